@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error the package raises on purpose: one base class, children that carry the data to investigate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class MbseError(Exception):
+    """Base class of all errors of this package."""
+
+
+class DescriptionError(MbseError):
+    """A machine or map file says something that cannot be used.
+
+    Attributes: ``file`` (path or name), ``key`` (dotted path of the key), ``value`` (what stood there),
+    ``expected`` (what should have stood there).
+    """
+
+    def __init__(self, file: str, key: str, value: object, expected: str) -> None:
+        self.file, self.key, self.value, self.expected = str(file), key, value, expected
+        super().__init__(f'{file}: {key}: got {value!r}, expected {expected}')
+
+
+class SettingError(MbseError):
+    """A tuning parameter has a value out of its type or range."""
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        self.name, self.value, self.expected = name, value, expected
+        super().__init__(f'{name}: got {value!r}, expected {expected}')
+
+
+class PositionProblemError(MbseError):
+    """The constraints could not be satisfied for the given independent coordinates."""
+
+    def __init__(self, residual: float, iterations: int, coordinates: Sequence[float]) -> None:
+        self.residual, self.iterations, self.coordinates = residual, iterations, tuple(coordinates)
+        super().__init__(
+            f'position problem: residual {residual:.3g} after {iterations} iterations at q = {self.coordinates}')
+
+
+class SingularConfigurationError(MbseError):
+    """The chosen independent coordinates do not determine the motion at this position (a dead point)."""
+
+    def __init__(self, coordinates: Sequence[str], condition: float) -> None:
+        self.coordinates, self.condition = tuple(coordinates), condition
+        super().__init__(
+            f'singular position: {", ".join(coordinates)} do not determine the motion (condition {condition:.3g})')
+
+
+class SampleError(MbseError):
+    """A sample cannot be used: unknown channel, wrong length, repeated or backward stamp.
+
+    The stream goes on after it: the sample is dropped, nothing else is lost.
+    """
+
+    def __init__(self, channel: str, stamp_ns: int, value: object, expected: str) -> None:
+        self.channel, self.stamp_ns, self.value, self.expected = channel, stamp_ns, value, expected
+        super().__init__(f'{channel} at {stamp_ns} ns: got {value!r}, expected {expected}')
+
+
+class BagError(MbseError):
+    """A bag or table cannot be read or written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = str(path), reason
+        super().__init__(f'{path}: {reason}')
+
+
+class CompilationError(MbseError):
+    """The C compiler refused generated code; the virtual machine still serves."""
+
+    def __init__(self, name: str, command: str, output: str) -> None:
+        self.name, self.command, self.output = name, command, output
+        super().__init__(f'{name}: `{command}` failed: {output.strip()[-500:]}')
+
+
+class DivergenceError(MbseError):
+    """A computation left the finite numbers."""
+
+    def __init__(self, where: str, step: int, detail: str = '') -> None:
+        self.where, self.step, self.detail = where, step, detail
+        super().__init__(f'{where}: not finite at step {step}{": " + detail if detail else ""}')

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning parameters as frozen dataclasses whose fields know their unit, range and meaning.
+
+A node declares its ROS parameters from such a dataclass, the command line and the docs read the same fields.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, field, fields
+from typing import Any
+
+from .errors import SettingError
+
+
+def setting(default: Any, text: str, unit: str = '', low: float | None = None, high: float | None = None,
+            choices: tuple[str, ...] = ()) -> Any:
+    """Field of a settings dataclass: default, description, unit, inclusive range or the allowed words."""
+    return field(default=default, metadata={'text': text, 'unit': unit, 'low': low, 'high': high, 'choices': choices})
+
+
+class Settings:
+    """Base of settings dataclasses: the values are checked when one is made.
+
+    Raises SettingError (name, value, what was expected).
+    """
+
+    def __post_init__(self) -> None:
+        for item in fields(self):   # type: ignore[arg-type]
+            object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
+
+
+def _checked(item: Field, value: Any) -> Any:
+    """The value in its field's type, or SettingError."""
+    kind, meta = type(item.default), item.metadata
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise SettingError(item.name, value, f'a {kind.__name__}')
+    if meta['choices'] and value not in meta['choices']:
+        raise SettingError(item.name, value, 'one of ' + ', '.join(meta['choices']))
+    if kind in (int, float):
+        low, high = meta['low'], meta['high']
+        inside = math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high)
+        if not inside:
+            raise SettingError(item.name, value, f'from {low} to {high} {meta["unit"]}'.rstrip())
+    return value
