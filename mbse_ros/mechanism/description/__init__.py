@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine description: YAML in, checked dataclasses in SI out."""
