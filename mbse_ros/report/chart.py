@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A chart as data: what is drawn, before anything decides whether it becomes a web page or a PNG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Readable on white and on dark grey, and told apart by people who do not see red and green.
+COLORS = {
+    'measured': '#8b929c',
+    'estimated': '#2a7de1',
+    'true': '#e8590c',
+    'raw': '#a5abb4',
+    'low_passed': '#0ca678',
+    'bound': '#8b929c',
+    'updating': '#37a56b',
+}
+HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548')
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve (n,) in display units; ``kind`` is line, dashes or dots."""
+
+    label: str
+    t: np.ndarray
+    y: np.ndarray
+    color: str
+    kind: str = 'line'
+
+
+@dataclass(frozen=True)
+class Band:
+    """The area between two curves (n,) in display units."""
+
+    label: str
+    t: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    color: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Stretches of time (k, 2) in which something holds, drawn as filled boxes."""
+
+    label: str
+    stretches: np.ndarray
+    color: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. ``note`` is the figure of merit beside its title; ``limits`` bound y where given."""
+
+    title: str
+    unit: str
+    curves: tuple[Curve, ...] = ()
+    bands: tuple[Band, ...] = ()
+    strips: tuple[Strip, ...] = ()
+    note: str = ''
+    limits: tuple[float, float] | None = None
+    height: float = 1.0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels one below the other over one time axis; ``name`` is the file name without its ending."""
+
+    title: str
+    name: str
+    panels: tuple[Panel, ...]
+    caption: str = ''

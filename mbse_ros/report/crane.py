@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine drawn by matplotlib: a still with several poses and an animated GIF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from .chart import COLORS
+from .png import INK, new_figure, plain, style_axes
+from .scene import Scene, kind_of
+
+_GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
+_GIF_FRAMES, _GIF_RATE = 90, 12     # frames, frames/s
+
+
+def write_still(scene: Scene, path: Path) -> None:
+    """A PNG of up to three poses, lowest to highest: the estimate in colour over the measured machine in grey."""
+    figure = _canvas(scene, 9.0, 120)
+    ax = figure.axes[0]
+    poses = _poses(scene)
+    for k, frame in enumerate(poses):
+        _draw_frame(ax, scene, frame, 0.45 + 0.55 * (k + 1) / len(poses))
+        _label_pose(ax, scene, frame)
+    for color, width, label in ((_BODY, 2, 'estimated'), (_GHOST, 7, 'measured')):
+        if label == 'estimated' or scene.measured:
+            ax.plot([], [], color=color, linewidth=width, alpha=1.0 if width == 2 else 0.45, label=label)
+    ax.legend(loc='upper left', frameon=False, fontsize=9)
+    figure.savefig(path)
+
+
+def write_gif(scene: Scene, path: Path) -> None:
+    """A small looping GIF of the whole run; when it is faster than the run, it says how many times."""
+    frames = np.unique(np.linspace(0, scene.t.size - 1, min(_GIF_FRAMES, scene.t.size)).round().astype(int))
+    speed = (scene.t[-1] - scene.t[0]) / (frames.size / _GIF_RATE)
+    figure = _canvas(scene, 6.0, 80)
+    figure.draw_without_rendering()
+    figure.set_layout_engine('none')     # the axes stay where they are from frame to frame
+    images: list[Image.Image] = []
+    for frame in frames:
+        drawn = _draw_frame(figure.axes[0], scene, frame, 1.0)
+        drawn += _caption(figure.axes[0], scene, frame, f'   ({speed:.1f} × real time)' if speed > 1.05 else '')
+        images.append(_snapshot(figure, images[0] if images else None))
+        for artist in drawn:
+            artist.remove()
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / _GIF_RATE), loop=0)
+
+
+def _snapshot(figure: Figure, first: Image.Image | None) -> Image.Image:
+    """The figure as an image of 64 colours, those of the first frame so that the colours do not flicker."""
+    figure.canvas.draw()
+    image = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert('RGB')
+    dither = Image.Dither.NONE
+    return image.quantize(64, dither=dither) if first is None else image.quantize(palette=first, dither=dither)
+
+
+def _canvas(scene: Scene, width: float, dpi: int) -> Figure:
+    x_min, x_max, z_min, z_max = scene.extent
+    height = float(np.clip(width * (z_max - z_min) / (x_max - x_min), 0.45 * width, 1.1 * width))
+    figure = new_figure(width, height, dpi)
+    ax = figure.subplots()
+    style_axes(ax)
+    ax.set_aspect('equal', adjustable='datalim')
+    ax.set(xlim=(x_min, x_max), ylim=(z_min, z_max))
+    ax.set_xlabel('x [m]', color=INK)
+    ax.set_ylabel('z [m]', color=INK)
+    size = 0.03 * max(x_max - x_min, z_max - z_min)
+    for x, z in scene.pins:
+        ax.fill([x, x - size, x + size], [z, z - 1.6 * size, z - 1.6 * size], color='#c3c8d0', zorder=1)
+        ax.plot([x - 1.5 * size, x + 1.5 * size], [z - 1.6 * size] * 2, color=INK, linewidth=1.5, zorder=1)
+    return figure
+
+
+def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list:
+    """Draw one pose; the artists come back so that an animation can remove them."""
+    drawn = []
+    for name, points in scene.measured.items():
+        x, z = points[frame].T
+        drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=0.45 * alpha,
+                         linewidth=11, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
+    for name, points in scene.estimated.items():
+        drawn += _draw_part(ax, kind_of(name), *points[frame].T, alpha)
+    return drawn
+
+
+def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) -> list:
+    if kind == 'payload':
+        return ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)
+    if kind == 'cylinder':
+        return (ax.plot(x[1:], z[1:], color='#9aa3af', linewidth=3, alpha=alpha, zorder=3)
+                + ax.plot(x[:2], z[:2], color=_TUBE, linewidth=7, alpha=alpha, solid_capstyle='butt', zorder=3))
+    closed = len(x) > 3 and np.allclose((x[0], z[0]), (x[-1], z[-1]))
+    fill = ax.fill(x, z, color=_BODY, alpha=0.25 * alpha, linewidth=0, zorder=4) if closed else []
+    return fill + ax.plot(x, z, 'o-', color=_BODY, linewidth=2.5, markersize=4, alpha=alpha, zorder=4,
+                          solid_joinstyle='round')
+
+
+def _caption(ax: Axes, scene: Scene, frame: int, suffix: str) -> list:
+    caption = f'   {scene.captions[frame]}' if scene.captions else ''
+    return [ax.text(0.02, 0.97, plain(f't = {scene.t[frame]:.1f} s{caption}{suffix}'), transform=ax.transAxes,
+                    va='top', fontsize=11, color=INK)]
+
+
+def _heights(scene: Scene) -> np.ndarray:
+    """Height (frames,) of the payload, or of the whole machine's middle where there is none."""
+    parts = [scene.estimated['payload']] if 'payload' in scene.estimated else list(scene.estimated.values())
+    return np.mean(np.concatenate([part[:, :, 1] for part in parts], axis=1), axis=1)
+
+
+def _poses(scene: Scene) -> list[int]:
+    """Up to three frames: lowest, middle, highest."""
+    heights = _heights(scene)
+    finite = np.flatnonzero(np.isfinite(heights))
+    if finite.size == 0:
+        return []
+    targets = np.linspace(heights[finite].min(), heights[finite].max(), 3)
+    return list(dict.fromkeys(int(finite[np.argmin(np.abs(heights[finite] - target))]) for target in targets))
+
+
+def _label_pose(ax: Axes, scene: Scene, frame: int) -> None:
+    part = scene.estimated.get('payload', next(iter(scene.estimated.values())))
+    x, z = part[frame, -1]
+    if np.isfinite(x + z):
+        caption = f'\n{scene.captions[frame]}' if scene.captions else ''
+        ax.annotate(plain(f't = {scene.t[frame]:.1f} s{caption}'), (x, z), xytext=(-12, 12), ha='right',
+                    textcoords='offset points', fontsize=9, color=INK)

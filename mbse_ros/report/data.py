@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report shows: one run of an estimator as plain arrays.
+
+Times are seconds from the start of the run and never decrease; values are SI (a ``scale`` turns them into the unit
+shown). A value that is not finite is a gap: it is not drawn and not counted. Whatever is None or empty is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import MbseError
+
+
+class ReportError(MbseError):
+    """The arrays of a report do not fit together; ``name`` says which, ``value`` and ``expected`` what is wrong."""
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        self.name, self.value, self.expected = name, value, expected
+        super().__init__(f'report: {name}: got {value}, expected {expected}')
+
+
+def _as_columns(owner: object, label: str, *names: str) -> None:
+    """Turn the named fields of a frozen dataclass into float columns as long as its times."""
+    for name in ('t', *names):
+        value = getattr(owner, name)
+        if value is None:
+            continue
+        column = np.asarray(value, dtype=float)
+        length = column if name == 't' else getattr(owner, 't')
+        if column.ndim != 1 or column.shape != length.shape:
+            raise ReportError(f'{label}: {name}', f'shape {column.shape}', f'shape ({length.size},), one value per time')
+        object.__setattr__(owner, name, column)
+    t = getattr(owner, 't')
+    if not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0):
+        raise ReportError(f'{label}: t', 'times that go back or are not finite', 'seconds that never decrease')
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over time: ``t`` (n,) s, ``value`` (n,) SI, ``stddev`` (n,) SI or None when it is not known."""
+
+    t: np.ndarray
+    value: np.ndarray
+    stddev: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        _as_columns(self, 'series', 'value', 'stddev')
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One quantity, as measured, estimated (with its stddev: a 95 % band) and, in simulation, as it truly was.
+
+    ``unit`` is the unit shown, ``scale`` the factor from SI to it (1e3 for mm). Signals of one ``group`` share a chart.
+    """
+
+    name: str
+    unit: str
+    scale: float = 1.0
+    group: str = 'Motion'
+    measured: Series | None = None
+    estimated: Series | None = None
+    true: Series | None = None
+
+
+@dataclass(frozen=True)
+class Innovation:
+    """Measured minus predicted value of a channel: ``t, value, stddev`` (n,); unit and scale as in Signal."""
+
+    channel: str
+    unit: str
+    t: np.ndarray
+    value: np.ndarray
+    stddev: np.ndarray
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _as_columns(self, f'innovation of {self.channel}', 'value', 'stddev')
+
+
+@dataclass(frozen=True)
+class Nis:
+    """Normalised innovation squared: ``t, value`` (n,), its degrees of freedom and its 95 % bounds.
+
+    ``dof``, ``lower`` and ``upper`` are numbers, or (n,) where the number of measurements changes; the bounds are the
+    2.5 % and 97.5 % points of the chi-squared distribution.
+    """
+
+    t: np.ndarray
+    value: np.ndarray
+    dof: np.ndarray | float
+    lower: np.ndarray | float
+    upper: np.ndarray | float
+
+    def __post_init__(self) -> None:
+        _spread(self, 'NIS', 'dof', 'lower', 'upper')
+        _as_columns(self, 'NIS', 'value', 'dof', 'lower', 'upper')
+
+
+@dataclass(frozen=True)
+class PayloadTrack:
+    """The payload mass over time, kg: ``t, raw, low_passed, mass, lower, upper`` (n,), the last two a 95 % interval.
+
+    ``status`` (n,) says why the mass is or is not updated, ``status_names`` what each value means; ``updating`` is the
+    value for "goes into the mass". ``true`` is the true mass, a number or (n,), where it is known. ``reference`` is
+    a text on the answer, e.g. what an independent weighing gave.
+    """
+
+    t: np.ndarray
+    raw: np.ndarray
+    low_passed: np.ndarray
+    mass: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    status: np.ndarray
+    status_names: Mapping[int, str]
+    updating: int = 0
+    true: np.ndarray | float | None = None
+    reference: str = ''
+
+    def __post_init__(self) -> None:
+        _spread(self, 'payload', 'true')
+        _as_columns(self, 'payload', 'raw', 'low_passed', 'mass', 'lower', 'upper', 'status', 'true')
+        unnamed = set(self.status.astype(int)) - set(self.status_names)
+        if unnamed:
+            raise ReportError('payload: status', sorted(unnamed), f'values named in {dict(self.status_names)}')
+
+
+@dataclass(frozen=True)
+class Animation:
+    """The machine as polylines over time, drawn from the side (x right, z up).
+
+    ``t`` (frames,) s; ``estimated`` and ``measured`` map a name to (frames, k, 3) points, m, in the machine frame.
+    Names: ``cylinder/<name>`` is base, gland, rod eye; ``payload`` is one point; any other is a body, filled where its
+    outline closes. ``captions`` is one text per frame, e.g. ``'50.2 kg'``.
+    """
+
+    t: np.ndarray
+    estimated: Mapping[str, np.ndarray]
+    measured: Mapping[str, np.ndarray] | None = None
+    captions: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        _as_columns(self, 'animation')
+        object.__setattr__(self, 'estimated', self._polylines('estimated'))
+        if self.measured is not None:
+            object.__setattr__(self, 'measured', self._polylines('measured'))
+        if self.captions and len(self.captions) != self.t.size:
+            raise ReportError('animation: captions', len(self.captions), f'{self.t.size}, one per frame')
+
+    def _polylines(self, which: str) -> dict[str, np.ndarray]:
+        lines = {name: np.asarray(points, dtype=float) for name, points in getattr(self, which).items()}
+        for name, points in lines.items():
+            if points.ndim != 3 or points.shape[0] != self.t.size or points.shape[1] < 1 or points.shape[2] != 3:
+                raise ReportError(f'animation: {which} {name}', f'shape {points.shape}', f'shape ({self.t.size}, k, 3)')
+        return lines
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts: ``columns`` are the headings, each row has as many cells."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ReportError(f'table {self.title}', f'{len(row)} cells', f'{len(self.columns)} cells in each row')
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that one report shows.
+
+    ``facts`` is the short table beside the answer; ``notes`` are remarks on what the result does and does not say.
+    """
+
+    title: str
+    machine: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    signals: Sequence[Signal] = ()
+    innovations: Sequence[Innovation] = ()
+    nis: Nis | None = None
+    payload: PayloadTrack | None = None
+    animation: Animation | None = None
+    tables: Sequence[Table] = ()
+
+
+def _spread(owner: object, label: str, *names: str) -> None:
+    """Repeat the named fields over the times where they are single numbers."""
+    size = np.size(getattr(owner, 't'))
+    for name in names:
+        value = getattr(owner, name)
+        if value is not None and np.ndim(value) == 0:
+            object.__setattr__(owner, name, np.full(size, float(value)))

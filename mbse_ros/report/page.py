@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one web page that opens without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from .chart import Chart
+from .data import Run, Table
+from .plotly_json import figure
+from .scene import Scene, scene_json
+from .text import mass_answer
+
+_FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows the whole run again, a click moves the '
+           'animation to that moment. Gaps in the data are gaps in the curves. The same plots lie beside this page as '
+           'PNG files.')
+
+
+def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float]) -> str:
+    """The whole page as HTML; every text of the run is escaped, plotly.js is inside."""
+    top = _answer(run) + (_crane(scene) if scene else '')
+    body = [f'<section class="top">{top}</section>', _notes(run.notes)]
+    body += [_table(table) for table in run.tables]
+    body += [_chart(chart) for chart in charts]
+    return Template(_resource('page.html')).substitute(
+        title=escape(run.title), machine=escape(run.machine), style=_resource('page.css'), body='\n'.join(body),
+        footer=_FOOTER, plotly=_plotly(), charts=_json({chart.name: figure(chart, span) for chart in charts}),
+        scene=_json(scene_json(scene) if scene else None), script=_resource('charts.js') + _resource('scene.js'))
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding='utf-8')
+
+
+def _plotly() -> str:
+    """plotly.js as plotly's Python package carries it (its only bundle, 4.8 MB)."""
+    return files('plotly').joinpath('package_data', 'plotly.min.js').read_text(encoding='utf-8')
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
+
+
+def _answer(run: Run) -> str:
+    """The card with the mass, if there is one, and the facts."""
+    head = ''
+    if run.payload is not None:
+        mass, lines = mass_answer(run.payload)
+        head = f'<h2>Payload mass</h2><p class="mass">{escape(mass)}</p>'
+        head += ''.join(f'<p class="line">{escape(line)}</p>' for line in lines)
+    rows = ''.join(f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
+                   for key, value in run.facts.items())
+    facts = f'<table class="facts"><tbody>{rows}</tbody></table>' if rows else ''
+    return f'<div class="card answer">{head}{facts}</div>' if head or facts else ''
+
+
+def _notes(notes: Sequence[str]) -> str:
+    items = ''.join(f'<li>{escape(note)}</li>' for note in notes)
+    return f'<section class="card notes"><h2>Notes</h2><ul>{items}</ul></section>' if items else ''
+
+
+def _table(table: Table) -> str:
+    heads = ''.join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    rows = ''.join('<tr>' + ''.join(f'<td>{escape(cell)}</td>' for cell in row) + '</tr>' for row in table.rows)
+    return (f'<section class="card"><h2>{escape(table.title)}</h2><div class="wide"><table><thead><tr>{heads}</tr>'
+            f'</thead><tbody>{rows}</tbody></table></div></section>')
+
+
+def _chart(chart: Chart) -> str:
+    return (f'<section class="card"><h2>{escape(chart.title)}</h2><p class="caption">{escape(chart.caption)}</p>'
+            f'<div class="chart" id="chart-{chart.name}"><div class="plot"></div><div class="cursor"></div></div></section>')
+
+
+def _crane(scene: Scene) -> str:
+    ghost = '<span class="swatch measured"></span>measured' if scene.measured else ''
+    speeds = ''.join(f'<option value="{s}"{" selected" if s == 1 else ""}>{s} ×</option>' for s in (0.2, 0.5, 1, 2, 5))
+    return f'''<div class="card crane">
+<h2>Machine, from the side<small class="caption">{ghost}<span class="swatch"></span>estimated</small></h2>
+<svg id="machine" role="img" aria-label="The machine, measured and estimated"></svg>
+<div class="readout"><b id="caption"></b><span id="gap"></span></div>
+<div class="controls"><button id="play" type="button">Play</button>
+<input id="slider" type="range" step="0.01" aria-label="time"><output id="clock"></output>
+<select id="speed" aria-label="speed">{speeds}</select></div>
+</div>'''

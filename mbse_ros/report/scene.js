@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Animates the machine from the side: the measured pose as a grey ghost, the estimated one in colour over it.
+'use strict';
+
+function floats(text) {
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
+function svg(tag, parent, attributes) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return parent.appendChild(node);
+}
+
+class Scene {
+  constructor(data, root) {
+    this.t = floats(data.t);
+    this.captions = data.captions;
+    [this.xMin, this.xMax, this.zMin, this.zMax] = data.extent;
+    this.width = 720;
+    this.scale = Math.min(680 / (this.xMax - this.xMin), 520 / (this.zMax - this.zMin));
+    this.height = this.scale * (this.zMax - this.zMin);
+    this.left = (this.width - this.scale * (this.xMax - this.xMin)) / 2;
+    root.setAttribute('viewBox', `0 0 ${this.width} ${this.height + 18}`);
+    this.drawGrid(root);
+    data.pins.forEach(pin => this.drawPin(root, pin));
+    this.parts = data.parts.map(part => ({...part, estimated: floats(part.estimated),
+                                          measured: part.measured && floats(part.measured)}));
+    this.drawTrail(root);
+    this.draws = [];
+    this.parts.forEach(part => part.measured && this.addShape(root, part, part.measured, 'ghost'));
+    this.parts.forEach(part => this.addPart(root, part));
+  }
+
+  x(value) { return this.left + this.scale * (value - this.xMin); }
+  y(value) { return this.scale * (this.zMax - value); }
+
+  drawGrid(root) {
+    const span = Math.max(this.xMax - this.xMin, this.zMax - this.zMin);
+    const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10].find(s => span / s <= 9) || 20;
+    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    for (let k = Math.ceil(this.xMin / step); k * step <= this.xMax; k++) {
+      const x = this.x(k * step);
+      svg('line', root, {class: 'gridline', x1: x, x2: x, y1: 0, y2: this.height});
+      svg('text', root, {x, y: this.height + 13, 'text-anchor': 'middle'}).textContent = (k * step).toFixed(digits);
+    }
+    for (let k = Math.ceil(this.zMin / step); k * step <= this.zMax; k++) {
+      const y = this.y(k * step);
+      svg('line', root, {class: 'gridline', x1: this.x(this.xMin), x2: this.x(this.xMax), y1: y, y2: y});
+      svg('text', root, {x: this.x(this.xMin) - 5, y: y + 4, 'text-anchor': 'end'}).textContent = (k * step).toFixed(digits);
+    }
+    svg('text', root, {x: this.x(this.xMax), y: this.height + 13, 'text-anchor': 'end'}).textContent = 'x [m]';
+    svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = 'z [m]';
+  }
+
+  drawPin(root, [px, pz]) {
+    const x = this.x(px), y = this.y(pz), s = 11;
+    svg('polygon', root, {class: 'pin', points: `${x},${y} ${x - s},${y + 1.6 * s} ${x + s},${y + 1.6 * s}`});
+    svg('line', root, {class: 'ground', x1: x - 1.5 * s, x2: x + 1.5 * s, y1: y + 1.6 * s, y2: y + 1.6 * s});
+  }
+
+  drawTrail(root) {
+    const payload = this.parts.find(part => part.kind === 'payload');
+    if (!payload) return;
+    let path = '', pen = 'M';
+    for (let k = 0; k < this.t.length; k++) {
+      const x = payload.estimated[2 * k], z = payload.estimated[2 * k + 1];
+      if (!Number.isFinite(x + z)) { pen = 'M'; continue; }
+      path += `${pen}${this.x(x).toFixed(1)} ${this.y(z).toFixed(1)}`;
+      pen = 'L';
+    }
+    svg('path', root, {class: 'trail', d: path});
+  }
+
+  addPart(root, part) {
+    if (part.kind === 'payload') return this.addShape(root, part, part.estimated, 'payload');
+    if (part.kind === 'cylinder') {
+      this.addShape(root, part, part.estimated, 'rod', 1, part.count);
+      return this.addShape(root, part, part.estimated, 'tube', 0, Math.min(2, part.count));
+    }
+    const p = part.estimated, last = 2 * (part.count - 1);
+    const closed = part.count > 3 && Math.hypot(p[0] - p[last], p[1] - p[last + 1]) < 1e-6;
+    this.addShape(root, part, p, closed ? 'body closed' : 'body');
+  }
+
+  addShape(root, part, points, look, first = 0, stop = part.count) {
+    const round = part.kind === 'payload';
+    const node = svg(round ? 'circle' : 'polyline', root, {class: look, ...(round ? {r: look === 'ghost' ? 15 : 9} : {})});
+    this.draws.push((a, b, w) => {
+      const coordinates = [];
+      for (let k = first; k < stop; k++) {
+        const i = 2 * (a * part.count + k), j = 2 * (b * part.count + k);
+        const x = this.x((1 - w) * points[i] + w * points[j]), y = this.y((1 - w) * points[i + 1] + w * points[j + 1]);
+        if (Number.isFinite(x + y)) coordinates.push([x.toFixed(2), y.toFixed(2)]);
+      }
+      node.style.display = coordinates.length === stop - first ? '' : 'none';
+      if (!coordinates.length) return;
+      if (round) { node.setAttribute('cx', coordinates[0][0]); node.setAttribute('cy', coordinates[0][1]); }
+      else node.setAttribute('points', coordinates.join(' '));
+    });
+  }
+
+  // Draw the pose at time t, linear between the frames; returns the frame before it.
+  show(t) {
+    let a = 0, b = this.t.length - 1;
+    while (b - a > 1) { const m = (a + b) >> 1; if (this.t[m] <= t) a = m; else b = m; }
+    const w = b > a ? Math.min(1, Math.max(0, (t - this.t[a]) / (this.t[b] - this.t[a]))) : 0;
+    this.draws.forEach(draw => draw(a, b, w));
+    return w < 1 ? a : b;
+  }
+
+  // Distance between measured and estimated payload point at a frame, m.
+  gap(frame) {
+    const p = this.parts.find(part => part.kind === 'payload');
+    if (!p || !p.measured) return NaN;
+    return Math.hypot(p.estimated[2 * frame] - p.measured[2 * frame], p.estimated[2 * frame + 1] - p.measured[2 * frame + 1]);
+  }
+}
+
+function runScene() {
+  const data = read('scene');
+  if (!data) return;
+  const scene = new Scene(data, document.getElementById('machine'));
+  const [slider, button, clock, mass, gap, speed] =
+    ['slider', 'play', 'clock', 'caption', 'gap', 'speed'].map(id => document.getElementById(id));
+  const start = scene.t[0], end = scene.t[scene.t.length - 1];
+  let time = start, playing = false, last = null;
+  slider.min = start; slider.max = end;
+
+  function show(t) {
+    time = Math.min(end, Math.max(start, t));
+    const frame = scene.show(time), d = scene.gap(frame);
+    slider.value = time;
+    clock.textContent = time.toFixed(2) + ' s';
+    mass.textContent = scene.captions.length ? scene.captions[frame] : '';
+    gap.textContent = Number.isFinite(d) ? `estimate and measurement ${(1000 * d).toFixed(1)} mm apart at the payload` : '';
+    showCursor(time);
+  }
+  function tick(now) {
+    if (!playing) return;
+    if (last !== null) show(time + (now - last) / 1000 * Number(speed.value));
+    last = now;
+    if (time >= end) play(false); else requestAnimationFrame(tick);
+  }
+  function play(on) {
+    playing = on && end > start; last = null;
+    button.textContent = playing ? 'Pause' : 'Play';
+    if (playing) { if (time >= end) show(start); requestAnimationFrame(tick); }
+  }
+  button.onclick = () => play(!playing);
+  slider.oninput = () => { play(false); show(Number(slider.value)); };
+  document.addEventListener('moment', event => { play(false); show(event.detail); });
+  show(start);
+  if (!matchMedia('(prefers-reduced-motion: reduce)').matches) play(true);
+}
+
+runScene();
+drawCharts();

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and results as text, with no more digits than they carry."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from .data import PayloadTrack
+
+
+def number(value: float, digits: int = 3) -> str:
+    """The value with so many significant digits and no exponent in ordinary ranges; a dash where it is not finite."""
+    if not math.isfinite(value):
+        return '–'
+    if value != 0 and not 1e-4 <= abs(value) < 1e6:
+        return f'{value:.{digits - 1}e}'
+    return f'{value:.{_decimals(value, digits)}f}'
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Decimals that show the value with so many significant digits."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    rounded = float(f'{abs(value):.{digits - 1}e}')
+    return max(0, digits - 1 - math.floor(math.log10(rounded)))
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one decimal; a dash where there is none."""
+    return f'{100 * share:.1f} %' if math.isfinite(share) else '–'
+
+
+def slug(text: str) -> str:
+    """A file name of lower-case letters, digits and underscores."""
+    return re.sub(r'[^a-z0-9]+', '_', text.lower()).strip('_') or 'chart'
+
+
+def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
+    """The mass at the end of the run as one headline, and the lines that explain it."""
+    known = np.flatnonzero(np.isfinite(track.mass))
+    last_status = track.status_names[int(track.status[-1])] if track.t.size else 'no data'
+    if known.size == 0:
+        return 'no mass', [f'No sample went into the mass. Status at the end: {last_status}.']
+    last = known[-1]
+    mass, lower, upper = (float(column[last]) for column in (track.mass, track.lower, track.upper))
+    half = 0.5 * (upper - lower)
+    decimals = min(3, _decimals(half, 2)) if math.isfinite(half) else 1
+    lines = [f'95 % interval {lower:.{decimals}f} to {upper:.{decimals}f} kg'] if math.isfinite(half) else [
+        'Its interval is not known.']
+    if track.true is not None and np.isfinite(track.true[last]):
+        where = 'inside' if lower <= track.true[last] <= upper else 'outside'
+        error = mass - track.true[last]
+        lines.append(f'True mass {number(track.true[last], 4)} kg: {where} the interval, error {error:+.{decimals}f} kg')
+    if track.reference:
+        lines.append(track.reference)
+    lines.append(f'Status at the end: {last_status}')
+    spread = f' ± {half:.{decimals}f}' if math.isfinite(half) else ''
+    return f'{mass:.{decimals}f}{spread} kg', lines
