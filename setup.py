@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain Python packaging: metadata, dependencies and entry points.
+
+A ROS build does not read this file (package.xml says ament_cmake); test/test_package.py holds the two together.
+"""
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).resolve().parent
+NODES = ['interpolation_node', 'observer_node', 'payload_node', 'plant_node', 'replay_node', 'visualization_node']
+
+
+def requirements(name: str) -> list:
+    """Lines of a list in tools/requirements without the comments."""
+    lines = (HERE / 'tools' / 'requirements' / name).read_text().splitlines()
+    return [line for line in lines if line and not line.startswith('#')]
+
+
+setup(
+    name='mbse_ros',
+    version='0.1.0',
+    description='State, force and payload estimation of machines from a multibody model and a few sensors.',
+    license='Apache-2.0',
+    packages=find_packages(include=['mbse_ros', 'mbse_ros.*']),
+    package_data={'mbse_ros': ['report/*.html', 'report/*.js', 'report/*.css']},
+    python_requires='>=3.10',
+    install_requires=requirements('python.in'),
+    extras_require={'test': requirements('test.in')},
+    entry_points={'console_scripts': [
+        'mbse = mbse_ros.cli:main',
+        *(f'{node} = mbse_ros.nodes.{node}:main' for node in NODES),
+    ]},
+)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: the environment of DDS, a domain of one's own, data outside the repository, hypothesis."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import itertools
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_DOMAIN = itertools.count(os.getpid())
+PROFILE = str(ROOT / 'config' / 'fastdds_quick_discovery.xml')
+DDS = {
+    'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
+    'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',          # a killed process leaves no shared memory behind
+    'FASTRTPS_DEFAULT_PROFILES_FILE': PROFILE,
+    'FASTDDS_DEFAULT_PROFILES_FILE': PROFILE,
+}
+if os.environ.get('ROS_DISTRO') == 'humble':
+    DDS['ROS_LOCALHOST_ONLY'] = '1'                 # its way of saying LOCALHOST
+os.environ.update(DDS)
+
+hypothesis.settings.register_profile('local', deadline=None)
+hypothesis.settings.register_profile('ci', deadline=None, derandomize=True)
+hypothesis.settings.load_profile('ci' if os.environ.get('CI') else 'local')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In the project's own environment a missing ROS 2 is an error, not a reason to skip."""
+    if os.environ.get('MBSE_ROS_ENVIRONMENT') and importlib.util.find_spec('rclpy') is None:
+        raise pytest.UsageError('rclpy cannot be imported in ' + os.environ['MBSE_ROS_ENVIRONMENT'])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the nodes carry the marker ros; without ROS 2 all that carry it are skipped."""
+    without_ros = importlib.util.find_spec('rclpy') is None
+    for item in items:
+        if item.path.name.startswith('test_nodes_') or 'ros_domain' in getattr(item, 'fixturenames', ()):
+            item.add_marker('ros')
+        if without_ros and item.get_closest_marker('ros'):
+            item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
+
+
+@pytest.fixture
+def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A ROS_DOMAIN_ID from 1 to 101 that no other test on this machine holds, set in the environment."""
+    for domain in _domains():
+        with open(Path(tempfile.gettempdir()) / f'mbse_ros_domain_{domain}.lock', 'w') as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+            yield domain
+            return
+    pytest.fail('all ROS domains from 1 to 101 are taken by other tests')
+
+
+def _domains() -> list[int]:
+    """All domains, beginning at another one each time: a node that is slow to leave meets nobody new."""
+    first = next(FIRST_DOMAIN)
+    return [1 + (first + step) % 101 for step in range(101)]
+
+
+@pytest.fixture(scope='session')
+def shared_data() -> Path:
+    """The folder of measured data beside the repository (not part of it)."""
+    folder = ROOT.parent / 'shared' / 'data'
+    if not folder.is_dir():
+        pytest.skip('no measured data: ../shared/data is not there')
+    return folder

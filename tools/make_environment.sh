@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Make the environment folder: system packages, venv, ROS 2 and Python packages, messages and node executables.
+#   tools/make_environment.sh FOLDER FINGERPRINT LIST...   (called by environment.sh, which has set the variables)
+set -euo pipefail
+env=$1 fingerprint=$2
+shift 2
+lists=("$@")
+root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd -P)
+cd "$root"
+log=$env.log
+
+say() { printf 'mbse_ros: [%3d s] %s\n' "$SECONDS" "$*"; }
+
+fail() {
+  [[ ! -s $log ]] || tail -n 30 "$log"
+  say "failed: $* (whole log: $log)"
+  exit 1
+}
+
+# One environment is made by one process at a time; whoever waited looks again whether it still has to.
+lock() {
+  mkdir -p "${env%/*}"
+  exec 9>"$env.lock"
+  flock -n 9 || { say "waiting for another process that makes ${env#"$root/"}"; flock 9; }
+  if [[ -r $env/.made_from && $fingerprint == "$(<"$env/.made_from")" ]]; then exit 0; fi
+}
+
+# Can this interpreter serve: version, venv with pip, headers to compile against?
+python_serves() {
+  command -v "$1" >/dev/null && "$1" - >/dev/null 2>&1 <<'PYTHON'
+import ensurepip, os, sys, sysconfig, venv
+serves = (3, 10) <= sys.version_info[:2] <= (3, 13)
+sys.exit(not (serves and os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h'))))
+PYTHON
+}
+
+# First of the candidates that serves; beside a sourced ROS 2 only the interpreter that it was built for.
+find_python() {
+  local candidates=(python3 /usr/bin/python3 python3.12 python3.11 python3.13 python3.10) candidate
+  [[ $env != */sourced-* ]] || candidates=(python3)
+  [[ -z ${PYTHON:-} ]] || candidates=("$PYTHON")
+  for candidate in "${candidates[@]}"; do
+    if python_serves "$candidate"; then python=$candidate; return 0; fi
+  done
+  return 1
+}
+
+system_packages() {
+  local missing=()
+  command -v cmake >/dev/null || missing+=(cmake)
+  command -v g++ >/dev/null || missing+=(g++)
+  command -v ninja >/dev/null || command -v make >/dev/null || missing+=(ninja-build)
+  find_python || missing+=(python3-venv python3-dev)
+  [[ ${#missing[@]} -eq 0 ]] || tools/system_packages.sh "${missing[@]}"
+  find_python || fail "no Python 3.10 to 3.13 with venv and headers; name one by PYTHON=/path/to/python3"
+}
+
+# uv is several times faster than pip, but reads no pip configuration: who has set an index there gets pip.
+find_uv() {
+  uv=
+  [[ $env != */sourced-* ]] || return 0        # uv does not see the packages of a sourced ROS 2
+  [[ -z ${PIP_INDEX_URL:-} ]] || return 0
+  [[ -z $("$env/bin/python" -m pip config get global.index-url 2>/dev/null) ]] || return 0
+  uv=$(command -v uv) && return 0
+  "$env/bin/python" -m pip install -q uv >>"$log" 2>&1 && uv=$env/bin/uv || uv=
+}
+
+# The message classes of a sourced ROS 2 were compiled against the numpy beside them: that one stays.
+constraints() {
+  [[ $env == */sourced-* ]] || return 0
+  "$env/bin/python" -c 'import numpy; print(f"numpy=={numpy.__version__}")' 2>/dev/null || true
+}
+
+python_packages() {
+  local arguments=() list
+  for list in "${lists[@]}"; do arguments+=(-r "$list"); done
+  constraints >"$env/constraints.txt"
+  find_uv
+  if [[ -n $uv ]]; then
+    say "ROS 2 and Python packages (uv)"
+    "$uv" pip install -q -p "$env/bin/python" "${arguments[@]}" >>"$log" 2>&1 && return 0
+    say "uv did not succeed"
+  fi
+  say "ROS 2 and Python packages (pip)"
+  "$env/bin/python" -m pip install -q "${arguments[@]}" -c "$env/constraints.txt" >>"$log" 2>&1 ||
+    fail "pip install ${arguments[*]}"
+}
+
+# Straight into the environment's prefix: nothing to source afterwards.
+package() {
+  local generator='Unix Makefiles' options=()
+  ! command -v ninja >/dev/null || generator=Ninja
+  [[ $env == */sourced-* ]] || options+=(-DCMAKE_TOOLCHAIN_FILE="$root/cmake/ros_wheels.toolchain.cmake")
+  {
+    cmake -S "$root" -B "$env/build" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+      -DCMAKE_INSTALL_PREFIX="$env" -DPython3_EXECUTABLE="$env/bin/python" -DPython3_FIND_VIRTUALENV=ONLY \
+      -DMBSE_ROS_DEVELOP=ON "${options[@]}" &&
+    cmake --build "$env/build" --parallel "$(nproc)" --target install
+  } >>"$log" 2>&1 || fail 'building the messages and the package'
+}
+
+check() {
+  "$env/bin/python" -c 'import rclpy, casadi, scipy; from mbse_ros.msg import SensorSegment; SensorSegment()' \
+    >>"$log" 2>&1 || fail 'importing rclpy and mbse_ros.msg'
+}
+
+lock
+: >"$log"
+say "making ${env#"$root/"}"
+system_packages
+rm -rf "$env"
+say "virtual environment of $python ($("$python" -c 'import platform; print(platform.python_version())'))"
+options=()
+[[ $env != */sourced-* ]] || options+=(--system-site-packages)
+"$python" -m venv "${options[@]}" "$env" >>"$log" 2>&1 || fail 'making the virtual environment'
+python_packages
+say 'messages and package (CMake)'
+package
+check
+printf '%s\n' "$fingerprint" >"$env/.made_from"
+say "ready: ${env#"$root/"}"
