@@ -44,7 +44,7 @@ enter_sourced() {
 enter_wheels() {
   underlay=
   if [[ -n ${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}${AMENT_PREFIX_PATH:-} ]]; then unset LD_LIBRARY_PATH; fi
-  unset PYTHONPATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
+  unset _ROS_WHEELS_BOOTSTRAP_COMPLETE PYTHONPATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
   export AMENT_PREFIX_PATH=$env ROS_DISTRO=$name ROS_VERSION=2 ROS_PYTHON_VERSION=3
 }
 
@@ -71,12 +71,11 @@ else
   enter_wheels
   lists=("tools/requirements/ros-$name.txt")
 fi
-export VIRTUAL_ENV=$env PATH=$env/bin:$PATH
 unset PYTHONHOME
 wanted=$(fingerprint)
 if [[ ! -r $env/.made_from || $wanted != "$(<"$env/.made_from")" ]]; then
   "$root/tools/make_environment.sh" "$env" "$wanted" "${lists[@]}" >&2
 fi
 [[ $name == sourced-* ]] || find_libraries
-export MBSE_ROS_ENVIRONMENT=$name
+export MBSE_ROS_ENVIRONMENT=$name VIRTUAL_ENV=$env PATH=$env/bin:$PATH
 [[ $# -eq 0 ]] || exec "$@"

@@ -10,6 +10,15 @@ root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd -P)
 cd "$root"
 log=$env.log
 
+# A process inside an environment may be the one that makes it anew: its own interpreter is no candidate.
+PATH=:$PATH:
+while [[ $PATH == *":$root/.env/"* ]]; do
+  tail=${PATH#*":$root/.env/"}
+  PATH=${PATH%%":$root/.env/"*}:${tail#*:}
+done
+PATH=${PATH#:} PATH=${PATH%:}
+unset VIRTUAL_ENV
+
 say() { printf 'mbse_ros: [%3d s] %s\n' "$SECONDS" "$*"; }
 
 fail() {
