@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Symbolic functions made fast to call from Python: CasADi's virtual machine, or C compiled once and cached."""
+
+from .compiler import have_compiler
+from .kernel import Kernel
+from .scan import Scan
+
+__all__ = ['Kernel', 'Scan', 'have_compiler']

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared libraries on disk, named by the hash of all that made them; a damaged or foreign one is never loaded.
+
+An entry is one file: the library, and behind it a seal, the SHA-256 of its key and its bytes (an ELF loader ignores
+what follows the sections). It is written beside its place and renamed, so that processes need no lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+import casadi as ca
+
+from ..errors import CompilationError
+from .compiler import compile_library, compiler, identity
+
+SEAL_BYTES = hashlib.sha256().digest_size
+
+
+def cache_folder() -> Path:
+    """Folder of the cache: MBSE_CACHE_DIR, else mbse_ros in XDG_CACHE_HOME, else ~/.cache/mbse_ros."""
+    chosen = os.environ.get('MBSE_CACHE_DIR')
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get('XDG_CACHE_HOME')
+    return (Path(base) if base else Path(os.path.expanduser('~')) / '.cache') / 'mbse_ros'
+
+
+def library(name: str, source: str) -> Path:
+    """Path of the shared library of C ``source``: from the cache, or compiled now.
+
+    Where the cache cannot be written, the library lives in a temporary folder until the process ends.
+    Raises CompilationError (``name``, command, output).
+    """
+    command = compiler()
+    if command is None:
+        raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
+    key = entry_key(source, identity(command))
+    folders = (cache_folder, _temporary_folder)
+    for folder in folders:
+        path = folder() / f'{key}.so'
+        if _sealed(path, key):
+            return path
+        try:
+            return _build(name, source, command, path, key)
+        except OSError as error:        # read-only, full, not a folder
+            reason = error
+    raise CompilationError(name, str(path), f'no folder can be written: {reason}')
+
+
+def entry_key(source: str, compiler_identity: str) -> str:
+    """Hash that names an entry: source, compiler and flags, CasADi, machine and C library."""
+    system = (platform.system(), platform.machine(), os.confstr('CS_GNU_LIBC_VERSION') or '')
+    parts = (source, compiler_identity, ca.CasadiMeta.version(), *system)
+    return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
+
+
+def _build(name: str, source: str, command: tuple[str, ...], path: Path, key: str) -> Path:
+    """Compile into a file beside ``path``, seal it, move it to ``path`` at once; OSError when that cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix='.build-') as folder:
+        fresh = Path(folder) / path.name
+        compile_library(name, source, command, fresh)
+        with fresh.open('r+b') as file:
+            file.write(_seal(key, file.read()))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    return path
+
+
+def _sealed(path: Path, key: str) -> bool:
+    """Whether the file is a whole entry of this key; a library cut short would crash the process that loads it."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return content[-SEAL_BYTES:] == _seal(key, content[:-SEAL_BYTES])
+
+
+def _seal(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + content).digest()
+
+
+@lru_cache(maxsize=1)
+def _temporary() -> tempfile.TemporaryDirectory:
+    """Folder of this process, removed when it ends."""
+    return tempfile.TemporaryDirectory(prefix='mbse_ros-')
+
+
+def _temporary_folder() -> Path:
+    return Path(_temporary().name)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C compiler: which one, its identity, and one call that turns C source into a shared library."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from ..errors import CompilationError
+
+# No -march=native: the same bits on every CPU that shares a cache, and no gain was measured (docs/kernels.md).
+# No contraction to fused multiply-add and no -ffast-math: C and the virtual machine agree, NaN stays NaN.
+FLAGS = ('-std=gnu11', '-O2', '-ffp-contract=off', '-fPIC', '-shared')
+CANDIDATES = ('cc', 'gcc', 'clang')
+
+
+def compiler() -> tuple[str, ...] | None:
+    """Command of the C compiler, its program as an absolute path: that of the variable CC (which may carry options),
+    else the first of cc, gcc, clang; None without one."""
+    wanted = shlex.split(os.environ.get('CC', ''))
+    for program, *options in [wanted] if wanted else [[name] for name in CANDIDATES]:
+        path = shutil.which(program)
+        if path:
+            return (path, *options)
+    return None
+
+
+def have_compiler() -> bool:
+    """Whether a C compiler was found."""
+    return compiler() is not None
+
+
+def identity(command: tuple[str, ...]) -> str:
+    """Text that changes when the compiler does: its file, size and time, so that nothing need be started to know."""
+    path = Path(command[0]).resolve()
+    status = path.stat()
+    return ' '.join([str(path), str(status.st_size), str(status.st_mtime_ns), *command[1:], *FLAGS])
+
+
+def compile_library(name: str, source: str, command: tuple[str, ...], output: Path) -> None:
+    """Compile C ``source`` to the shared library ``output``.
+
+    Raises CompilationError (name, command, what the compiler said) when it does not start or refuses the source.
+    """
+    full = [*command, *FLAGS, '-x', 'c', '-', '-o', str(output), '-lm']
+    try:
+        done = subprocess.run(full, input=source, capture_output=True, text=True, errors='replace')
+    except OSError as error:
+        raise CompilationError(name, shlex.join(full), str(error)) from error
+    if done.returncode:
+        raise CompilationError(name, shlex.join(full), done.stderr or f'exit status {done.returncode}')

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CasADi function with NumPy's memory layout: dense, row by row, under a name that cannot collide in C."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+
+def dense(function: ca.Function, name: str) -> ca.Function:
+    """The function with dense inputs and outputs whose buffers are C-ordered arrays.
+
+    CasADi stores column by column: a matrix (r, c) becomes its transpose (c, r), vectors stay; where the function is
+    one of scalar operations (SX) this costs nothing. Entries outside the sparsity of an input are ignored, those of
+    an output are 0. ``name`` needs a prefix: a C function called ``step`` binds to an old symbol of glibc.
+    """
+    symbolic = ca.SX if function.is_a('SXFunction') else ca.MX
+    symbols, arguments = [], []
+    for i in range(function.n_in()):
+        rows, columns = function.size_in(i)
+        matrix = is_matrix((rows, columns))
+        symbol = symbolic.sym(f'i{i}', *((columns, rows) if matrix else (rows, columns)))
+        symbols.append(symbol)
+        arguments.append(symbol.T if matrix else symbol)
+    results = [ca.densify(result) for result in function.call(arguments)]
+    return ca.Function(name, symbols, [result.T if is_matrix(result.shape) else result for result in results])
+
+
+def is_matrix(shape: tuple[int, int]) -> bool:
+    """Whether the order of storage matters: more than one row and more than one column."""
+    return shape[0] > 1 and shape[1] > 1
+
+
+def array_shape(shape: tuple[int, int]) -> tuple[int, ...]:
+    """NumPy shape of a CasADi shape: (n,) of a column (n, 1), else unchanged."""
+    return (shape[0],) if shape[1] == 1 else shape
+
+
+def c_source(function: ca.Function) -> str:
+    """Generated C of the function; doubles, ``long long`` integers."""
+    generator = ca.CodeGenerator('mbse_generated', {})
+    generator.add(function)
+    return generator.dump()

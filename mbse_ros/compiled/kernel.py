@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One evaluation of a function: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+import casadi as ca
+import numpy as np
+
+from ..errors import DivergenceError
+from .arrays import DOUBLE, checked, fitted
+from .backend import build
+from .cache import library
+from .dense import array_shape, c_source, dense
+
+NAME = 'mbse_kernel'
+
+
+class Kernel:
+    """A CasADi function that takes and gives NumPy arrays.
+
+    ``backend``: 'vm' (CasADi's virtual machine), 'c' (generated C, CompilationError where it cannot be had), 'auto'
+    (C where there is a compiler, else the VM; ``note`` says why not C). Attributes: ``name``, ``backend`` ('vm' or
+    'c'), ``note``. Sparse inputs and outputs of the function are dense here.
+    """
+
+    def __init__(self, function: ca.Function, backend: str = 'auto') -> None:
+        self.name = function.name()
+        vm = dense(function, NAME)
+        self._function, self.backend, self.note = build(
+            backend, self.name, lambda: ca.external(NAME, str(library(self.name, c_source(vm)))), lambda: vm)
+        self._can_fail = not vm.is_a('SXFunction')
+        self._inputs = [np.zeros(array_shape(vm.size_in(i))) for i in range(vm.n_in())]
+        self._outputs = [np.zeros(array_shape(vm.size_out(i))) for i in range(vm.n_out())]
+        self._run = self.bind(self._inputs, self._outputs)
+        self._lock = Lock()
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Fresh outputs, C order, in the function's shapes, 1-D for columns; a vector may be given in 1-D.
+
+        Raises ValueError (wrong number, shape or kind of arrays), DivergenceError (see ``bind``). Safe with threads.
+        """
+        if len(arrays) != len(self._inputs):
+            raise ValueError(f'{self.name}: got {len(arrays)} arrays, expected {len(self._inputs)}')
+        with self._lock:
+            for i, (own, array) in enumerate(zip(self._inputs, arrays)):
+                if type(array) is not np.ndarray or array.shape != own.shape or array.dtype is not DOUBLE:
+                    array = fitted(array, own.shape, f'{self.name}: input {i}')
+                own[...] = array
+            self._run()
+            return tuple([own.copy() for own in self._outputs])
+
+    def bind(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Callable[[], None]:
+        """Call without arguments that reads ``inputs`` and writes ``outputs`` in place: the least overhead.
+
+        Arrays: C-contiguous float64 of the shapes of ``__call__``, outputs apart from inputs, else ValueError. The
+        call is for one thread at a time; it raises DivergenceError when the function reports a failure, such as a
+        singular matrix or a root not found (generated C gives NaN or infinity for the former).
+        """
+        for what, given, own in (('input', inputs, self._inputs), ('output', outputs, self._outputs)):
+            if len(given) != len(own):
+                raise ValueError(f'{self.name}: got {len(given)} {what}s, expected {len(own)}')
+            for i, (array, model) in enumerate(zip(given, own)):
+                checked(array, model.shape, f'{self.name}: {what} {i}', writable=what == 'output')
+        if any(np.may_share_memory(a, b) for a in outputs for b in inputs):
+            raise ValueError(f'{self.name}: an output shares memory with an input')
+        return self._bound(list(inputs), list(outputs))
+
+    def _bound(self, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> Callable[[], None]:
+        """The trigger of a CasADi buffer over the arrays, which it keeps alive."""
+        buffer, trigger = self._function.buffer()
+        for i, array in enumerate(inputs):
+            buffer.set_arg(i, memoryview(array))
+        for i, array in enumerate(outputs):
+            buffer.set_res(i, memoryview(array))
+        trigger.arrays = (buffer, inputs, outputs)
+        if not self._can_fail:
+            return trigger
+
+        def call() -> None:
+            trigger()
+            if buffer.ret():
+                raise DivergenceError(self.name, 0, 'the function reports a failure')
+        return call
