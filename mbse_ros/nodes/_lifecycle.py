@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lifecycle node round one ROS-free object: what every node of the graph has in common."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+
+from ..errors import MbseError
+from ..machine import Machine, load_machine
+from ..settings import Settings
+from ._parameters import declare, on_change, refuse_unknown
+from ._qos import OUTPUT
+from ._run import BAD_START, Runnable
+from ._warnings import Warnings
+from .catalogue import NODES, parameter_names
+
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+class ManagedNode(Runnable, LifecycleNode):
+    """Lifecycle node of the catalogue: parameters, transitions, topics.
+
+    A child gives `build` (configure: make the stage and the outputs), `connect` (activate: take the inputs),
+    `retune` (new tuning; raises SettingError to refuse it). Publishers live from configure to cleanup,
+    subscriptions only while active.
+    """
+
+    def __init__(self, name: str) -> None:
+        LifecycleNode.__init__(self, name)
+        entry = NODES[name]
+        self.settings, *self.more_settings = [declare(self, kind(), read_only=True) for kind in entry.fixed]
+        self.tuning: Settings | None = declare(self, entry.tuned()) if entry.tuned else None
+        refuse_unknown(self, parameter_names())
+        if self.tuning is not None:
+            on_change(self, lambda: self.tuning, self._retune)
+        self.warnings = Warnings(self.get_logger().warning)
+        self.machine: Machine | None = None
+        self.active = False
+        self._inputs: list = []
+        self._outputs: list[Publisher] = []
+
+    def build(self, machine: Machine) -> None:
+        """Make the stage and the outputs for a machine; raises MbseError."""
+
+    def connect(self) -> None:
+        """Take the inputs, with the stage as after its start."""
+
+    def retune(self, tuning: Settings) -> None:
+        """Give a new tuning to the stage; only called when there is one."""
+
+    def output(self, kind: type, topic: str, qos: QoSProfile = OUTPUT) -> Publisher:
+        """Publisher that is silent while the node is not active; the first one is the main output."""
+        publisher = self.create_lifecycle_publisher(kind, topic, qos)
+        self._outputs.append(publisher)
+        return publisher
+
+    def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> None:
+        """Subscription until the node is deactivated."""
+        self._inputs.append(self.create_subscription(kind, topic, callback, qos))
+
+    def start(self) -> None:
+        """Configure and activate, if the parameter autostart says so; a failure ends the process."""
+        if self.settings.autostart and not (
+                self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
+            self.exit_status = BAD_START
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
+        def configure() -> None:
+            valve = self.settings.valve
+            self.machine = load_machine(self.settings.machine, None if valve == 'described' else valve)
+            self.build(self.machine)
+        return self._guarded('configure', configure, state, LifecycleNode.on_configure)
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Wait for those who read the main output, then take the inputs."""
+        def activate() -> None:
+            self._wait_for_subscribers()
+            self.connect()
+            self.active = True
+        result = LifecycleNode.on_activate(self, state)
+        return self._guarded('activate', activate, state) if result == SUCCESS else result
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Let go of the inputs."""
+        return self._guarded('deactivate', self._disconnect, state, LifecycleNode.on_deactivate)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Let go of the stage and the outputs."""
+        return self._guarded('cleanup', self._tear_down, state, LifecycleNode.on_cleanup)
+
+    def on_shutdown(self, state: Any) -> TransitionCallbackReturn:
+        """Let go of all."""
+        return self._guarded('shutdown', self._tear_down, state, LifecycleNode.on_shutdown)
+
+    def _guarded(self, verb: str, action: Callable[[], None], state: Any,
+                 base: Callable | None = None) -> TransitionCallbackReturn:
+        """Run a transition's action; an error is told (rclpy would swallow it) and undone."""
+        try:
+            action()
+        except MbseError as error:
+            self.get_logger().fatal(f'cannot {verb}: {error}')
+        except Exception:
+            self.get_logger().fatal(f'cannot {verb}:\n{traceback.format_exc()}')
+        else:
+            return base(self, state) if base else SUCCESS
+        self._disconnect() if verb == 'activate' else self._tear_down()
+        return FAILURE
+
+    def _wait_for_subscribers(self) -> None:
+        """Until the main output has as many subscribers as the parameter says, or the time is over."""
+        wanted, end = self.settings.wait_subscribers, time.monotonic() + self.settings.wait_time
+        while self._outputs and self.context.ok() and (found := self._outputs[0].get_subscription_count()) < wanted:
+            if time.monotonic() > end:
+                self.get_logger().warning(
+                    f'{self._outputs[0].topic_name}: {found} of {wanted} subscribers after {self.settings.wait_time} s')
+                return
+            time.sleep(0.01)
+
+    def _retune(self, tuning: Settings) -> None:
+        if self.machine is not None:
+            self.retune(tuning)
+        self.tuning = tuning
+
+    def _disconnect(self) -> None:
+        self.active = False
+        for subscription in self._inputs:
+            self.destroy_subscription(subscription)
+        self._inputs.clear()
+
+    def _tear_down(self) -> None:
+        self._disconnect()
+        self.machine = None
+        for publisher in self._outputs:
+            self.destroy_lifecycle_publisher(publisher)
+        self._outputs.clear()
+
+    def _LifecycleNodeMixin__change_state(self, transition_id: int) -> TransitionCallbackReturn:
+        """A transition that the state does not have is refused; rclpy alone would end the process."""
+        try:
+            return super()._LifecycleNodeMixin__change_state(transition_id)
+        except rclpy_implementation.RCLError as error:
+            self.get_logger().error(f'transition {transition_id} refused: {error}')
+            return FAILURE

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROS parameters declared from Settings dataclasses: descriptions, units, ranges; wrong values are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import Field, fields, replace
+from typing import TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+
+from ..errors import MbseError, SettingError
+from ..settings import Settings
+
+S = TypeVar('S', bound=Settings)
+INTEGER_LIMIT = 2 ** 63 - 1
+
+
+def descriptor(item: Field, read_only: bool) -> ParameterDescriptor:
+    """Descriptor of a settings field: text with its unit, range, allowed words."""
+    meta = item.metadata
+    text = f'{meta["text"]} [{meta["unit"]}]' if meta['unit'] else meta['text']
+    result = ParameterDescriptor(name=item.name, description=text, read_only=read_only)
+    if meta['choices']:
+        result.additional_constraints = 'one of: ' + ', '.join(map(repr, meta['choices']))
+    if meta['low'] is None and meta['high'] is None:
+        return result
+    if isinstance(item.default, float):
+        low, high = _or(meta['low'], -math.inf), _or(meta['high'], math.inf)
+        result.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high))]
+    elif isinstance(item.default, int):
+        low, high = _or(meta['low'], -INTEGER_LIMIT), _or(meta['high'], INTEGER_LIMIT)
+        result.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    return result
+
+
+def declare(node: Node, default: S, read_only: bool = False) -> S:
+    """Declare one parameter a field and return the settings with the values given at the start.
+
+    Raises SettingError or rclpy's ParameterException for a value of the wrong type or out of range.
+    """
+    values = {item.name: node.declare_parameter(item.name, getattr(default, item.name),
+                                                descriptor(item, read_only)).value for item in fields(default)}
+    return replace(default, **values)
+
+
+def on_change(node: Node, current: Callable[[], S], apply: Callable[[S], None]) -> None:
+    """Hand changed settings to ``apply``; whatever it or the settings refuse is refused with that reason."""
+    def set_parameters(parameters: list) -> SetParametersResult:
+        settings = current()
+        known = {item.name for item in fields(settings)}
+        changes = {p.name: p.value for p in parameters if p.name in known}
+        try:
+            if changes:
+                apply(replace(settings, **changes))
+        except MbseError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(set_parameters)
+
+
+def refuse_unknown(node: Node, known_elsewhere: Iterable[str]) -> None:
+    """Raise SettingError for a parameter given at the start that no node of this package has.
+
+    rclpy passes over it in silence. A parameter of another node is let through: one file may serve the whole graph.
+    """
+    allowed = set(known_elsewhere)
+    for name, parameter in getattr(node, '_parameter_overrides', {}).items():
+        if not node.has_parameter(name) and name not in allowed and not name.startswith('qos_overrides.'):
+            own = ', '.join(sorted(node.list_parameters([], 0).names))
+            raise SettingError(name, parameter.value, f'a parameter of this node: {own}')
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quality of service of the topics."""
+
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+# Between the nodes nothing may get lost: two seconds at 100 Hz are kept for a reader that is slow for a moment.
+OUTPUT = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
+LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
+
+def sensor_input(reliability: str) -> QoSProfile:
+    """Subscription to sensors: 'best_effort' matches every publisher, 'reliable' only reliable ones."""
+    policy = {'best_effort': ReliabilityPolicy.BEST_EFFORT, 'reliable': ReliabilityPolicy.RELIABLE}[reliability]
+    return QoSProfile(depth=100 if reliability == 'best_effort' else 200, reliability=policy)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which node has which parameters; no ROS is needed to read it (the documents and the graph do)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from ..estimators.settings import ObserverSettings
+from ..payload.settings import PayloadSettings
+from ..settings import Settings
+from ..simulation.crane import CraneSettings
+from ..streams.interpolation import InterpolationSettings
+from .settings import (CompiledNodeSettings, PlantSettings, RecorderSettings, ReplaySettings,
+                       ReplayTuning, SensorNodeSettings, VisualizationSettings)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One executable: what it does, settings read at the start only, settings that may change at run time."""
+
+    text: str
+    fixed: tuple[type[Settings], ...]
+    tuned: type[Settings] | None = None
+
+    def names(self) -> set[str]:
+        """Names of all its parameters."""
+        groups = (*self.fixed, *((self.tuned,) if self.tuned else ()))
+        return {item.name for group in groups for item in fields(group)}
+
+
+NODES: dict[str, Entry] = {
+    'interpolation_node': Entry('Sensor samples to segments on the time grid of the observer.',
+                                (SensorNodeSettings,), InterpolationSettings),
+    'observer_node': Entry('Segments to states of the hydraulic machine.', (CompiledNodeSettings,), ObserverSettings),
+    'payload_node': Entry('States to the payload mass.', (CompiledNodeSettings,), PayloadSettings),
+    'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
+    'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
+                                (SensorNodeSettings,), VisualizationSettings),
+    'replay_node': Entry('Plays a bag.', (ReplaySettings,), ReplayTuning),
+    'recorder_node': Entry('Writes topics into a bag.', (RecorderSettings,)),
+}
+
+
+def parameter_names() -> set[str]:
+    """Names of the parameters of all nodes."""
+    return {'use_sim_time'}.union(*(entry.names() for entry in NODES.values()))

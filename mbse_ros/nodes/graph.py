@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The crane's graph, described once: topics, processes, parameters. The launch file and `mbse up` both read it.
+
+No ROS is needed to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ..errors import SettingError
+from ..machine import Machine, load_machine
+from ..resources import share_directory
+from ..settings import Settings, setting
+from .settings import VALVES
+
+JOINTS, PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/FluidPressure'
+SENSOR_TOPICS = {'sensors/position': JOINTS, 'sensors/valve_command': JOINTS}       # and one a pressure
+TOPICS = {
+    'segment': 'mbse_ros/msg/SensorSegment',
+    'state': 'mbse_ros/msg/HydraulicState',
+    'estimated/joint_states': JOINTS,
+    'payload': 'mbse_ros/msg/PayloadEstimate',
+    'truth': 'mbse_ros/msg/MachineTruth',
+    'markers': 'visualization_msgs/msg/MarkerArray',
+}
+MARKERS_FRAME = 'machine'
+
+
+def pressure_topics(machine: Machine) -> dict[str, str]:
+    """Topics of the measured pressures of a machine and their type."""
+    return {f'sensors/{channel}': PRESSURE for channel in machine.channels if channel.startswith('pressure/')}
+
+
+def crane_topics(machine: Machine) -> dict[str, str]:
+    """All topics of the crane's graph, relative to its namespace, and their types."""
+    return {**SENSOR_TOPICS, **pressure_topics(machine), **TOPICS}
+
+
+@dataclass(frozen=True)
+class CraneArguments(Settings):
+    """Arguments of the launch file and of `mbse up crane`."""
+
+    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
+    valve: str = setting('described', "Model of all valves: the one of the machine's file, or another", choices=VALVES)
+    simulate: bool = setting(True, 'Start the simulated crane; false: the sensors come from elsewhere')
+    payload: float = setting(50.0, 'True payload of the simulated crane', 'kg', 0.0, 1e6)
+    seed: int = setting(1, 'Seed of the simulated crane', '', 0, 2 ** 31 - 1)
+    cycles: int = setting(0, 'Work cycles of 24 s until the graph ends; 0: go on for a day', '', 0, 3600)
+    namespace: str = setting('', 'Namespace of all nodes and topics')
+    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulated crane publishes it')
+    rviz: bool = setting(False, 'Start RViz')
+    autostart: bool = setting(True, 'The nodes configure and activate themselves')
+    record: str = setting('', 'Folder of a bag to write; empty: none')
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: executable of a package, its node, parameters, remappings, plain arguments.
+
+    ``respawn``: started again when it dies; ``final``: when it ends by itself the graph ends.
+    """
+
+    executable: str
+    name: str
+    namespace: str = ''
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    remappings: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    package: str = 'mbse_ros'
+    respawn: bool = False
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Processes that belong together."""
+
+    processes: tuple[Process, ...]
+
+
+def parse_arguments(given: Mapping[str, Any]) -> CraneArguments:
+    """Arguments from words or values; raises SettingError for an unknown name, a wrong type or value."""
+    known = {item.name: item for item in fields(CraneArguments)}
+    values = {}
+    for name, value in given.items():
+        if name not in known:
+            raise SettingError(name, value, 'one of the arguments ' + ', '.join(known))
+        values[name] = _from_word(name, value, type(known[name].default)) if isinstance(value, str) else value
+    return CraneArguments(**values)
+
+
+def crane_graph(arguments: CraneArguments) -> Graph:
+    """Processes of the crane's graph; raises DescriptionError for a machine that cannot be used."""
+    a = arguments
+    load_machine(a.machine, None if a.valve == 'described' else a.valve)     # tell now, not in four processes
+    readers = 1 + bool(a.record)
+    reliability = 'reliable' if a.simulate else 'best_effort'
+    common = {'use_sim_time': a.use_sim_time, 'autostart': a.autostart, 'machine': a.machine, 'valve': a.valve}
+    processing = {'respawn': True, 'namespace': a.namespace}
+    processes = [
+        Process('interpolation_node', 'interpolation_node', **processing, parameters={
+            **common, 'wait_subscribers': readers, 'sensor_reliability': reliability}),
+        Process('observer_node', 'observer_node', **processing, parameters={
+            **common, 'wait_subscribers': readers + 1}),
+        Process('payload_node', 'payload_node', **processing, parameters={**common, 'wait_subscribers': readers}),
+        Process('visualization_node', 'visualization_node', **processing, parameters={
+            **common, 'frame_id': MARKERS_FRAME, 'sensor_reliability': reliability}),
+    ]
+    optional = [(a.simulate, _plant), (bool(a.record), _recorder), (a.rviz, _rviz)]
+    return Graph((*processes, *(make(a, common, readers) for wanted, make in optional if wanted)))
+
+
+def _plant(a: CraneArguments, common: dict, readers: int) -> Process:
+    return Process('plant_node', 'plant_node', a.namespace, final=a.cycles > 0, parameters={
+        **{**common, 'use_sim_time': False}, 'payload': a.payload, 'seed': a.seed, 'cycles': a.cycles,
+        'wait_subscribers': readers + 1, 'publish_clock': a.use_sim_time, 'exit_at_end': a.cycles > 0})
+
+
+def _recorder(a: CraneArguments, common: dict, readers: int) -> Process:
+    return Process('recorder_node', 'recorder_node', a.namespace, parameters={
+        'use_sim_time': False, 'machine': a.machine, 'bag': a.record,
+        'sensor_reliability': 'reliable' if a.simulate else 'best_effort'})
+
+
+def _rviz(a: CraneArguments, common: dict, readers: int) -> Process:
+    config = share_directory() / 'rviz' / 'crane.rviz'
+    topic = f'/{a.namespace.strip("/")}/markers'
+    return Process('rviz2', 'rviz2', parameters={'use_sim_time': a.use_sim_time}, package='rviz2',
+                   arguments=('-d', str(config)), remappings={'/markers': topic} if a.namespace else {})
+
+
+def _from_word(name: str, word: str, kind: type) -> Any:
+    """Value of a word in a type."""
+    if kind is bool:
+        if word.lower() not in ('true', 'false'):
+            raise SettingError(name, word, 'true or false')
+        return word.lower() == 'true'
+    try:
+        return kind(word)
+    except ValueError:
+        raise SettingError(name, word, f'a {kind.__name__}') from None

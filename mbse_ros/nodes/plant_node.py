@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated crane in real time: sensors and truth out, valve commands from a work cycle or a topic in."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+
+import numpy as np
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import FluidPressure, JointState
+
+from mbse_ros.msg import MachineTruth
+
+from ..machine import Machine
+from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
+from ..simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
+from ._lifecycle import ManagedNode
+from ._messages import fluid_pressure, joint_state, to_time, truth_message
+from ._qos import OUTPUT
+from ._run import run
+
+DAY = 3600      # cycles of 24 s
+
+
+class PlantNode(ManagedNode):
+    """Publishes each frame of the crane when it is due; the next one is computed while there is time."""
+
+    def __init__(self) -> None:
+        super().__init__('plant_node')
+        self._crane: SimulatedCrane | None = None
+
+    def build(self, machine: Machine) -> None:
+        """Compile the plant; the sensors' topics come with the machine."""
+        self._plant = plant_of(machine, self.settings.backend)
+        self._positions = self.output(JointState, 'sensors/position')
+        self._pressures = {c.split('/')[1]: self.output(FluidPressure, f'sensors/{c}')
+                           for c in machine.channels if c.startswith('pressure/')}
+        self._commands = self.output(JointState, 'sensors/valve_command')
+        self._truth = self.output(MachineTruth, 'truth')
+        self._clocks = self.output(Clock, '/clock') if self.settings.publish_clock else None
+
+    def connect(self) -> None:
+        """Begin the cycle now."""
+        s = self.settings
+        self._command: float | None = None
+        if s.cycle == 'topic':
+            self._command = 0.0
+            self.input(JointState, 'valve_command', self.on_command, OUTPUT)
+        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
+        self._crane = SimulatedCrane(self.machine, s.payload, s.seed, self._cycle(), self.more_settings[0],
+                                     plant=self._plant)
+        self._frame: SensorFrame | None = self._crane.frame(self._command)
+        self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
+
+    def tick(self) -> float | None:
+        """Publish the frames that are due; seconds until the next one."""
+        if not self.active or self._frame is None:
+            return None
+        while (left := self._due(self._frame.stamp_ns) - time.monotonic()) <= 0.0:
+            self.publish(self._frame)
+            if self._over():
+                self._end()
+                return None
+            self._frame = self._crane.frame(self._command)
+        return left
+
+    def on_command(self, message: JointState) -> None:
+        """Command of the valves, V, by the name of any of them; in force from the next frame on."""
+        valves = dict(zip(message.name, message.position))
+        known = [name for name in self.machine.valves if name in valves]
+        if len(message.name) != len(message.position) or not known or not math.isfinite(valves[known[0]]):
+            self.warnings('command', f'valve_command dropped: got {list(message.name)} {list(message.position)}, '
+                                     f'expected a finite value for one of {self.machine.valves}')
+            return
+        self._command = float(valves[known[0]])
+
+    def publish(self, frame: SensorFrame) -> None:
+        """All messages of one instant."""
+        stamp, name, machine = self._origin_ns + frame.stamp_ns, self.machine.name, self.machine
+        if self._clocks is not None:
+            self._clocks.publish(Clock(clock=to_time(stamp)))
+        self._commands.publish(joint_state(stamp, name, machine.valves,
+                                           [frame.commands[f'command/{v}'] for v in machine.valves]))
+        cylinders = [c for c in machine.cylinders if f'position/{c}' in frame.samples]
+        self._positions.publish(joint_state(stamp, name, cylinders, [frame.samples[f'position/{c}'] for c in cylinders]))
+        for volume, publisher in self._pressures.items():
+            publisher.publish(fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}']))
+        self._truth.publish(truth_message(frame, stamp, machine))
+
+    def _cycle(self) -> WorkCycle:
+        s = self.settings
+        if s.cycle == 'random':
+            cycle = random_cycle(np.random.default_rng(s.seed))
+        else:
+            cycle = lift_hold_lower(s.ramp)
+        return WorkCycle(cycle.start, cycle.moves * (s.cycles or DAY))
+
+    def _due(self, stamp_ns: int) -> float:
+        return self._begin + stamp_ns * 1e-9 / self.settings.speed
+
+    def _over(self) -> bool:
+        return self._command is None and self._frame.stamp_ns >= self._crane.cycle.duration * 1e9
+
+    def _end(self) -> None:
+        self._frame = None
+        self.get_logger().info('the cycle is over')
+        if self.settings.exit_at_end:
+            self.exit_status = 0
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the executable."""
+    return run(PlantNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

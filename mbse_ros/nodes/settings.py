@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the nodes beside the tuning of their stages; no ROS is needed to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..settings import Settings, setting
+
+RELIABILITY = ('best_effort', 'reliable')
+VALVES = ('described', 'orifice', 'unknown')
+
+
+@dataclass(frozen=True)
+class ManagedSettings(Settings):
+    """What every lifecycle node takes."""
+
+    autostart: bool = setting(True, 'Configure and activate without being asked to')
+    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
+    valve: str = setting('described', "Model of all valves: the one described in the machine's file, or another",
+                         choices=VALVES)
+    wait_subscribers: int = setting(0, 'Subscribers to wait for on the main output before any input is taken, so that '
+                                       'nothing is lost at the start', '', 0, 100)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+
+
+@dataclass(frozen=True)
+class SensorNodeSettings(ManagedSettings):
+    """Nodes that read sensors."""
+
+    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
+                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
+
+
+@dataclass(frozen=True)
+class CompiledNodeSettings(ManagedSettings):
+    """Nodes whose stage is compiled."""
+
+    backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
+                           choices=('auto', 'c', 'vm'))
+
+
+@dataclass(frozen=True)
+class PlantSettings(CompiledNodeSettings):
+    """The simulated crane's node."""
+
+    payload: float = setting(50.0, 'True payload', 'kg', 0.0, 1e6)
+    seed: int = setting(1, 'Seed of the noise and of the random cycle', '', 0, 2 ** 31 - 1)
+    cycle: str = setting('lift_hold_lower', 'What moves the valves: a work cycle, or the topic valve_command',
+                         choices=('lift_hold_lower', 'random', 'topic'))
+    ramp: float = setting(0.2, 'Ramps of the lift_hold_lower cycle', 's', 0.001, 2.0)
+    cycles: int = setting(1, 'How often the cycle is run; 0: for a day', '', 0, 3600)
+    speed: float = setting(1.0, 'Speed of the simulation, 1: real time', '', 0.01, 100.0)
+    publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
+    exit_at_end: bool = setting(False, 'End the process when the cycles are over')
+
+
+@dataclass(frozen=True)
+class VisualizationSettings(Settings):
+    """Look of the markers."""
+
+    rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
+    frame_id: str = setting('machine', 'Frame of the markers: the fixed frame in RViz')
+    line_width: float = setting(0.06, 'Width of the lines', 'm', 0.001, 1.0)
+    ghost_opacity: float = setting(0.35, 'Opacity of the measured machine', '', 0.0, 1.0)
+    text_height: float = setting(0.16, 'Height of the letters', 'm', 0.01, 2.0)
+
+
+@dataclass(frozen=True)
+class RecorderSettings(Settings):
+    """The recorder."""
+
+    bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
+    storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
+    topics: str = setting('', 'Topics to record, separated by blanks; a topic unknown to the crane graph as '
+                              'topic:package/msg/Type. Empty: all of the crane graph')
+    machine: str = setting('patu655_lift', 'Machine whose pressure topics are recorded')
+    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions', choices=RELIABILITY)
+
+
+@dataclass(frozen=True)
+class ReplaySettings(Settings):
+    """The player, fixed at the start."""
+
+    bag: str = setting('', 'Folder of the bag to play')
+    loop: bool = setting(False, 'Start again at the end')
+    publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
+    wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+    exit_at_end: bool = setting(True, 'End the process after the last message')
+
+
+@dataclass(frozen=True)
+class ReplayTuning(Settings):
+    """The player, changeable while it plays."""
+
+    rate: float = setting(1.0, 'Speed of the replay, 1: as recorded', '', 0.01, 100.0)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the processes of a graph without ROS launch, shows their output, starts anew what dies, stops all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import MbseError
+from .graph import Graph, Process
+
+POLL = 0.05
+RESPAWN_DELAY = 0.5
+DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
+ESCALATION = ((signal.SIGINT, 8.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
+BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
+
+
+def command(process: Process) -> list[str]:
+    """Command line of a process; nodes of this package run in the interpreter in use."""
+    if process.package == 'mbse_ros':
+        words = [sys.executable, '-m', f'mbse_ros.nodes.{process.executable}']
+    else:
+        path = shutil.which(process.executable)
+        if path is None:
+            raise MbseError(f'{process.executable} is not installed here (ROS package {process.package})')
+        words = [path]
+    words += [*process.arguments, '--ros-args']
+    if process.package == 'mbse_ros':
+        words += ['-r', f'__node:={process.name}']
+    if process.namespace:
+        words += ['-r', f'__ns:=/{process.namespace.strip("/")}']
+    for source, target in process.remappings.items():
+        words += ['-r', f'{source}:={target}']
+    for name, value in process.parameters.items():
+        words += ['-p', f'{name}:={_yaml(value)}']
+    return words
+
+
+def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
+    """Run a graph until SIGINT, SIGTERM, the end of its final process or ``duration``, s; 0 when all went well.
+
+    Must run in the main thread. ``write`` gets each line of output with the process's name before it.
+    """
+    stop = threading.Event()
+    old = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    running = RunningGraph(graph, write)
+    try:
+        end = None if duration is None else time.monotonic() + duration
+        running.start()
+        while running.step() and not stop.wait(POLL) and (end is None or time.monotonic() < end):
+            pass
+    finally:
+        running.stop()
+        for number, handler in old.items():
+            signal.signal(number, handler)
+    return running.status
+
+
+class RunningGraph:
+    """Processes of a graph while they run: `start`, `step` now and then, `stop`.
+
+    ``children`` holds the running processes by name; ``status`` is 0 as long as nothing failed for good.
+    """
+
+    def __init__(self, graph: Graph, write: Callable[[str], None] = print,
+                 environment: Mapping[str, str] | None = None) -> None:
+        self.children: dict[str, subprocess.Popen] = {}
+        self.status = 0
+        self._processes = {process.name: process for process in graph.processes}
+        self._commands = {name: command(process) for name, process in self._processes.items()}
+        self._environment = {**os.environ, 'PYTHONUNBUFFERED': '1', **(environment or {})}
+        self._write, self._lock = write, threading.Lock()
+        self._width = max(map(len, self._processes), default=0)
+        self._due: dict[str, float] = {}
+        self._readers: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Start all processes."""
+        for name in self._processes:
+            self._launch(name)
+
+    def step(self) -> bool:
+        """Look after the processes; False when the graph is over."""
+        for name, child in list(self.children.items()):
+            code = child.poll()
+            if code is not None and not self._ended(name, code):
+                return False
+        for name, due in list(self._due.items()):
+            if time.monotonic() >= due:
+                del self._due[name]
+                self._launch(name)
+        return bool(self.children or self._due)
+
+    def stop(self) -> None:
+        """End all processes: SIGINT first, stronger signals for those that do not heed it."""
+        self._due.clear()
+        for number, patience in ESCALATION:
+            for child in self.children.values():
+                if child.poll() is None:
+                    child.send_signal(number)
+            end = time.monotonic() + patience
+            while time.monotonic() < end and any(child.poll() is None for child in self.children.values()):
+                time.sleep(POLL)
+            late = [name for name, child in self.children.items() if child.poll() is None]
+            if not late:
+                break
+            self._say('up', f'{number.name} was not enough for {", ".join(late)}')
+        for name, child in self.children.items():
+            self._judge(name, child.returncode)
+        self.children.clear()
+        for reader in self._readers:
+            reader.join(timeout=2.0)
+
+    def _launch(self, name: str) -> None:
+        # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
+        child = subprocess.Popen(self._commands[name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                 errors='replace', env=self._environment, start_new_session=True)
+        self.children[name] = child
+        reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
+        reader.start()
+        self._readers.append(reader)
+
+    def _forward(self, name: str, child: subprocess.Popen) -> None:
+        for line in child.stdout:
+            self._say(name, line.rstrip('\n'))
+
+    def _say(self, name: str, line: str) -> None:
+        with self._lock:
+            self._write(f'[{name:<{self._width}}] {line}')
+
+    def _ended(self, name: str, code: int) -> bool:
+        """Deal with a process that ended by itself; False when the graph is over with it."""
+        process = self._processes[name]
+        del self.children[name]
+        how = 'ended' if code == 0 else f'exit status {code}' if code > 0 else f'killed by {signal.Signals(-code).name}'
+        if process.final:
+            self._say('up', f'{name} {how}: the graph is over')
+            self._judge(name, code)
+            time.sleep(DRAIN)
+            return False
+        if process.respawn and code != BAD_START:
+            self._say('up', f'{name} {how}: starting it again; the graph goes on')
+            self._due[name] = time.monotonic() + RESPAWN_DELAY
+            return True
+        self._say('up', f'{name} {how}; the graph goes on without it')
+        self._judge(name, code)
+        return True
+
+    def _judge(self, name: str, code: int | None) -> None:
+        if code != 0:
+            self.status = 1
+
+
+def _yaml(value: Any) -> str:
+    """A parameter's value as YAML on one line."""
+    return json.dumps(float(value) if isinstance(value, float) else value)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measured machine as a ghost, the estimated one solid, and the payload as a ball with its mass, for RViz."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+
+from mbse_ros.msg import HydraulicState
+from mbse_ros.msg import PayloadEstimate as PayloadMessage
+
+from ..errors import MbseError
+from ..machine import Machine
+from ..streams.records import PayloadEstimate
+from ._lifecycle import ManagedNode
+from ._markers import BLUE, GREY, ORANGE, outline_markers, payload_markers
+from ._messages import payload_from_message, state_from_message, to_ns
+from ._qos import LATEST, OUTPUT, sensor_input
+from ._run import run
+
+
+class VisualizationNode(ManagedNode):
+    """Draws at a rate counted in stamps, so that it follows a bag at any speed."""
+
+    def __init__(self) -> None:
+        super().__init__('visualization_node')
+
+    def build(self, machine: Machine) -> None:
+        """The one output."""
+        self._markers = self.output(MarkerArray, 'markers')
+
+    def connect(self) -> None:
+        """Take positions, states and payloads from here on."""
+        self._payload: PayloadEstimate | None = None
+        self._last: dict[str, int] = {}
+        self.input(JointState, 'sensors/position', self.on_position, sensor_input(self.settings.sensor_reliability))
+        self.input(HydraulicState, 'state', self.on_state, OUTPUT)
+        self.input(PayloadMessage, 'payload', self.on_payload, LATEST)
+
+    def on_position(self, message: JointState) -> None:
+        """The ghost stands where the sensors say."""
+        stamp = to_ns(message.header.stamp)
+        values = dict(zip(message.name, message.position))
+        position = np.array([values.get(name, np.nan) for name in self.machine.cylinders])
+        if np.isfinite(position).all() and self._is_due('measured', stamp):
+            s = self.tuning
+            self._draw(stamp, position, 'measured', GREY, GREY, 1.6 * s.line_width, s.ghost_opacity)
+
+    def on_state(self, message: HydraulicState) -> None:
+        """The solid machine stands where the observer says."""
+        stamp = to_ns(message.header.stamp)
+        if not self._is_due('estimated', stamp):
+            return
+        try:
+            position = state_from_message(message).mean[-1, :len(self.machine.cylinders)]
+        except MbseError as error:
+            self.warnings('state', f'message dropped: {error}')
+            return
+        if np.isfinite(position).all():
+            self._draw(stamp, position, 'estimated', ORANGE, BLUE, self.tuning.line_width, 1.0)
+
+    def on_payload(self, message: PayloadMessage) -> None:
+        """Kept for the next drawing of the estimated machine."""
+        try:
+            self._payload = payload_from_message(message)
+        except MbseError as error:
+            self.warnings('payload', f'message dropped: {error}')
+
+    def _draw(self, stamp: int, position: np.ndarray, namespace: str, body: tuple, cylinder: tuple, width: float,
+              opacity: float) -> None:
+        s = self.tuning
+        try:
+            outline = self.machine.outline(position)
+        except MbseError as error:
+            self.warnings(namespace, f'{namespace} machine not drawn: {error}')
+            return
+        markers: list[Marker] = outline_markers(outline, namespace, stamp, s.frame_id, width, body, cylinder, opacity)
+        if namespace == 'estimated' and self._payload is not None:
+            markers += payload_markers(self._payload, outline['payload'][0], stamp, s.frame_id, s.line_width,
+                                       s.text_height)
+        self._markers.publish(MarkerArray(markers=markers))
+
+    def _is_due(self, kind: str, stamp: int) -> bool:
+        """Whether a period has gone by in stamps, or time went back."""
+        last = self._last.get(kind)
+        if last is not None and 0 <= stamp - last < 0.999e9 / self.tuning.rate:
+            return False
+        self._last[kind] = stamp
+        return True
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the executable."""
+    return run(VisualizationNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
