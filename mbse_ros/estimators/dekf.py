@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete extended Kalman filter with exponential transition, as CasADi expressions: predict and correct.
+
+Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - s k k'`` on one triangle, so
+that the covariance stays symmetric, and positive where a measurement has noise; a missing one has weight 0.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ..transition.exponential import transition
+from ..transition.noise import integrated_noise, paper_noise, symmetric
+
+
+def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: str, noise: str,
+            halvings: int) -> tuple[ca.SX, ca.SX]:
+    """State (n,) and covariance (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X, ``W`` is a PSD."""
+    F, G = transition(A, dt, order, halvings)
+    sigma = integrated_noise(A, W, dt, F) if noise == 'van_loan' else paper_noise(A, W, dt)
+    return X + G @ f, symmetric(ca.densify(F @ P @ F.T + sigma))
+
+
+def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,
+            weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State and covariance after one measurement of the state's entry ``index``; weight 0: it is missing.
+
+    Also returns its innovation and the variance of the predicted entry.
+    """
+    prior = P[index, index]
+    innovation = weight * (measured - X[index])
+    gain = P[:, index] * (weight / (prior + variance))
+    spread = prior + variance
+    return X + gain * innovation, symmetric(ca.densify(P - spread * (gain @ gain.T))), innovation, prior

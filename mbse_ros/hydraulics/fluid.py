@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lumped fluid: stiffness of a control volume. The functions take numbers or CasADi expressions alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def effective_compressibility(oil_modulus: Any, parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Total volume, m3, and effective compressibility 1/Be, 1/Pa, of parts (volume, wall modulus).
+
+    Paper 003 Eq. 10.
+    """
+    total = sum(volume for volume, _ in parts)
+    return total, 1 / oil_modulus + sum(volume / modulus for volume, modulus in parts) / total
+
+
+def pressure_rate(oil_modulus: Any, parts: Sequence[tuple[Any, Any]], inflow: Any, expansion: Any) -> Any:
+    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (paper 003 Eq. 9)."""
+    total, compressibility = effective_compressibility(oil_modulus, parts)
+    return (inflow - expansion) / (total * compressibility)

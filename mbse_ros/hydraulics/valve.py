@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directional valve: orifice flow with a laminar part, switched between pump and tank by the spool's sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+
+def flow_coefficient(nominal_flow: Any, nominal_command: Any, nominal_pressure: Any) -> Any:
+    """Flow coefficient Cv, m3/(s V Pa^0.5) (paper 003 Eq. 14)."""
+    return nominal_flow / (nominal_command * ca.sqrt(nominal_pressure))
+
+
+def turbulent_root(drop: Any, limit: Any) -> Any:
+    """Signed square root of a pressure drop, linear below ``limit`` (paper 003 Eq. 15 without its factor).
+
+    The root's argument is kept above the limit: under the untaken branch its derivative would be 0 * inf.
+    """
+    size = ca.sqrt(ca.fmax(ca.fabs(drop), limit))
+    return ca.if_else(ca.fabs(drop) > limit, ca.sign(drop) * size, drop / ca.sqrt(limit))
+
+
+def port_flows(spool: Any, pump: Any, tank: Any, a: Any, b: Any, coefficient: Any, limit: Any) -> tuple[Any, Any]:
+    """Flows into ports a and b, m3/s; spool > 0 joins pump to a and b to tank (paper 003 Eqs. 12, 13, 15)."""
+    source_a = ca.if_else(spool > 0, pump, tank)
+    source_b = ca.if_else(spool > 0, tank, pump)
+    opening = ca.fabs(spool) * coefficient
+    return opening * turbulent_root(source_a - a, limit), opening * turbulent_root(source_b - b, limit)

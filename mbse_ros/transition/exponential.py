@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exponential integration of a linearised system: ``X+ = X + G f(X, U)``, ``F = I + A dt Psi``, ``G = dt Psi``.
+
+Paper 003 Eqs. 34-38, paper 000 section 3.2. Every function takes NumPy arrays or CasADi expressions.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+ORDERS = ('0', '1', '2', '3', '4', 'exact')
+SERIES_ORDER = 9       # with |A h| <= 1/4 the next term is below 3e-14
+SMALL_STEP = 0.25
+
+
+def identity_like(A: Any) -> Any:
+    """Identity of the size and kind (NumPy or CasADi) of A."""
+    return ca.SX.eye(A.shape[0]) if isinstance(A, ca.SX) else np.eye(A.shape[0])
+
+
+def psi_series(A: Any, dt: Any, order: int) -> Any:
+    """``Psi = sum_{k=0}^{order} (A dt)^k / (k + 1)!`` (paper 003 Eq. 37, truncated), by Horner's rule."""
+    eye = identity_like(A)
+    psi = eye
+    for k in range(order, 0, -1):
+        psi = eye + A @ psi * (dt / (k + 1))
+    return psi
+
+
+def halvings_for(norm: float) -> int:
+    """How often dt must be halved for the exact transition of ``norm = |A dt|``."""
+    return max(0, ceil(log2(norm / SMALL_STEP))) if norm > 0 else 0
+
+
+def exact_transition(A: Any, dt: Any, halvings: int | None = None) -> tuple[Any, Any]:
+    """Exact ``F = expm(A dt)`` and ``G = int_0^dt expm(A t) dt`` (n, n), by a short step and doublings.
+
+    ``halvings`` is chosen by the norm for numbers; expressions need it given.
+    """
+    if halvings is None:
+        halvings = halvings_for(float(np.linalg.norm(A, 1)) * abs(dt))
+    h = dt / 2 ** halvings
+    G = psi_series(A, h, SERIES_ORDER) * h
+    for _ in range(halvings):
+        G = 2 * G + G @ (A @ G)        # G(2h) = G(h) + F(h) G(h)
+    return identity_like(A) + A @ G, G
+
+
+def transition(A: Any, dt: Any, order: str = 'exact', halvings: int | None = None) -> tuple[Any, Any]:
+    """``(F, G)`` (n, n) of a step ``dt``, s, with the series of an order '0'..'4' or 'exact'.
+
+    A stiff system, ``|A dt| > 1``, needs 'exact'.
+    """
+    if order == 'exact':
+        return exact_transition(A, dt, halvings)
+    G = psi_series(A, dt, int(order)) * dt
+    return identity_like(A) + A @ G, G

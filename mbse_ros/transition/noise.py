@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discrete process noise ``Sigma = int_0^dt F(t) W F(t)' dt`` of a continuous noise with spectral density W."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from scipy.linalg import expm
+
+from .exponential import SERIES_ORDER as PSI_ORDER
+from .exponential import identity_like, psi_series
+
+
+def van_loan(A: np.ndarray, W: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """``(F, Sigma)`` (n, n) from one matrix exponential of size 2 n (Van Loan's method)."""
+    n = len(A)
+    E = expm(dt * np.block([[-A, W], [np.zeros((n, n)), A.T]]))
+    F = E[n:, n:].T
+    return F, F @ E[:n, n:]
+
+
+def integrated_noise(A: Any, W: Any, dt: Any, F: Any) -> Any:
+    """The same ``Sigma`` (n, n) by Boole's rule over ``F(t) W F(t)'``, for CasADi expressions; ``F`` is F(dt).
+
+    All weights are positive, so ``Sigma`` cannot leave the positive cone. With the fastest rate ``a`` of A its relative
+    error is below ``5.2e-7 (2 a dt)^6``: 1e-8 at a dt = 0.25, 2e-4 at 1.3.
+    """
+    quarter = identity_like(A) + A @ psi_series(A, dt / 4, PSI_ORDER) * (dt / 4)
+    half = quarter @ quarter
+    nodes = ((32, quarter), (12, half), (32, quarter @ half), (7, F))
+    sigma = 7 * W
+    for weight, F_node in nodes:
+        sigma = sigma + symmetric(F_node @ (weight * W) @ F_node.T)
+    return sigma * (dt / 90)
+
+
+def paper_noise(A: Any, W: Any, dt: Any) -> Any:
+    """The closed form of paper 003 Eqs. 45-49, generalised: ``F(t)`` to first order, integrated.
+
+    ``W dt + (A W + W A') dt^2/2 + A W A' dt^3/3``; the papers leave out some of its small blocks.
+    """
+    AW = A @ W
+    return W * dt + (AW + AW.T) * (dt ** 2 / 2) + AW @ A.T * (dt ** 3 / 3)
+
+
+def symmetric(M: Any) -> Any:
+    """One triangle, mirrored: symmetric by construction, and half the work in an expression."""
+    if isinstance(M, ca.SX):
+        return ca.tril2symm(ca.tril(M))
+    return np.tril(M) + np.tril(M, -1).T
