@@ -22,7 +22,7 @@ HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548')
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve (n,) in display units; ``kind`` is line, dashes or dots."""
+    """A curve (n,) in display units; ``kind`` is line, dashes, dots, or samples: of a sensor, often many."""
 
     label: str
     t: np.ndarray

@@ -5,6 +5,11 @@
 const read = id => JSON.parse(document.getElementById(id).textContent);
 const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+function floats(text) {      // packed little-endian 32-bit floats
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  return new Float32Array(bytes.buffer);
+}
+
 function themed(figure) {
   const paint = {};
   for (const key of Object.keys(figure.layout).filter(k => /^[xy]axis/.test(k))) {
@@ -16,52 +21,105 @@ function themed(figure) {
   return paint;
 }
 
-const plots = [];          // {div, cursor, figure} of each chart drawn
+const plots = [];          // {div, cursor, figure, curves, whole} of each chart drawn
 let zoomed = null;         // the x range last chosen by the reader
-let linking = false;
+let moment = null;         // s, the time that the animation shows
+
+const breathe = () => new Promise(done => setTimeout(done));
+const sameRange = (a, b) => a && b && a.every((value, k) => Math.abs(value - b[k]) < 1e-9);
 
 function drawChart(holder, figure) {
   const div = holder.querySelector('.plot');
-  const config = {responsive: true, displaylogo: false, modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d']};
+  const curves = figure.data.map(({x, y, yaxis, mode, fill}) => (
+    {x: floats(x.bdata), y: floats(y.bdata), axis: yaxis.replace('y', 'yaxis'), area: Boolean(fill), dots: mode === 'markers'}));
+  const config = {responsive: true, displaylogo: false, modeBarButtons: [['toImage', 'zoom2d', 'pan2d', 'resetScale2d']]};
   figure.layout.font = {family: getComputedStyle(document.body).fontFamily, size: 12.5};
   return Plotly.newPlot(div, figure.data, figure.layout, config).then(() => {
-    plots.push({div, cursor: holder.querySelector('.cursor'), figure});
-    div.on('plotly_relayout', event => linkZoom(div, event));
+    const plot = {div, figure, curves, cursor: holder.querySelector('.cursor'), whole: {}};
+    for (const key of Object.keys(div.layout).filter(k => /^[xy]axis/.test(k))) plot.whole[key] = div.layout[key].range.slice();
+    zoomed = zoomed || plot.whole.xaxis;
+    plots.push(plot);
+    div.on('plotly_relayout', event => { placeCursor(plot); followZoom(plot, event); });
+    div.on('plotly_autosize', () => placeCursor(plot));
     div.on('plotly_click', event => document.dispatchEvent(new CustomEvent('moment', {detail: event.points[0].x})));
     return Plotly.relayout(div, themed(figure));
   });
 }
 
-function linkZoom(source, event) {
-  if (linking || !Object.keys(event).some(key => key.startsWith('xaxis.'))) return;
-  zoomed = source.layout.xaxis.range.slice();
-  linking = true;
-  const others = plots.filter(plot => plot.div !== source);
-  Promise.all(others.map(plot => Plotly.relayout(plot.div, {'xaxis.range': zoomed.slice()})))
-    .finally(() => { linking = false; showCursor(); });
+// Least and largest y of some curves between two times.
+function extent(curves, [from, to]) {
+  let low = Infinity, high = -Infinity;
+  for (const {x, y} of curves) {
+    for (let k = 0; k < x.length; k++) {
+      if (x[k] < from || x[k] > to || !Number.isFinite(y[k])) continue;
+      low = Math.min(low, y[k]);
+      high = Math.max(high, y[k]);
+    }
+  }
+  return [low, high];
 }
 
-let moment = null;         // s, the time that the animation shows
-function showCursor(t = moment) {
-  moment = t;
-  for (const {div, cursor} of plots) {
-    const {xaxis, height, margin} = div._fullLayout;
-    const x = moment === null ? NaN : xaxis._offset + xaxis.l2p(moment);
-    const inside = x >= xaxis._offset && x <= xaxis._offset + xaxis._length;
-    cursor.style.display = inside ? 'block' : 'none';
-    if (!inside) continue;
-    cursor.style.transform = `translateX(${x}px)`;
-    cursor.style.top = margin.t + 'px';
-    cursor.style.height = (height - margin.t - margin.b) + 'px';
+// The y range for what a panel shows between two times: its lines (dots if it has no line), and its areas as far as
+// they do not dwarf the lines.
+function fittedRange(plot, axis, range) {
+  const curves = plot.curves.filter(curve => curve.axis === axis), solid = curves.filter(curve => !curve.area);
+  if (sameRange(range, plot.whole.xaxis) || !solid.length) return plot.whole[axis];
+  const lines = solid.filter(curve => !curve.dots);
+  const [low, high] = extent(lines.length ? lines : solid, range);
+  if (!(high >= low)) return plot.whole[axis];
+  const room = high - low || 1e-3 * Math.abs(high) || 1e-3;
+  const [bottom, top] = extent(curves.filter(curve => curve.area), range);
+  const ends = [Math.min(low, Math.max(bottom, low - room)), Math.max(high, Math.min(top, high + room))];
+  return [ends[0] - 0.08 * room, ends[1] + 0.08 * room];
+}
+
+function fitted(plot, range, kept) {
+  const update = {};
+  for (const axis of Object.keys(plot.whole)) {
+    if (axis !== 'xaxis' && !kept.includes(axis)) update[axis + '.range'] = fittedRange(plot, axis, range).slice();
   }
+  return update;
+}
+
+// The other charts take over the x range of this one, those in sight first; y axes that the reader did not set fit.
+async function followZoom(source, event) {
+  const range = source.div.layout.xaxis.range.slice();
+  if (sameRange(range, zoomed)) return;
+  zoomed = range;
+  Plotly.relayout(source.div, fitted(source, range, Object.keys(event).map(key => key.split('.')[0])));
+  const distance = plot => Math.abs(plot.div.getBoundingClientRect().top);
+  for (const plot of plots.filter(other => other !== source).sort((a, b) => distance(a) - distance(b))) {
+    if (zoomed !== range) return;            // the reader has zoomed again meanwhile
+    await Plotly.relayout(plot.div, {'xaxis.range': range.slice(), ...fitted(plot, range, [])});
+    await breathe();
+  }
+}
+
+function placeCursor({div, cursor}) {
+  const {height, margin} = div._fullLayout;
+  cursor.style.top = margin.t + 'px';
+  cursor.style.height = (height - margin.t - margin.b) + 'px';
+  moveCursor({div, cursor});
+}
+
+function moveCursor({div, cursor}) {
+  const {xaxis} = div._fullLayout;
+  const x = moment === null ? -1 : xaxis.l2p(moment);
+  const inside = x >= 0 && x <= xaxis._length;
+  cursor.style.transform = inside ? `translateX(${xaxis._offset + x}px)` : 'translateX(-99px)';
+  cursor.style.opacity = inside ? '' : '0';
+}
+
+function showMoment(t) {
+  moment = t;
+  plots.forEach(moveCursor);
 }
 
 async function drawCharts() {
   const figures = read('charts');
   for (const holder of document.querySelectorAll('.chart')) {
     await drawChart(holder, figures[holder.id.replace('chart-', '')]);
-    showCursor();
-    await new Promise(done => setTimeout(done));     // let the page breathe between two charts
+    await breathe();                         // the page answers between two charts
   }
   document.documentElement.dataset.charts = plots.length;
 }
@@ -69,4 +127,3 @@ async function drawCharts() {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const {div, figure} of plots) Plotly.relayout(div, themed(figure));
 });
-window.addEventListener('resize', () => setTimeout(showCursor, 300));

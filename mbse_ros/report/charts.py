@@ -50,7 +50,7 @@ def signal_chart(group: str, signals: Sequence[Signal]) -> Chart:
 def _signal_panel(signal: Signal) -> Panel:
     curves, bands = [], []
     if _has_points(signal.measured):
-        curves.append(_curve('measured', signal.measured, signal.scale, 'dots'))
+        curves.append(_curve('measured', signal.measured, signal.scale, 'samples'))
     if _has_points(signal.estimated):
         curves.append(_curve('estimated', signal.estimated, signal.scale, 'line'))
         bands += _band(signal.estimated, signal.scale)
@@ -157,7 +157,7 @@ def nis_chart(nis: Nis) -> Chart:
     mean, expected = (float(np.mean(c[counted])) if counted.any() else np.nan for c in (nis.value, nis.dof))
     note = (f'mean {number(mean)}, expected {number(expected)}; '
             f'{percent(share_inside(nis.value, nis.lower, nis.upper))} inside')
-    panel = Panel('Normalised innovation squared', '–', (Curve('NIS', nis.t, nis.value, COLORS['estimated'], 'dots'),),
+    panel = Panel('Normalised innovation squared', '', (Curve('NIS', nis.t, nis.value, COLORS['estimated'], 'dots'),),
                   (Band('95 % bounds', nis.t, nis.lower, nis.upper, COLORS['bound']),), note=note,
                   limits=_robust_limits([nis.value, nis.lower, nis.upper], 0, 99.5, extra=np.zeros(1)))
     return Chart('Consistency', 'nis', (panel,),

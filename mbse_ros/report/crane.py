@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -38,22 +39,24 @@ def write_gif(scene: Scene, path: Path) -> None:
     frames = np.unique(np.linspace(0, scene.t.size - 1, min(_GIF_FRAMES, scene.t.size)).round().astype(int))
     speed = (scene.t[-1] - scene.t[0]) / (frames.size / _GIF_RATE)
     figure = _canvas(scene, 6.0, 80)
-    figure.draw_without_rendering()
-    figure.set_layout_engine('none')     # the axes stay where they are from frame to frame
+    canvas, ax = figure.canvas, figure.axes[0]
+    canvas.draw()
+    still = canvas.copy_from_bbox(figure.bbox)     # axes and pins are drawn once, each frame over them
     images: list[Image.Image] = []
     for frame in frames:
-        drawn = _draw_frame(figure.axes[0], scene, frame, 1.0)
-        drawn += _caption(figure.axes[0], scene, frame, f'   ({speed:.1f} × real time)' if speed > 1.05 else '')
-        images.append(_snapshot(figure, images[0] if images else None))
-        for artist in drawn:
+        canvas.restore_region(still)
+        drawn = _draw_frame(ax, scene, frame, 1.0)
+        drawn += _caption(ax, scene, frame, f'   ({speed:.1f} × real time)' if speed > 1.05 else '')
+        for artist in sorted(drawn, key=lambda artist: artist.get_zorder()):
+            ax.draw_artist(artist)
             artist.remove()
+        images.append(_snapshot(canvas, images[0] if images else None))
     images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / _GIF_RATE), loop=0)
 
 
-def _snapshot(figure: Figure, first: Image.Image | None) -> Image.Image:
-    """The figure as an image of 64 colours, those of the first frame so that the colours do not flicker."""
-    figure.canvas.draw()
-    image = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert('RGB')
+def _snapshot(canvas: FigureCanvasAgg, first: Image.Image | None) -> Image.Image:
+    """What is on the canvas, in the 64 colours of the first frame so that the colours do not flicker."""
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
     dither = Image.Dither.NONE
     return image.quantize(64, dither=dither) if first is None else image.quantize(palette=first, dither=dither)
 
@@ -64,7 +67,7 @@ def _canvas(scene: Scene, width: float, dpi: int) -> Figure:
     figure = new_figure(width, height, dpi)
     ax = figure.subplots()
     style_axes(ax)
-    ax.set_aspect('equal', adjustable='datalim')
+    ax.set_aspect('equal', adjustable='box')
     ax.set(xlim=(x_min, x_max), ylim=(z_min, z_max))
     ax.set_xlabel('x [m]', color=INK)
     ax.set_ylabel('z [m]', color=INK)

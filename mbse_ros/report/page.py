@@ -24,7 +24,7 @@ _FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows t
 def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float]) -> str:
     """The whole page as HTML; every text of the run is escaped, plotly.js is inside."""
     top = _answer(run) + (_crane(scene) if scene else '')
-    body = [f'<section class="top">{top}</section>', _notes(run.notes)]
+    body = [f'<section class="top">{top}</section>'] if top else []
     body += [_table(table) for table in run.tables]
     body += [_chart(chart) for chart in charts]
     return Template(_resource('page.html')).substitute(
@@ -48,7 +48,7 @@ def _json(value: Any) -> str:
 
 
 def _answer(run: Run) -> str:
-    """The card with the mass, if there is one, and the facts."""
+    """The card with the mass, if there is one, the facts and the notes."""
     head = ''
     if run.payload is not None:
         mass, lines = mass_answer(run.payload)
@@ -57,12 +57,13 @@ def _answer(run: Run) -> str:
     rows = ''.join(f'<tr><th scope="row">{escape(key)}</th><td>{escape(value)}</td></tr>'
                    for key, value in run.facts.items())
     facts = f'<table class="facts"><tbody>{rows}</tbody></table>' if rows else ''
-    return f'<div class="card answer">{head}{facts}</div>' if head or facts else ''
+    card = head + facts + _notes(run.notes)
+    return f'<div class="card answer">{card}</div>' if card else ''
 
 
 def _notes(notes: Sequence[str]) -> str:
     items = ''.join(f'<li>{escape(note)}</li>' for note in notes)
-    return f'<section class="card notes"><h2>Notes</h2><ul>{items}</ul></section>' if items else ''
+    return f'<ul class="notes">{items}</ul>' if items else ''
 
 
 def _table(table: Table) -> str:

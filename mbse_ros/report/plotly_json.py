@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .chart import Band, Chart, Curve, Panel, Strip
-from .series import band_outline, break_holes, decimate
+from .series import band_outline, break_holes, decimate, finite_runs
 
-LINE_POINTS = 4000     # points of a curve: two per 15 ms in a run of 30 s
-BAND_POINTS = 2000     # points round a band
-_PANEL, _GAP, _TOP, _BOTTOM = 190, 46, 64, 46   # px
+LINE_POINTS = 6000     # points of a curve: two per 15 ms in a run of 30 s
+BAND_POINTS = 3000     # points round a band
+_PANEL, _GAP, _TOP, _BOTTOM = 190, 46, 84, 46   # px
 
 
 def figure(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
@@ -40,23 +40,27 @@ def _axis(letter: str, k: int) -> str:
 
 
 def _traces(panel: Panel) -> list[dict[str, Any]]:
-    """Areas first, so that curves lie on top of them; dots below lines."""
+    """Dots lowest, then areas, then curves on top of them."""
     areas = [_band(band) for band in panel.bands] + [_strip(strip) for strip in panel.strips]
-    curves = sorted(panel.curves, key=lambda curve: curve.kind != 'dots')
-    dots = [_curve(curve) for curve in curves if curve.kind == 'dots']
-    return dots + areas + [_curve(curve) for curve in curves if curve.kind != 'dots']
+    dots = [_curve(curve) for curve in panel.curves if curve.kind in ('dots', 'samples')]
+    return dots + areas + [_curve(curve) for curve in panel.curves if curve.kind in ('line', 'dashes')]
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
     trace = {'type': 'scatter', 'name': escape(curve.label), 'legendgroup': curve.label, 'connectgaps': False}
-    if curve.kind == 'dots':
+    if curve.kind == 'dots' or curve.kind == 'samples' and _has_lone_points(curve.y):
         t, y = decimate(curve.t, curve.y, LINE_POINTS)
         trace.update(mode='markers', marker={'size': 3, 'color': curve.color, 'opacity': 0.75})
     else:
         t, y = decimate(*break_holes(curve.t, curve.y), LINE_POINTS)
-        dash = 'dash' if curve.kind == 'dashes' else 'solid'
-        trace.update(mode='lines', line={'width': 1.6, 'color': curve.color, 'dash': dash})
+        trace.update(mode='lines', line={'width': 1.0 if curve.kind == 'samples' else 1.6, 'color': curve.color,
+                                         'dash': 'dash' if curve.kind == 'dashes' else 'solid'})
     return {**trace, 'x': packed(t), 'y': packed(y)}
+
+
+def _has_lone_points(y: np.ndarray) -> bool:
+    """Whether a line would lose points that have a gap on both sides; else it is drawn twenty times faster than dots."""
+    return any(run.stop - run.start == 1 for run in finite_runs(y))
 
 
 def _band(band: Band) -> dict[str, Any]:
@@ -65,7 +69,7 @@ def _band(band: Band) -> dict[str, Any]:
 
 def _strip(strip: Strip) -> dict[str, Any]:
     boxes = [np.array([(a, 0), (a, 1), (b, 1), (b, 0), (a, 0)]) for a, b in strip.stretches]
-    return _area(strip.label, boxes, strip.color, 1.0)
+    return {**_area(strip.label, boxes, strip.color, 1.0), 'legend': 'legend2'}
 
 
 def _area(label: str, outlines: list[np.ndarray], color: str, opacity: float) -> dict[str, Any]:
@@ -84,13 +88,16 @@ def _layout(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
     layout: dict[str, Any] = {
         'height': round(plot + _TOP + _BOTTOM), 'margin': {'l': 74, 'r': 18, 't': _TOP, 'b': _BOTTOM},
         'paper_bgcolor': 'rgba(0,0,0,0)', 'plot_bgcolor': 'rgba(0,0,0,0)', 'hovermode': 'x', 'hoverdistance': 30,
-        'legend': {'orientation': 'h', 'x': 0, 'y': 1 + 26 / plot, 'yanchor': 'bottom', 'groupclick': 'togglegroup'},
+        'legend': {'orientation': 'h', 'x': 0, 'y': 1 + 26 / plot, 'yanchor': 'bottom', 'groupclick': 'togglegroup',
+                   'itemsizing': 'constant'},
         'xaxis': {'title': {'text': 'time [s]'}, 'range': list(span), 'anchor': _axis('y', len(heights) - 1),
                   'hoverformat': '.3f', 'zeroline': False},
-        'annotations': []}
+        'modebar': {'bgcolor': 'rgba(0,0,0,0)', 'color': '#8b929c', 'activecolor': '#2a7de1'}, 'annotations': []}
     for k, (panel, top, height) in enumerate(zip(chart.panels, tops, heights)):
         layout[_axis('yaxis', k)] = _value_axis(panel, (float(top - height) / plot, float(top) / plot))
         layout['annotations'] += _headings(panel, float(top) / plot)
+        if panel.strips:
+            layout['legend2'] = {**layout['legend'], 'x': 1, 'xanchor': 'right', 'y': float(top) / plot}
     return layout
 
 

@@ -39,7 +39,7 @@ def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
     axes[-1].set_xlim(*span)
     axes[-1].set_xlabel('time [s]', color=INK)
     handles = {}
-    for ax in axes:
+    for ax in axes[[bool(panel.curves) for panel in chart.panels]]:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             handles.setdefault(label, handle)
     figure.legend(handles.values(), handles.keys(), loc='outside upper left', ncols=min(6, len(handles)),
@@ -68,6 +68,8 @@ def _draw(panel: Panel, ax: Axes) -> None:
         ax.set_ylim(*panel.limits)
     if not panel.curves:   # a strip: its height means nothing
         ax.set_yticks([])
+        ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=len(panel.strips), frameon=False, fontsize=9,
+                  borderpad=0)
         ax.spines['left'].set_visible(False)
     ax.set_ylabel(plain(panel.unit), color=INK)
     ax.set_title(plain(panel.title), loc='left', fontsize=10, fontweight='bold', color=INK)
@@ -76,7 +78,7 @@ def _draw(panel: Panel, ax: Axes) -> None:
 
 def _draw_curve(curve: Curve, ax: Axes) -> None:
     label = plain(curve.label)
-    if curve.kind == 'dots':
+    if curve.kind in ('dots', 'samples'):
         t, y = decimate(curve.t, curve.y, _POINTS)
         ax.plot(t, y, '.', color=curve.color, markersize=2.5, label=label, zorder=1.5)
     else:

@@ -2,11 +2,6 @@
 // Animates the machine from the side: the measured pose as a grey ghost, the estimated one in colour over it.
 'use strict';
 
-function floats(text) {
-  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-}
-
 function svg(tag, parent, attributes) {
   const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -50,7 +45,7 @@ class Scene {
       svg('line', root, {class: 'gridline', x1: this.x(this.xMin), x2: this.x(this.xMax), y1: y, y2: y});
       svg('text', root, {x: this.x(this.xMin) - 5, y: y + 4, 'text-anchor': 'end'}).textContent = (k * step).toFixed(digits);
     }
-    svg('text', root, {x: this.x(this.xMax), y: this.height + 13, 'text-anchor': 'end'}).textContent = 'x [m]';
+    svg('text', root, {x: this.x(this.xMax), y: this.height - 5, 'text-anchor': 'end'}).textContent = 'x [m]';
     svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = 'z [m]';
   }
 
@@ -135,7 +130,7 @@ function runScene() {
     clock.textContent = time.toFixed(2) + ' s';
     mass.textContent = scene.captions.length ? scene.captions[frame] : '';
     gap.textContent = Number.isFinite(d) ? `estimate and measurement ${(1000 * d).toFixed(1)} mm apart at the payload` : '';
-    showCursor(time);
+    showMoment(time);
   }
   function tick(now) {
     if (!playing) return;

@@ -41,9 +41,9 @@ def slug(text: str) -> str:
 def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
     """The mass at the end of the run as one headline, and the lines that explain it."""
     known = np.flatnonzero(np.isfinite(track.mass))
-    last_status = track.status_names[int(track.status[-1])] if track.t.size else 'no data'
+    ending = _ending(track)
     if known.size == 0:
-        return 'no mass', [f'No sample went into the mass. Status at the end: {last_status}.']
+        return 'no mass', ['No sample went into the mass.', ending]
     last = known[-1]
     mass, lower, upper = (float(column[last]) for column in (track.mass, track.lower, track.upper))
     half = 0.5 * (upper - lower)
@@ -53,9 +53,17 @@ def mass_answer(track: PayloadTrack) -> tuple[str, list[str]]:
     if track.true is not None and np.isfinite(track.true[last]):
         where = 'inside' if lower <= track.true[last] <= upper else 'outside'
         error = mass - track.true[last]
-        lines.append(f'True mass {number(track.true[last], 4)} kg: {where} the interval, error {error:+.{decimals}f} kg')
+        lines.append(f'True mass {track.true[last]:.6g} kg: {where} the interval, error {error:+.{decimals}f} kg')
     if track.reference:
         lines.append(track.reference)
-    lines.append(f'Status at the end: {last_status}')
+    lines.append(ending)
     spread = f' ± {half:.{decimals}f}' if math.isfinite(half) else ''
     return f'{mass:.{decimals}f}{spread} kg', lines
+
+
+def _ending(track: PayloadTrack) -> str:
+    """The status at the end of the run as a sentence."""
+    if track.t.size == 0:
+        return 'There is no data.'
+    code = int(track.status[-1])
+    return f'At the end of the run: {"" if code == track.updating else "held, "}{track.status_names[code]}'
