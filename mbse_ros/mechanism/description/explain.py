@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 
 from .consistency import free_joints
 from .kinematics import cylinder_length, frames
+from .listing import uncertain
 from .model import GROUND, Body, Cylinder, Joint, MachineDescription, Quantity, Valve, Vector, Volume
-from .parameters import uncertain
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
 # Factor from SI to the unit that is shown.
