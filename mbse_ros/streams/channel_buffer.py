@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of one input that wait to be interpolated: a measured channel or a held command."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+NEVER = -(1 << 63)
+"""Stamp of the newest sample of an input that has sent none, ns."""
+UNKNOWN = 1 << 62
+"""Interval between a sample and the one before it where there is none, ns."""
+
+
+class ChannelBuffer:
+    """Samples of one input, from the newest at or before the grid's cursor (the last released instant) on.
+
+    ``stamps`` (ns) and ``values`` (SI) run in parallel. ``interval`` is the time between the two samples before the
+    cursor, 0 as long as there is one. ``suspect`` is the last refused sample with a stamp far back. ``target`` is the
+    index of the sample that the next segment aims at, -1 while it is not known.
+    """
+
+    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'target')
+
+    def __init__(self, name: str, held: bool) -> None:
+        self.name, self.held = name, held
+        self.stamps: list[int] = []
+        self.values: list[float] = []
+        self.newest = NEVER
+        self.seen = self.lost = False
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all samples and the memory of their stamps, but not that there were some."""
+        self.seen = self.has_sent
+        self.drop(len(self.stamps))
+        self.newest, self.interval = NEVER, 0
+        self.suspect: tuple[int, float] | None = None
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether the input has ever sent a sample."""
+        return self.seen or self.newest > NEVER
+
+    def append(self, stamp: int, value: float) -> None:
+        """Take a sample that is newer than all others."""
+        self.stamps.append(stamp)
+        self.values.append(value)
+        self.newest = stamp
+
+    def drop(self, count: int) -> None:
+        """Drop the oldest ``count`` samples."""
+        del self.stamps[:count], self.values[:count]
+        self.target = -1
+
+    def trim(self, cursor: int) -> int:
+        """Drop what is older than the newest sample at or before the cursor; returns how many."""
+        stamps = self.stamps
+        self.target = -1
+        if len(stamps) < 2 or stamps[1] > cursor:
+            return 0
+        index = 1 if len(stamps) == 2 else bisect_right(stamps, cursor) - 1
+        self.interval = stamps[index] - stamps[index - 1]
+        del stamps[:index], self.values[:index]
+        return index
+
+    def active_since(self, stamp: int, longest: int) -> int:
+        """Time this input has been sending after ``stamp``, ns, where no interval counts more than ``longest``."""
+        stamps = self.stamps[max(bisect_right(self.stamps, stamp) - 1, 0):]
+        return sum(min(after - before, longest) for before, after in zip(stamps, stamps[1:]))
+
+    def prune(self, span: int, longest: int) -> int:
+        """Drop the oldest samples so that ``span`` ns of sending, as in ``active_since``, remain; returns how many."""
+        stamps, index, active = self.stamps, len(self.stamps) - 1, 0
+        while index > 0 and active < span:
+            active += min(stamps[index] - stamps[index - 1], longest)
+            index -= 1
+        self.drop(max(index, 0))
+        return max(index, 0)
+
+    def interval_before(self, index: int, gap: int) -> int:
+        """Interval that ends at a sample, ns; UNKNOWN at the first sample and across a hole."""
+        interval = self.stamps[index] - self.stamps[index - 1] if index else UNKNOWN
+        return interval if interval <= gap else UNKNOWN
+
+    def aim(self, cursor: int, step: int, gap: int) -> int:
+        """Find the target: the first sample a step or more after the cursor, save one in whose nearer half it stands.
+
+        Returns the target's index, -1 if the sample has not come yet.
+        """
+        for index, stamp in enumerate(self.stamps):
+            if stamp - cursor < step:
+                continue
+            interval = self.interval_before(index, gap)
+            if interval == UNKNOWN or 2 * (stamp - cursor) >= interval:
+                self.target = index
+                return index
+        return -1
+
+    def nearest(self, start: int, instant: int, gap: int, widest: int = UNKNOWN) -> int | None:
+        """Stamp of the first sample from index ``start`` on that is after ``instant`` or within half an interval of it.
+
+        The half interval is at most half of ``widest``. None if the sample has not come yet.
+        """
+        for index in range(start, len(self.stamps)):
+            stamp = self.stamps[index]
+            if stamp >= instant:
+                return stamp
+            interval = self.interval_before(index, gap)
+            if interval != UNKNOWN and 2 * (instant - stamp) < min(interval, widest):
+                return stamp
+        return None
+
+    def line(self, cursor: int, end: int, gap: int) -> tuple[float, float, int] | None:
+        """Value at ``end``, slope per ns and sample interval where one interval covers cursor to end; else None."""
+        stamps = self.stamps
+        if len(stamps) < 2 or stamps[1] < end or stamps[0] > cursor:
+            return None
+        stamp, value = stamps[1], self.values[1]
+        interval = stamp - stamps[0]
+        slope = (value - self.values[0]) / interval if interval <= gap else np.nan
+        return value - slope * (stamp - end), slope, interval
+
+    def interpolate(self, column: np.ndarray, cursor: int, step: int, gap: int, before_end: np.ndarray) -> float:
+        """Fill a column with linear interpolation at cursor + (k + 1) step; NaN where there is none.
+
+        ``before_end`` is the time from each step to the last one, ns. Returns how many of the valid steps share one
+        sample's information, at least 1.
+        """
+        steps = len(column)
+        end = cursor + steps * step
+        done, valid, information = 0, 0, 0.0
+        for index, stamp in enumerate(self.stamps):
+            last = min((stamp - cursor) // step, steps)
+            if last <= done:
+                continue
+            interval = self.interval_before(index, gap)
+            rise = self.values[index] - self.values[index - 1] if interval != UNKNOWN else np.nan
+            lag = before_end[done:last] + (stamp - end)
+            column[done:last] = self.values[index] - lag * (rise / interval)
+            if rise == rise:
+                valid += last - done
+                information += (last - done) * step / max(interval, step)
+            done = last
+        column[done:] = np.nan
+        return valid / information if valid else 1.0
+
+    def hold(self, column: np.ndarray, cursor: int, step: int) -> None:
+        """Fill a column with the value of the newest sample at or before cursor + (k + 1) step."""
+        steps = len(column)
+        column[:] = self.values[0]
+        for stamp, value in zip(self.stamps[1:], self.values[1:]):
+            row = max(-((cursor - stamp) // step) - 1, 0)
+            if row >= steps:
+                break
+            column[row:] = value

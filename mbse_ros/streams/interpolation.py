@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of several sensors, each at its own times, to segments on one time grid.
+
+Time. The grid stands at start + k step and goes on from segment to segment: a segment starts where the one before
+ended, unless ``restart`` is set. It starts at the first instant at which every input has sent a sample. Integer ns.
+
+Segments. A segment ends near the next sample of the slowest channel: it aims at the latest of the channels' next
+samples, takes from each channel the sample nearest to that, and ends at the last grid instant that all of them cover.
+So sensors that share a stamp, or nearly, give one segment per period, released as the last of them arrives; a phase
+between sensors costs at most that phase. A segment is never longer than the largest gap. What is released depends on
+the stamps alone, not on the order in which the inputs' samples arrive, as long as no input is given up.
+
+Values. Linear between consecutive samples of a channel, exact at a sample. A sample that is NaN says that the sensor
+has no value: both intervals that touch it are missing (NaN), and nobody waits for a better one. An interval longer than
+``max_gap`` is missing. ``repeats`` is the sample interval over the step, at least 1: so many steps share one sample's
+information and are to be weighed with repeats times the sample's variance.
+
+Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
+slowest sensor's rate or faster is waited for as a channel is; a rarer one is held without waiting, and where it arrives
+after its segment it counts from the next one. Nothing is released before every command has been received once.
+
+Losses. An input that stays silent while a channel sends for ``lost_after`` is given up: no longer waited for, a
+channel's values are NaN, a command's are held. It returns with its first sample after the last released instant; a
+channel has values from its second one on. A channel that has never sent is awaited without end (a wrong topic must not
+pass for a dead sensor): see ``waiting_for``. What waits meanwhile is bounded by ``lost_after``.
+Where no channel sends for longer than ``max_gap`` the next segment has ``restart`` set and a grid of its own.
+
+Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than ``max_gap`` back
+mean that the clock went back (a bag played in a loop): all starts anew there, the first refused sample included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from operator import index as integer
+
+from ..errors import SampleError
+from ..settings import Settings, setting
+from .channel_buffer import ChannelBuffer
+from .records import Segment
+from .segment_grid import SegmentGrid
+
+
+@dataclass(frozen=True)
+class InterpolationSettings(Settings):
+    """Tuning of the interpolation."""
+
+    step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.1)
+    max_gap: float = setting(0.1, 'longest interval between samples that is interpolated; where all sensors are silent '
+                                  'for longer the estimate starts anew', 's', 0.001, 10.0)
+    lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
+                                     'waited for', 's', 0.01, 60.0)
+
+
+class Interpolator:
+    """Turns samples, one at a time, into segments; see the module's text for the rules.
+
+    ``channels`` (at least one) are interpolated, ``commands`` held: the columns of the segments, in this order.
+    """
+
+    def __init__(self, channels: Sequence[str], commands: Sequence[str] = (),
+                 settings: InterpolationSettings = InterpolationSettings()) -> None:
+        self.channels, self.commands = tuple(channels), tuple(commands)
+        self._dropped: Counter[str] = Counter()
+        self._grid = SegmentGrid(self.channels, self.commands)
+        self.configure(settings)
+        self.reset()
+
+    def configure(self, settings: InterpolationSettings) -> None:
+        """Use other settings from the next segment on; the grid goes on from its last instant."""
+        self.settings = settings
+        step, self._gap, self._patience = (
+            round(1e9 * value) for value in (settings.step, settings.max_gap, settings.lost_after))
+        self._grid.configure(step, self._gap)
+
+    def reset(self) -> None:
+        """Forget all samples and which inputs have sent; ``dropped`` and the segments' sequence go on."""
+        self._grid.reset()
+        self._inputs = {buffer.name: buffer for buffer in self._grid.sensors + self._grid.held}
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Samples that were not used, by reason, since the interpolator was made."""
+        return dict(+(self._dropped + self._grid.dropped))
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Inputs that have fallen silent and are not waited for."""
+        return tuple(name for name, buffer in self._inputs.items() if buffer.lost)
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """Inputs without which nothing goes on: before the start all that are missing, then the one awaited next."""
+        return self._grid.waiting_for
+
+    def add(self, channel: str, stamp_ns: int, value: float) -> tuple[Segment, ...]:
+        """Take one sample (stamp in ns, value in SI; NaN: missing); returns the segments that it completes.
+
+        Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated, backward or, of a
+        returning channel, not after the last released instant): the sample is dropped and counted, the stream goes on.
+        """
+        stamp = integer(stamp_ns)
+        buffer = self._inputs.get(channel)
+        if buffer is None:
+            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
+        if not isfinite(value) and (buffer.held or value == value):
+            expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
+            raise self._refusal('not finite', channel, stamp, value, expected)
+        if stamp <= buffer.newest:
+            self._take_backward(buffer, stamp, value)
+        else:
+            if buffer.lost:
+                self._welcome_back(buffer, stamp, value)
+            buffer.suspect = None
+            stamps = buffer.stamps
+            stamps.append(stamp)
+            buffer.values.append(float(value))
+            buffer.newest = stamp
+            if stamp - stamps[0] >= self._patience:
+                self._give_up_silent(buffer)
+            elif buffer is not self._grid.blocker:
+                return ()
+        return self._grid.release(buffer)
+
+    def _refusal(self, reason: str, channel: str, stamp: int, value: float, expected: str) -> SampleError:
+        """The error for a sample that is dropped, counted."""
+        self._dropped[reason] += 1
+        return SampleError(channel, stamp, value, expected)
+
+    def _welcome_back(self, buffer: ChannelBuffer, stamp: int, value: float) -> None:
+        """A lost input sends again: from now on it is waited for."""
+        cursor = self._grid.cursor
+        if not buffer.held and cursor is not None and stamp <= cursor:
+            raise self._refusal('late', buffer.name, stamp, value, f'a stamp after {cursor} ns, which is released')
+        self._grid.set_lost(buffer, False)
+
+    def _give_up_silent(self, sender: ChannelBuffer) -> None:
+        """Samples of ``sender`` have waited for long: give up the inputs that were silent meanwhile.
+
+        Commands alone give up no channel; if no channel sends at all the grid ends, to start anew later.
+        """
+        grid, longest = self._grid, min(self._gap, self._patience // 2)     # a hole of the sender proves little
+        silent = [buffer for buffer in self._inputs.values() if buffer is not sender and buffer.has_sent
+                  and not buffer.lost and sender.active_since(buffer.newest, longest) >= self._patience]
+        if not sender.held:
+            for buffer in silent:
+                grid.set_lost(buffer, True)
+        elif grid.cursor is not None and all(buffer in silent for buffer in grid.live):
+            grid.stop(sender.newest)
+        if grid.cursor is None:
+            grid.prune(sender, self._patience, longest)
+
+    def _take_backward(self, buffer: ChannelBuffer, stamp: int, value: float) -> None:
+        """Refuse a repeated or backward stamp, unless it is the second one in sequence far back."""
+        first, far = buffer.suspect, buffer.newest - stamp > self._gap
+        if far and first and 0 < stamp - first[0] <= self._gap:
+            self._rewind()
+            buffer.append(stamp, float(value))
+            return
+        buffer.suspect = (stamp, float(value)) if far else None
+        reason = 'repeated' if stamp == buffer.newest else 'backward'
+        raise self._refusal(reason, buffer.name, stamp, value, f'a stamp after {buffer.newest} ns')
+
+    def _rewind(self) -> None:
+        """The clock went back: start anew from the samples that told so."""
+        self._grid.stop(None)
+        for buffer in self._inputs.values():
+            first = buffer.suspect
+            buffer.forget()
+            if first:
+                self._dropped['backward'] -= 1
+                self._grid.set_lost(buffer, False)
+                buffer.append(*first)

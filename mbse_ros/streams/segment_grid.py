@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time grid of the segments: when one can be released, where it ends, what stands in it.
+
+The rules are those of ``interpolation``; all stamps are integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from .channel_buffer import UNKNOWN, ChannelBuffer
+from .records import Segment
+
+SIMILAR_RATE = 3
+"""A command is waited for if its interval is at most so many intervals of the slowest channel."""
+
+
+class SegmentGrid:
+    """Buffers of all inputs and the cursor, the last released instant (None before a start).
+
+    ``sensors`` and ``held`` are the buffers of the channels and commands, ``live`` the sensors that are waited for,
+    ``blocker`` the input whose next sample may release a segment, ``dropped`` counts samples that found no use.
+    """
+
+    def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
+        self.channels, self.commands = channels, commands
+        self.dropped: Counter[str] = Counter()
+        self._sequence = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Empty buffers, no grid."""
+        self.sensors = [ChannelBuffer(name, held=False) for name in self.channels]
+        self.held = [ChannelBuffer(name, held=True) for name in self.commands]
+        self.live = list(self.sensors)
+        self.blocker = self.sensors[0]
+        self.cursor: int | None = None
+        self._restart = True
+
+    def configure(self, step: int, gap: int) -> None:
+        """Set the step and the largest gap, ns."""
+        self.step, self.gap = step, gap
+        self._most_steps = max(gap // step, 1)
+        self._before_end = np.arange(self._most_steps - 1, -1, -1.0)[:, None] * step
+        for buffer in self.sensors:
+            buffer.target = -1
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """Names of the inputs without which nothing goes on."""
+        if self.cursor is not None:
+            return (self.blocker.name,)
+        return tuple(buffer.name for buffer in self.sensors + self.held if self._is_missing(buffer))
+
+    @staticmethod
+    def _is_missing(buffer: ChannelBuffer) -> bool:
+        """Whether the grid cannot start for want of this input."""
+        return not buffer.stamps and (buffer.held or not buffer.lost)
+
+    def set_lost(self, buffer: ChannelBuffer, lost: bool) -> None:
+        """Wait no longer, or again, for an input; a lost command is waited for again once it comes regularly."""
+        buffer.lost = lost
+        if lost:
+            buffer.interval = UNKNOWN
+        self.live = [sensor for sensor in self.sensors if not sensor.lost]
+
+    def stop(self, resume: int | None) -> None:
+        """End the grid; keep of the sensors what is not older than ``resume``, ns, or nothing (None)."""
+        last = None if self.cursor is None else self.cursor + self.step
+        for buffer in self.sensors:
+            old = len(buffer.stamps) if resume is None else bisect_left(buffer.stamps, resume)
+            self.dropped['before a restart'] += old - (bisect_left(buffer.stamps, last, 0, old) if last else 0)
+            buffer.drop(old)
+        if resume is not None:
+            for buffer in self.held:
+                buffer.trim(resume)
+        self.cursor = None
+
+    def prune(self, buffer: ChannelBuffer, span: int, longest: int) -> None:
+        """Bound the samples that wait for a start to the newest ``span``, ns, of sending."""
+        count = buffer.prune(span, longest)
+        if not buffer.held:
+            self.dropped['before the start'] += count
+
+    def release(self, sender: ChannelBuffer) -> tuple[Segment, ...]:
+        """All segments that can be released now that ``sender`` has sent."""
+        segments = []
+        while self.cursor is not None or self._start():
+            end = self._next_end()
+            if end is None:
+                break
+            if self.cursor is None:
+                continue
+            segments.append(self._segment(end))
+            if sender.newest - end < self.step and self.blocker is sender:     # the usual case: no need to look further
+                break
+        return tuple(segments)
+
+    def _start(self) -> bool:
+        """Put the cursor on the first instant that all inputs have reached; False as long as one is missing."""
+        for buffer in self.sensors + self.held:
+            if self._is_missing(buffer):
+                self.blocker = buffer
+                return False
+        self.cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
+        self._restart = True
+        for buffer in self.sensors:
+            self.dropped['before the start'] += buffer.trim(self.cursor)
+        for buffer in self.held:
+            buffer.trim(self.cursor)
+        return True
+
+    def _next_end(self) -> int | None:
+        """Last instant of the next segment, ns; None while a sample is awaited. May stop the grid at a hole."""
+        cursor, gap = self.cursor, self.gap
+        latest, slowest = cursor, 0
+        for buffer in self.live:
+            target = buffer.target
+            if target < 0:
+                target = buffer.aim(cursor, self.step, gap)
+                if target < 0:
+                    self.blocker = buffer
+                    return None
+            stamp = buffer.stamps[target]
+            if stamp > latest:
+                latest = stamp
+            if target:
+                interval = stamp - buffer.stamps[target - 1]
+                if slowest < interval <= gap:
+                    slowest = interval
+        common = self._common_stamp(latest, slowest)
+        if common is None:
+            return None
+        end = cursor + (common - cursor) // self.step * self.step
+        return end if latest - cursor <= gap else self._end_at_hole(end, latest)
+
+    def _common_stamp(self, latest: int, slowest: int) -> int | None:
+        """Earliest of the samples nearest to ``latest``, one of each awaited input; None while one is missing."""
+        common = latest
+        for buffer in self.live:
+            if buffer.stamps[buffer.target] != latest:
+                stamp = buffer.nearest(buffer.target, latest, self.gap)
+                if stamp is None:
+                    self.blocker = buffer
+                    return None
+                if stamp < common:
+                    common = stamp
+        for buffer in self.held:
+            stamps = buffer.stamps
+            if buffer.lost or buffer.interval > SIMILAR_RATE * slowest or len(stamps) > 1 and stamps[1] == latest:
+                continue
+            stamp = buffer.nearest(bisect_left(stamps, self.cursor + self.step), latest, self.gap, slowest)
+            if stamp is None:
+                self.blocker = buffer
+                return None
+            if stamp < common:
+                common = stamp
+        return common
+
+    def _end_at_hole(self, end: int, latest: int) -> int:
+        """End of a segment where a channel has a hole: not beyond the largest gap, nor into a hole of all channels.
+
+        At such a hole the grid is stopped.
+        """
+        cursor, step = self.cursor, self.step
+        before = cursor
+        for stamp in sorted({stamp for buffer in self.live for stamp in buffer.stamps if cursor < stamp <= latest}):
+            if stamp - before > self.gap:
+                end = min(end, cursor + (before - cursor) // step * step)
+                if end == cursor:
+                    self.stop(stamp)
+                break
+            before = stamp
+        return min(end, cursor + self._most_steps * step)
+
+    def _segment(self, end: int) -> Segment:
+        """The segment from the cursor to ``end``, where the cursor then stands."""
+        cursor, step = self.cursor, self.step
+        steps = (end - cursor) // step
+        values, repeats = self._interpolate(end, steps)
+        commands = np.empty((steps, len(self.held)))
+        for column, buffer in enumerate(self.held):
+            buffer.hold(commands[:, column], cursor, step)
+        self._sequence += 1
+        segment = Segment(self._sequence, cursor, step, self._restart, self.channels, values, repeats, self.commands,
+                          commands)
+        self.cursor, self._restart = end, False
+        for buffer in self.sensors:
+            buffer.trim(end)
+        for buffer in self.held:
+            buffer.trim(end)
+        return segment
+
+    def _interpolate(self, end: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """Values (steps, channels) and repeats (channels,); at once for channels with one interval over all steps."""
+        at_end, slopes, repeats, pieced = [], [], [], []
+        for column, buffer in enumerate(self.sensors):
+            line = buffer.line(self.cursor, end, self.gap)
+            if line is None:
+                pieced.append(column)
+                line = 0.0, 0.0, self.step
+            at_end.append(line[0])
+            slopes.append(line[1])
+            repeats.append(max(line[2] / self.step, 1.0))
+        before_end = self._before_end[-steps:]
+        values = np.array(at_end) - before_end * np.array(slopes)
+        for column in pieced:
+            repeats[column] = self.sensors[column].interpolate(values[:, column], self.cursor, self.step, self.gap,
+                                                               before_end[:, 0])
+        return values, np.array(repeats)
