@@ -57,14 +57,14 @@ class Machine:
         """Names of the valves."""
         return self.circuit.valves
 
-    @property
+    @cached_property
     def channels(self) -> tuple[str, ...]:
         """Measured channels: positions, then pressures."""
         sensors = self.description.sensors
         return (*(f'position/{c}' for c in self.cylinders if c in sensors.position),
                 *(f'pressure/{v}' for v in self.volumes if v in sensors.pressure))
 
-    @property
+    @cached_property
     def commands(self) -> tuple[str, ...]:
         """Command channels the observer needs: those of the valves whose flow is modelled."""
         return tuple(f'command/{name}' for name in self.valves_of('orifice'))

@@ -8,6 +8,7 @@ a change of tuning needs no new compilation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import casadi as ca
 import numpy as np
@@ -15,48 +16,54 @@ import numpy as np
 from ..compiled import Scan
 from ..machine import Machine
 from .dekf import correct, predict
-from .hydraulic_model import MPA, NOISES, HydraulicModel, hydraulic_model
+from .hydraulic_model import NOISES, HydraulicModel, hydraulic_model
 from .settings import ObserverSettings
 
 HALVINGS = 2        # exact to 1e-12 while the fastest mode stays below one step; checked by `stiffness`
 
 
+MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
+
+
 @dataclass(frozen=True)
 class SegmentResult:
-    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step,
-    ``innovation`` (n, ny) and ``prior_variance`` (n, ny) of the predicted measurements, before each correction."""
+    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step, and of that step
+    ``innovation`` (ny,) and ``prior_variance`` (ny,) of the predicted measurements, before each correction.
+    ``finite`` is false when anything left the finite numbers."""
 
     mean: np.ndarray
     covariance: np.ndarray
-    innovation: np.ndarray
-    prior_variance: np.ndarray
+    innovation: list[float]
+    prior_variance: list[float]
+    finite: bool
 
 
 def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str) -> ca.Function:
-    """One step ``(x, u, p) -> (x+, y)`` of the observer.
+    """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
-    ``x`` = state and the lower triangle of its covariance; ``u`` = measurements, their weights (0: missing), commands;
-    ``p`` = dt, spectral densities, variances of the measurements, uncertain parameters;
-    ``y`` = state, innovations, variances of the predicted measurements.
+    ``x`` = state, lower triangle of its covariance, commands in force (a valve sees a command from its stamp on, so
+    those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral
+    densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, variances of the
+    predicted measurements.
     """
-    n, m = len(model.names), len(model.measured)
-    lower = ca.SX.sym('P', n * (n + 1) // 2)
-    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    measured, weight, variance = (ca.SX.sym(s, m) for s in ('y', 'w', 'r'))
-    dt = ca.SX.sym('dt')
-    X, P = predict(model.X, P, model.f, model.A, model.W, dt, order, noise, HALVINGS)
+    n, m, scale = len(model.names), len(model.measured), ca.SX(model.scale)
+    X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
+    measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
+    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower)) / (scale @ scale.T)
+    X, f, A = (ca.substitute(item, model.X, X_si / scale) for item in (model.X, model.f, model.A))
+    X, P = predict(X, P, f, A, model.W, dt, order, noise, HALVINGS)
     innovations, priors = [], []
     for k, index in enumerate(model.measured):
-        X, P, innovation, prior = correct(X, P, index, measured[k], variance[k], weight[k])
-        innovations.append(innovation)
-        priors.append(prior)
-    y = ca.vertcat(X, *innovations, *priors)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:]), y])
-    return ca.Function(
-        'mbse_observer',
-        [ca.vertcat(model.X, lower), ca.vertcat(measured, weight, model.U),
-         ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
-        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
+        weight, unit = measured[k] > MISSING, model.scale[index]
+        X, P, innovation, prior = correct(X, P, index, ca.fmax(measured[k], MISSING) / unit, variance[k] / unit ** 2,
+                                          weight)
+        innovations.append(innovation * unit)
+        priors.append(prior * unit ** 2)
+    X, P = X * scale, P * (scale @ scale.T)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands), ca.vertcat(X, *innovations, *priors)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U), ca.vertcat(measured, commands),
+                                         ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
+                       [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
 
 class HydraulicObserver:
@@ -67,10 +74,9 @@ class HydraulicObserver:
         self.model = hydraulic_model(machine)
         self.names, self.channels = self.model.names, machine.channels
         n = len(self.names)
-        self._columns, self._rows = np.triu_indices(n)      # CasADi packs the lower triangle column by column
-        self._to_si = self.model.scale
-        self._channel_scale = self._to_si[list(self.model.measured)]
-        self._covariance_to_si = np.outer(self._to_si, self._to_si)
+        self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
+        columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
+        self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         sensors = machine.description.sensors
         self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
                                    for kind, owner in (c.split('/') for c in self.channels)]) ** 2
@@ -95,7 +101,7 @@ class HydraulicObserver:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self.settings, self._scan = settings, self._scans[key]
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, self._variance / self._channel_scale ** 2, self.machine.parameters.mean])
+        self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
 
     def reset(self) -> None:
         """Forget the state."""
@@ -106,50 +112,40 @@ class HydraulicObserver:
 
         A position or pressure without a sample starts at mid stroke or mid pressure, with that range as its stddev.
         """
-        kinds = [name.split('/')[0] for name in self.names]
-        strokes = iter(self.machine.stroke)
-        high = max(self.machine.description.hydraulics.supplies.values(), key=lambda q: q.value).value / MPA \
-            if self.machine.description.hydraulics.supplies else 20.0
-        spools = iter(commands)
-        s = self.settings
-        X, stddev = np.zeros(len(kinds)), np.zeros(len(kinds))
-        for i, kind in enumerate(kinds):
+        X, stddev = self._initial(commands)
+        for k, index in enumerate(self.model.measured):
+            if np.isfinite(measured[k]):
+                X[index], stddev[index] = measured[k], np.sqrt(self._variance[k])
+        n = len(X)
+        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands])
+        self._x[np.diag(self._full)] = stddev ** 2
+
+    def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
+        """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
+        each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
+        """
+        m, nx = len(self.channels), len(self.names)
+        self._p[0] = dt
+        np.multiply(self._variance, repeats, out=self._p[5:5 + m])
+        self._x, y = self._scan(self._x, np.concatenate([values, commands], axis=1), self._p)
+        last = y[-1, nx:].tolist()
+        return SegmentResult(y[:, :nx], self._x[self._full], last[:m], last[m:], isfinite(self._x.sum()))
+
+    def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """State and standard deviations (nx,), SI, before anything is measured."""
+        s, supplies = self.settings, self.machine.description.hydraulics.supplies.values()
+        strokes, spools = iter(self.machine.stroke), iter(commands)
+        pressure = max((supply.value for supply in supplies), default=20e6) / 2
+        spread = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4}
+        X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
+        for i, kind in enumerate(name.split('/')[0] for name in self.names):
             if kind == 'position':
-                low, top = next(strokes)
-                X[i], stddev[i] = (low + top) / 2, (top - low) / 2
+                low, high = next(strokes)
+                X[i], stddev[i] = (low + high) / 2, (high - low) / 2
             elif kind == 'pressure':
-                X[i], stddev[i] = high / 2, high / 2
+                X[i], stddev[i] = pressure, pressure
             elif kind == 'spool':
                 X[i], stddev[i] = next(spools), 0.5
             else:
-                stddev[i] = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 0.1}[kind]
-        for k, index in enumerate(self.model.measured):
-            if np.isfinite(measured[k]):
-                X[index] = measured[k] / self._channel_scale[k]
-                stddev[index] = np.sqrt(self._variance[k]) / self._channel_scale[k]
-        self._x = np.concatenate([X, np.diag(stddev ** 2)[self._rows, self._columns]])
-
-    def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
-        """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, in force
-        during each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
-        """
-        n, m, nx = len(values), len(self.channels), len(self.names)
-        present = np.isfinite(values)
-        u = np.empty((n, 2 * m + commands.shape[1]))
-        np.divide(values, self._channel_scale, out=u[:, :m])
-        u[:, m:2 * m] = present
-        if not present.all():
-            u[:, :m][~present] = 0.0
-        u[:, 2 * m:] = commands
-        self._p[0] = dt
-        self._p[5:5 + m] = self._variance * repeats / self._channel_scale ** 2
-        self._x, y = self._scan(self._x, u, self._p)
-        return SegmentResult(y[:, :nx] * self._to_si, self._covariance(), y[:, nx:nx + m] * self._channel_scale,
-                             y[:, nx + m:] * self._channel_scale ** 2)
-
-    def _covariance(self) -> np.ndarray:
-        """Covariance of the last step (nx, nx), SI."""
-        n = len(self.names)
-        P = np.empty((n, n))
-        P[self._rows, self._columns] = P[self._columns, self._rows] = self._x[n:]
-        return P * self._covariance_to_si
+                stddev[i] = spread[kind]
+        return X, stddev

@@ -22,31 +22,39 @@ class LowPass:
     """First-order low-pass of vectors (k,), each sample weighted by its information (paper 003 Eq. 58).
 
     With equal weights the gain is the paper's Kf once 1/Kf samples have come, and that of a running mean before:
-    the first sample does not linger.
+    the first sample does not linger. A row is the weight, then the weight times the vector.
     """
 
     def __init__(self, gain: float, size: int) -> None:
         self.decay = 1.0 - gain
-        self.total, self.sums = 0.0, np.zeros(size)
-        self._powers = np.zeros((0, 0))
+        self.sums = np.zeros(1 + size)
+        self._powers: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights, older ones forgotten."""
+        return float(self.sums[0])
 
     @property
     def value(self) -> np.ndarray:
         """Filtered vector (k,); NaN before the first sample."""
-        return self.sums / self.total if self.total > 0 else np.full_like(self.sums, np.nan)
+        return self.sums[1:] / self.sums[0] if self.sums[0] > 0 else np.full(len(self.sums) - 1, np.nan)
 
-    def update(self, weights: np.ndarray, samples: np.ndarray) -> np.ndarray:
-        """Filtered vectors (n, k) after each of the samples (n, k) with weights (n,)."""
-        n = len(weights)
-        if len(self._powers) < n:
+    def update(self, rows: np.ndarray) -> np.ndarray:
+        """Filtered vectors (n, k) after each of the rows (n, 1 + k)."""
+        powers, start = self._powers_of(len(rows))
+        sums = powers @ rows
+        sums += start * self.sums
+        self.sums = sums[-1]
+        return sums[:, 1:] / sums[:, :1]
+
+    def _powers_of(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Powers of the decay for n samples: among them (n, n), and of the sums before them (n, 1)."""
+        if n not in self._powers:
             lag = np.subtract.outer(np.arange(n), np.arange(n))
-            self._powers = np.where(lag >= 0, self.decay ** np.maximum(lag, 0), 0.0)
-        powers = self._powers[:n, :n]
-        start = powers[:, 0] * self.decay
-        totals = powers @ weights + start * self.total
-        sums = powers @ (weights[:, None] * samples) + start[:, None] * self.sums
-        self.total, self.sums = float(totals[-1]), sums[-1].copy()
-        return sums / totals[:, None]
+            powers = np.where(lag >= 0, self.decay ** np.maximum(lag, 0), 0.0)
+            self._powers[n] = powers, powers[:, :1] * self.decay
+        return self._powers[n]
 
 
 class TriangularWindow:
@@ -84,17 +92,20 @@ class BatchScatter:
     def __init__(self, gain: float, length: int) -> None:
         self.decay, self.length = (1.0 - gain) ** (2 * length), length
         self.batches = 0
-        self._moments = np.zeros(3)      # sums of w^2, w^2 b, w^2 b^2 over batches b of weight w
+        self._moments = (0.0, 0.0, 0.0)      # sums of w^2, w^2 b, w^2 b^2 over batches b of weight w
         self._weight, self._sum, self._count = 0.0, 0.0, 0
 
-    def update(self, weights: np.ndarray, masses: np.ndarray) -> None:
-        """Take samples (n,) with weights (n,); a batch is closed at the first update that fills it."""
-        self._weight += float(weights.sum())
-        self._sum += float(weights @ masses)
-        self._count += len(weights)
+    def update(self, weight: float, weighted: float, count: int) -> None:
+        """Take ``count`` samples by the sums of their weights and of weight times sample.
+
+        A batch is closed at the first update that fills it.
+        """
+        self._weight += weight
+        self._sum += weighted
+        self._count += count
         if self._count >= self.length:
             mean, square = self._sum / self._weight, self._weight ** 2
-            self._moments = self._moments * self.decay + square * np.array([1.0, mean, mean ** 2])
+            self._moments = tuple(old * self.decay + square * mean ** k for k, old in enumerate(self._moments))
             self.batches += 1
             self._weight, self._sum, self._count = 0.0, 0.0, 0
 
@@ -104,11 +115,10 @@ class BatchScatter:
         Infinite before the second batch.
         """
         if self.batches < 2:
-            return np.inf, 0.0
+            return float('inf'), 0.0
         square, first, second = self._moments
-        effective = total ** 2 / square
         spread = max(second - 2 * mean * first + mean ** 2 * square, 0.0)
-        freedom = max(min(effective, self.batches) - 1.0, 1.0)
+        freedom = max(min(total ** 2 / square, self.batches) - 1.0, 1.0)
         return spread / total ** 2 * (freedom + 1.0) / freedom, freedom
 
 

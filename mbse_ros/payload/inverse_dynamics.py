@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
 from ..dynamics.position_problem import newton_step
+from ..errors import PositionProblemError
 from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
+from .settings import PayloadSettings
 
 NEWTON = 2
+GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,16 @@ def residual(machine: Machine) -> Residual:
 
 
 def sample_step(machine: Machine) -> ca.Function:
-    """One sample ``(joints, X, p) -> (joints+, y)``; ``p`` = covariance of X (column by column) and the parameters.
+    """One sample ``(x, X, p) -> (x+, y)``.
 
-    ``y`` = information, 1/kg2; information times mass, 1/kg; share of acceleration; information times the derivative
-    of the mass with respect to each uncertain parameter. Nothing is divided by g1, which crosses zero in free fall.
+    ``x`` = joint angles, start of the position problem; clean samples so far. ``p`` = covariance of X (column by
+    column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), uncertain parameters.
+    ``y`` = information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect
+    to each parameter; gate that is closed (0: none). Nothing is divided by g1, which crosses zero in free fall.
     """
     r, parameters = residual(machine), machine.parameters.symbol
-    n, m = r.X.numel(), ca.SX.sym('m')
-    P = ca.SX.sym('P', n, n)
+    n, m, count = r.X.numel(), ca.SX.sym('m'), len(machine.cylinders)
+    P, gates = ca.SX.sym('P', n, n), ca.SX.sym('gates', 4)
     g = r.g0 + r.g1 * m
     J_X = ca.jacobian(g, r.X)
     low, high = machine.description.payload.limits
@@ -69,27 +75,39 @@ def sample_step(machine: Machine) -> ca.Function:
     row = r.g1.T @ weight
     information = row @ r.g1
     sensitivity = -row @ ca.substitute(ca.jacobian(g, parameters), m, first)
-    y = ca.vertcat(information, -row @ r.g0, r.share, sensitivity.T)
-    z = r.X[:len(machine.cylinders)]
-    newton = ca.Function('newton', [r.joints, r.X, parameters], [newton_step(machine.system, r.joints, z)])
-    at = ca.Function('at', [r.joints, r.X, P, parameters], [y])
-    joints, p = ca.SX.sym('joints', r.joints.numel()), ca.SX.sym('p', n * n + parameters.numel())
-    X, solved = ca.SX.sym('X', n), joints
+    closed = _closed_gate(machine, r, information, gates)
+    y = ca.vertcat(information, -row @ r.g0, sensitivity.T, closed)
+    newton = ca.Function('newton', [r.joints, r.X, parameters], [newton_step(machine.system, r.joints, r.X[:count])])
+    at = ca.Function('at', [r.joints, r.X, P, gates, parameters], [y])
+    x, p = ca.SX.sym('x', r.joints.numel() + 1), ca.SX.sym('p', n * n + 4 + parameters.numel())
+    X, solved, values = ca.SX.sym('X', n), x[:-1], p[n * n + 4:]
     for _ in range(NEWTON):
-        solved = newton(solved, X, p[n * n:])
-    y = at(solved, X, ca.reshape(p[:n * n], n, n), p[n * n:])
-    return ca.Function('mbse_payload', [joints, X, p], [solved, y], ['x', 'u', 'p'], ['x_next', 'y'])
+        solved = newton(solved, X, values)
+    y = at(solved, X, ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], values)
+    x_next, y = ca.cse([ca.vertcat(solved, x[-1] + (y[-1] == 0)), y])
+    return ca.Function('mbse_payload', [x, X, p], [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
+
+
+def _closed_gate(machine: Machine, r: Residual, information: ca.SX, gates: ca.SX) -> ca.SX:
+    """Number of the first closed gate, as in ``GATES``; 0 when all are open."""
+    count = len(machine.cylinders)
+    z, speed, stroke = r.X[:count], ca.fabs(r.X[count:2 * count]), ca.DM(machine.stroke)
+    inside = ca.logic_and(ca.mmin(z - stroke[:, 0]) > gates[3], ca.mmin(stroke[:, 1] - z) > gates[3])
+    tests = (inside, information >= gates[2], ca.mmin(speed) >= gates[0], r.share <= gates[1])
+    closed = ca.SX(0)
+    for number, passed in reversed(list(enumerate(tests, 1))):
+        closed = ca.if_else(passed, closed, number)
+    return closed
 
 
 @dataclass(frozen=True)
 class MassSamples:
-    """Samples (n,) of a segment: ``information`` 1/kg2, ``mass`` kg, ``share`` of acceleration, and
-    ``sensitivity`` (n, parameters), kg per unit of each uncertain parameter."""
+    """Samples (n,) of a segment: ``rows`` (n, 2 + parameters) = information w, 1/kg2, w times mass, w times the
+    derivatives of the mass; ``closed`` (n,) number of the gate that is closed; ``clean`` how many have none closed."""
 
-    information: np.ndarray
-    mass: np.ndarray
-    share: np.ndarray
-    sensitivity: np.ndarray
+    rows: np.ndarray
+    closed: np.ndarray
+    clean: int
 
 
 class InverseDynamics:
@@ -98,25 +116,35 @@ class InverseDynamics:
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine = machine
         self._scan = Scan(sample_step(machine), backend)
-        self._joints: np.ndarray | None = None
+        self._size = len(state_names(machine)[0]) ** 2
+        self._p = np.concatenate([np.zeros(self._size + 4), machine.parameters.mean])
+        self.reset()
+
+    def configure(self, settings: PayloadSettings) -> None:
+        """Set the gates."""
+        s = settings
+        self._p[self._size:self._size + 4] = [s.min_speed, s.max_acceleration_share, s.max_sample_stddev ** -2,
+                                              s.stroke_margin]
 
     def reset(self) -> None:
         """Forget the joint angles."""
-        self._joints = None
+        self._x: np.ndarray | None = None
 
     def process(self, mean: np.ndarray, covariance: np.ndarray) -> MassSamples:
         """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
-        if self._joints is None:
-            z = mean[0, :len(self.machine.cylinders)]
-            self._joints = self.machine.position_problem.solve(z)[:len(self.machine.system.joints)]
-        p = np.concatenate([covariance.ravel(), self.machine.parameters.mean])
-        joints, y = self._scan(self._joints, mean, p)
-        self._joints = joints if np.isfinite(joints).all() else None
-        with np.errstate(divide='ignore', invalid='ignore'):
-            return MassSamples(y[:, 0], y[:, 1] / y[:, 0], y[:, 2], y[:, 3:] / y[:, :1])
+        if self._x is None:
+            q = self.machine.position_problem.solve(mean[0, :len(self.machine.cylinders)])
+            self._x = np.append(q[:len(self.machine.system.joints)], 0.0)
+        self._p[:self._size] = covariance.ravel()
+        self._x[-1] = 0.0
+        self._x, y = self._scan(self._x, mean, self._p)
+        if not isfinite(y[-1, 0]):
+            self._x = None
+            raise PositionProblemError(float('nan'), NEWTON, mean[-1, :len(self.machine.cylinders)])
+        return MassSamples(y[:, :-1], y[:, -1], int(self._x[-1]))
 
 
 def newton_mass(g: Callable[[float], float], start: float, epsilon: float = 1e-2, iterations: int = 20,

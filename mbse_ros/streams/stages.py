@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
+from math import nan, sqrt
+
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
 from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine
-from ..payload import estimator as payload_room
-from ..payload.estimator import PayloadEstimator
+from ..payload.estimator import Mass, PayloadEstimator
 from ..payload.settings import PayloadSettings
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
-LOST_STDDEV_SHARE = 0.1     # a position less certain than this share of its stroke is no position
-VERDICTS = {
-    payload_room.UPDATING: (PayloadStatus.UPDATING, ''),
-    payload_room.TOO_SLOW: (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
-    payload_room.NOT_OBSERVABLE: (PayloadStatus.NOT_OBSERVABLE, 'the mass does not show in the cylinder force here'),
-    payload_room.OUTSIDE_STROKE: (PayloadStatus.OUTSIDE_STROKE, 'piston at or beyond an end of its stroke'),
-    payload_room.ACCELERATING: (PayloadStatus.ACCELERATING, 'machine accelerates too much'),
+LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
+GATES = {
+    'open': (PayloadStatus.UPDATING, ''),
+    'too slow': (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
+    'not observable': (PayloadStatus.NOT_OBSERVABLE, 'the mass does not show in the cylinder force here'),
+    'outside the stroke': (PayloadStatus.OUTSIDE_STROKE, 'piston at or beyond an end of its stroke'),
+    'accelerating': (PayloadStatus.ACCELERATING, 'machine accelerates too much'),
 }
 
 
@@ -30,8 +31,8 @@ class ObserverStage:
     def __init__(self, machine: Machine, settings: ObserverSettings = ObserverSettings(), backend: str = 'auto') -> None:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
-        self._stroke = machine.stroke
-        self._sample_variance = self._observer.sample_variance
+        self._stroke = machine.stroke.tolist()
+        self._sample_variance = self._observer.sample_variance.tolist()
         self.reset()
 
     @property
@@ -46,7 +47,7 @@ class ObserverStage:
     def reset(self) -> None:
         """Forget the state; the next segment starts it anew."""
         self._observer.reset()
-        self._age, self._command = 0.0, None
+        self._age = 0.0
 
     def process(self, segment: Segment) -> StateEstimate:
         """State over a segment. Raises SampleError when its channels are not those of the machine."""
@@ -56,14 +57,13 @@ class ObserverStage:
         if restart:
             self.reset()
             self._observer.start(segment.values[0], segment.command_values[0])
-        commands = self._commands_in_force(segment)
-        with np.errstate(over='ignore', invalid='ignore'):
-            result = self._observer.process(segment.values, commands, segment.repeats, dt)
+        result = self._observer.process(segment.values, segment.command_values, segment.repeats, dt)
         self._age += dt * len(segment.values)
-        status, reason = self._judge(segment, result)
+        measured = segment.values[-1].tolist()
+        status, reason = self._judge(result, measured)
         if status is ObserverStatus.LOST:
             self._observer.reset()
-        return self._estimate(segment, result, restart, status, reason)
+        return self._estimate(segment, result, measured, restart, status, reason)
 
     def _check(self, segment: Segment) -> None:
         for got, expected in ((segment.channels, self.machine.channels), (segment.commands, self.machine.commands)):
@@ -72,47 +72,35 @@ class ObserverStage:
         if len(segment.values) == 0:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
-    def _commands_in_force(self, segment: Segment) -> np.ndarray:
-        """Commands (n, valves) at the beginning of each step: the valve sees a command from its stamp on."""
-        given = segment.command_values
-        shifted = np.empty_like(given)
-        shifted[0] = given[0] if self._command is None else self._command
-        shifted[1:] = given[:-1]
-        self._command = given[-1].copy()
-        return shifted
-
-    def _judge(self, segment: Segment, result: SegmentResult) -> tuple[ObserverStatus, str]:
-        count = len(self._stroke)
-        position, last = result.mean[-1, :count], segment.values[-1]
-        if not (np.isfinite(result.mean[-1]).all() and np.isfinite(result.covariance).all()):
+    def _judge(self, result: SegmentResult, measured: list[float]) -> tuple[ObserverStatus, str]:
+        if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
-        if not np.isfinite(segment.values).any():
+        missing = [c for c, value in zip(self.machine.channels, measured) if value != value]
+        if len(missing) == len(measured):
             return ObserverStatus.LOST, 'nothing is measured'
-        length = self._stroke[:, 1] - self._stroke[:, 0]
-        beyond = np.maximum(self._stroke[:, 0] - position, position - self._stroke[:, 1])
-        if (beyond > LOST_STDDEV_SHARE * length).any():
-            return ObserverStatus.LOST, f'piston at {position} m, far outside the stroke'
-        stddev = np.sqrt(np.diag(result.covariance)[:count])
-        if (stddev > LOST_STDDEV_SHARE * length).any():
-            return ObserverStatus.LOST, f'position known to {stddev} m only'
-        missing = [c for c, value in zip(segment.channels, last) if not np.isfinite(value)]
+        for i, (low, high) in enumerate(self._stroke):
+            position, room = float(result.mean[-1, i]), LOST_SHARE * (high - low)
+            if not low - room <= position <= high + room:
+                return ObserverStatus.LOST, f'piston of {self.machine.cylinders[i]} at {position:.3f} m, far outside'
+            if result.covariance[i, i] > room ** 2:
+                return ObserverStatus.LOST, f'position of {self.machine.cylinders[i]} not known to {room:.3f} m'
         if missing:
             return ObserverStatus.COASTING, 'missing: ' + ', '.join(missing)
         if self._age < self.settings.settle_time:
             return ObserverStatus.STARTING, 'settling after a start'
         return ObserverStatus.OK, ''
 
-    def _estimate(self, segment: Segment, result: SegmentResult, restart: bool, status: ObserverStatus,
-                  reason: str) -> StateEstimate:
-        measured = segment.values[-1]
-        present = np.isfinite(measured)
-        variance = result.prior_variance[-1] + self._sample_variance
-        innovation = np.where(present, result.innovation[-1], np.nan)
-        stddev = np.sqrt(variance)
-        nis = float(np.sum(innovation[present] ** 2 / variance[present]))
+    def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
+                  status: ObserverStatus, reason: str) -> StateEstimate:
+        """The record; innovations are those of the last step, where a real sample stands, with its own variance."""
+        variance = [prior + noise for prior, noise in zip(result.prior_variance, self._sample_variance)]
+        present = [value == value for value in measured]
+        innovation = [e if there else nan for e, there in zip(result.innovation, present)]
+        nis = sum(e * e / v for e, v, there in zip(innovation, variance, present) if there)
+        stddev = np.array([sqrt(v) if v >= 0 else nan for v in variance])
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
-                             result.mean, result.covariance, segment.channels, measured, innovation, stddev, nis,
-                             int(present.sum()), status, reason)
+                             result.mean, result.covariance, segment.channels, segment.values[-1],
+                             np.array(innovation), stddev, nis, sum(present), status, reason)
 
 
 class PayloadStage:
@@ -146,9 +134,9 @@ class PayloadStage:
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
-        return self._record(state, mass, *VERDICTS[mass.verdict])
+        return self._record(state, mass, *GATES[mass.gate])
 
     @staticmethod
-    def _record(state: StateEstimate, mass: payload_room.Mass, status: PayloadStatus, reason: str) -> PayloadEstimate:
+    def _record(state: StateEstimate, mass: Mass, status: PayloadStatus, reason: str) -> PayloadEstimate:
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, status, reason)
