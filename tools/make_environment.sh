@@ -65,6 +65,13 @@ system_packages() {
   find_python || fail "no Python 3.10 to 3.13 with venv and headers; name one by PYTHON=/path/to/python3"
 }
 
+virtual_environment() {
+  local options=()
+  [[ $env != */sourced-* ]] || options+=(--system-site-packages)
+  say "virtual environment of $python ($("$python" -c 'import platform; print(platform.python_version())'))"
+  "$python" -m venv "${options[@]}" "$env" >>"$log" 2>&1 || fail 'making the virtual environment'
+}
+
 # uv is several times faster than pip, but reads no pip configuration: who has set an index there gets pip.
 find_uv() {
   uv=
@@ -114,16 +121,24 @@ check() {
     >>"$log" 2>&1 || fail 'importing rclpy and mbse_ros.msg'
 }
 
+# What the venv and its packages depend on: while it stays the same only the build is done anew.
+packages_fingerprint() {
+  echo "$root ${AMENT_PREFIX_PATH:-}"
+  sha256sum "${lists[@]}"
+}
+
 lock
 : >"$log"
 say "making ${env#"$root/"}"
 system_packages
-rm -rf "$env"
-say "virtual environment of $python ($("$python" -c 'import platform; print(platform.python_version())'))"
-options=()
-[[ $env != */sourced-* ]] || options+=(--system-site-packages)
-"$python" -m venv "${options[@]}" "$env" >>"$log" 2>&1 || fail 'making the virtual environment'
-python_packages
+packages=$(packages_fingerprint)
+if [[ ! -r $env/.packages_from || $packages != "$(<"$env/.packages_from")" ]]; then
+  rm -rf "$env"
+  virtual_environment
+  python_packages
+  printf '%s\n' "$packages" >"$env/.packages_from"
+fi
+rm -rf "$env/.made_from" "$env/build" "$env"/lib/python3.*/site-packages/mbse_ros
 say 'messages and package (CMake)'
 package
 check
