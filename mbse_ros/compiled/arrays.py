@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the arrays that compiled code reads and writes through bare pointers."""
+"""Checks of the arrays given to compiled functions."""
 
 from __future__ import annotations
 
-from ctypes import addressof, c_char
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ DOUBLE = np.dtype(np.float64)
 
 
 def fitted(array: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """The numbers as float64 of the shape; a vector may come as 1-D, row or column. Raises ValueError."""
+    """The numbers as float64 of the shape; a vector may come as a scalar, 1-D, row or column. Raises ValueError."""
+    if type(array) is np.ndarray and array.shape == shape and array.dtype is DOUBLE:
+        return array
     result = np.asarray(array)
     if result.dtype.kind not in 'fiub':
         raise ValueError(f'{what}: got dtype {result.dtype}, expected real numbers')
-    vector = max(shape, default=1) == int(np.prod(shape))
-    if result.shape != shape and not (vector and result.size == np.prod(shape) and result.ndim <= 2):
+    as_vector = result.size == max(result.shape, default=1) == max(shape, default=1) == prod(shape)
+    if result.shape != shape and not as_vector:
         raise ValueError(f'{what}: got shape {result.shape}, expected {shape}')
     return result.astype(DOUBLE, copy=False).reshape(shape)
 
@@ -30,10 +32,3 @@ def checked(array: np.ndarray, shape: tuple[int, ...], what: str, writable: bool
     flags = array.flags
     if not flags.c_contiguous or (writable and not flags.writeable):
         raise ValueError(f'{what}: must be C-contiguous{" and writable" if writable else ""}')
-
-
-def address(array: np.ndarray) -> int:
-    """Address of the first number; 0 of an empty array. (``array.ctypes.data`` costs four times as much.)"""
-    if not array.size:
-        return 0
-    return addressof(c_char.from_buffer(array)) if array.flags.writeable else array.ctypes.data

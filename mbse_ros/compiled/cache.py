@@ -61,7 +61,7 @@ def entry_key(source: str, compiler_identity: str) -> str:
 
 
 def _build(name: str, source: str, command: tuple[str, ...], path: Path, key: str) -> Path:
-    """Compile into a file beside ``path``, seal it, move it to ``path`` at once; OSError when that cannot be written."""
+    """Compile beside ``path``, seal, move to ``path`` at once. OSError when that cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix='.build-') as folder:
         fresh = Path(folder) / path.name

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import DivergenceError
-from .arrays import DOUBLE, checked, fitted
+from .arrays import checked, fitted
 from .backend import build
 from .cache import library
 from .dense import array_shape, c_source, dense
@@ -32,8 +32,9 @@ class Kernel:
         self._function, self.backend, self.note = build(
             backend, self.name, lambda: ca.external(NAME, str(library(self.name, c_source(vm)))), lambda: vm)
         self._can_fail = not vm.is_a('SXFunction')
-        self._inputs = [np.zeros(array_shape(vm.size_in(i))) for i in range(vm.n_in())]
-        self._outputs = [np.zeros(array_shape(vm.size_out(i))) for i in range(vm.n_out())]
+        self._inputs = [np.zeros(array_shape(function.size_in(i))) for i in range(function.n_in())]
+        self._outputs = [np.zeros(array_shape(function.size_out(i))) for i in range(function.n_out())]
+        self._slots = [(own, own.shape, f'{self.name}: input {i}') for i, own in enumerate(self._inputs)]
         self._run = self.bind(self._inputs, self._outputs)
         self._lock = Lock()
 
@@ -45,10 +46,8 @@ class Kernel:
         if len(arrays) != len(self._inputs):
             raise ValueError(f'{self.name}: got {len(arrays)} arrays, expected {len(self._inputs)}')
         with self._lock:
-            for i, (own, array) in enumerate(zip(self._inputs, arrays)):
-                if type(array) is not np.ndarray or array.shape != own.shape or array.dtype is not DOUBLE:
-                    array = fitted(array, own.shape, f'{self.name}: input {i}')
-                own[...] = array
+            for (own, shape, what), array in zip(self._slots, arrays):
+                own[...] = fitted(array, shape, what)
             self._run()
             return tuple([own.copy() for own in self._outputs])
 

@@ -13,8 +13,9 @@ from ..errors import DivergenceError
 from .arrays import DOUBLE, checked, fitted
 from .backend import build
 from .dense import dense
-from .scan_c import ScanC
-from .scan_vm import ScanVm
+from .scan_block import Block
+from .scan_c import BlocksC
+from .scan_vm import BlocksVm
 
 NAME = 'mbse_step'
 
@@ -22,64 +23,86 @@ NAME = 'mbse_step'
 class Scan:
     """Runs ``step``: (x (nx,), u (nu,), p (np,)) -> (x_next (nx,), y (ny,)) over a series of u.
 
-    ``backend`` and the attributes ``name``, ``backend``, ``note`` as in Kernel. Splitting a series over several calls
-    changes no bit of the result. Raises ValueError when the function has other inputs or outputs.
+    ``backend`` and the attributes ``name``, ``backend``, ``note`` as in Kernel. A long series runs in blocks, so that
+    memory is bounded; to split it over several calls changes no bit of the result. Safe with threads.
+    Raises ValueError when the function has other inputs or outputs.
     """
 
     def __init__(self, step: ca.Function, backend: str = 'auto') -> None:
         self.name = step.name()
         _check_signature(step)
         function = dense(step, NAME)
-        self.nx, self.nu, self.np = (function.numel_in(i) for i in range(3))
-        self.ny = function.numel_out(1)
-        self._runner, self.backend, self.note = build(
-            backend, self.name, lambda: ScanC(self.name, function), lambda: ScanVm(function))
+        self._x_shape, self._u_shape, self._p_shape = ((function.numel_in(i),) for i in range(3))
+        self._ny = function.numel_out(1)
+        self._blocks, self.backend, self.note = build(
+            backend, self.name, lambda: BlocksC(self.name, function), lambda: BlocksVm(function))
+        self._longest = self._blocks.longest
         self._lock = Lock()
 
     def __call__(self, x0: Any, us: Any, p: Any) -> tuple[np.ndarray, np.ndarray]:
         """State after the last row of ``us`` (n, nu), and the outputs (n, ny) of all steps, both fresh.
 
-        Raises ValueError (shape or kind of an array), DivergenceError (the step reports a failure; with its number).
+        Raises ValueError (shape or kind of an array), DivergenceError (the step reports a failure; with its number,
+        in the VM that of the first step of its block).
         """
         us = self._series(us)
-        x, ys = np.empty(self.nx), np.empty((len(us), self.ny))
-        self._execute(self._vector(x0, self.nx, 'x0'), us, self._vector(p, self.np, 'p'), x, ys)
+        n = len(us)
+        if 0 < n <= self._longest:
+            with self._lock:
+                block = self._step(x0, us, p, 0)
+                return block.x_end.copy(), block.ys.copy()
+        x, ys = np.empty(self._x_shape), np.empty((n, self._ny))
+        self._steps(x0, us, p, x, ys)
         return x, ys
 
     def run(self, x0: np.ndarray, us: np.ndarray, p: np.ndarray, x_out: np.ndarray, ys: np.ndarray) -> None:
         """As ``__call__``, into the C-contiguous float64 arrays ``x_out`` (nx,) and ``ys`` (n, ny).
 
-        ``x_out`` may be ``x0``; ``ys`` must not share memory with ``us``.
+        ``x_out`` may be ``x0``; ``ys`` must be apart from ``us``. After an error ``x_out`` is as before, ``ys`` may be
+        filled in part.
         """
         us = self._series(us)
-        checked(x_out, (self.nx,), f'{self.name}: x_out', writable=True)
-        checked(ys, (len(us), self.ny), f'{self.name}: ys', writable=True)
-        self._execute(self._vector(x0, self.nx, 'x0'), us, self._vector(p, self.np, 'p'), x_out, ys)
+        checked(x_out, self._x_shape, 'x_out', writable=True)
+        checked(ys, (len(us), self._ny), 'ys', writable=True)
+        if np.may_share_memory(us, ys):
+            raise ValueError('ys: must not share memory with us')
+        self._steps(x0, us, p, x_out, ys)
 
-    def _execute(self, x0: np.ndarray, us: np.ndarray, p: np.ndarray, x_out: np.ndarray, ys: np.ndarray) -> None:
+    def _steps(self, x0: Any, us: np.ndarray, p: Any, x_out: np.ndarray, ys: np.ndarray) -> None:
+        """All steps, block after block."""
         with self._lock:
-            failed = self._runner.run(x0, us, p, x_out, ys)
-        if failed:
-            raise DivergenceError(self.name, failed - 1, 'the function reports a failure')
+            x = fitted(x0, self._x_shape, 'x0')
+            for start in range(0, len(us), self._longest):
+                stop = start + self._longest
+                block = self._step(x, us[start:stop], p, start)
+                ys[start:stop] = block.ys
+                x = block.x_end
+            x_out[...] = x
 
-    def _vector(self, array: Any, size: int, what: str) -> np.ndarray:
-        if type(array) is np.ndarray and array.shape == (size,) and array.dtype is DOUBLE:
-            return array
-        return fitted(array, (size,), f'{self.name}: {what}')
+    def _step(self, x: Any, us: np.ndarray, p: Any, start: int) -> Block:
+        """The block of the length of ``us``, after it ran; ``start`` is the number of its first step."""
+        block = self._blocks[len(us)]
+        block.x[...] = fitted(x, self._x_shape, 'x0')
+        block.us[...] = us
+        block.p[...] = fitted(p, self._p_shape, 'p')
+        failed = block.run()
+        if failed:
+            raise DivergenceError(self.name, start + failed - 1, 'the function reports a failure')
+        return block
 
     def _series(self, us: Any) -> np.ndarray:
-        """``us`` as a C-contiguous float64 array (n, nu)."""
-        if type(us) is np.ndarray and us.dtype is DOUBLE and us.ndim == 2 and us.shape[1] == self.nu \
-                and us.flags.c_contiguous:
+        """``us`` as float64 (n, nu)."""
+        if type(us) is np.ndarray and us.shape[1:] == self._u_shape and us.dtype is DOUBLE:
             return us
-        if np.ndim(us) != 2 or np.shape(us)[1] != self.nu:
-            raise ValueError(f'{self.name}: us: got shape {np.shape(us)}, expected (n, {self.nu})')
-        return np.ascontiguousarray(fitted(us, np.shape(us), f'{self.name}: us'))
+        shape = np.shape(us)
+        if len(shape) != 2 or shape[1:] != self._u_shape:
+            raise ValueError(f'us: got shape {shape}, expected (n, {self._u_shape[0]})')
+        return fitted(us, shape, 'us')
 
 
 def _check_signature(step: ca.Function) -> None:
     """ValueError unless the function is (x, u, p) -> (x, y) of columns."""
     shapes = [step.size_in(i) for i in range(step.n_in())], [step.size_out(i) for i in range(step.n_out())]
-    columns = all(min(s) == 0 or s[1] == 1 for group in shapes for s in group)
+    columns = all(rows == 0 or n == 1 for group in shapes for rows, n in group)
     if len(shapes[0]) != 3 or len(shapes[1]) != 2 or not columns or step.numel_in(0) != step.numel_out(0):
         raise ValueError(f'{step.name()}: got {shapes[0]} -> {shapes[1]}, expected columns (x, u, p) -> (x, y)')

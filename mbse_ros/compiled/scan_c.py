@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan as generated C: the step and a loop round it in one shared library, called through ctypes."""
+"""Blocks of a scan as generated C: the step and a loop round it in one shared library, called through ctypes."""
 
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import casadi as ca
 import numpy as np
 
-from .arrays import address
 from .cache import library
 from .dense import c_source
+from .scan_block import Block
 
 # The states swap between two buffers, since outputs must not alias inputs.
 DRIVER = r'''
@@ -24,7 +25,7 @@ typedef struct {
   int mem;
 } mbse_scan;
 
-CASADI_SYMBOL_EXPORT long long mbse_run(mbse_scan *s) {
+CASADI_SYMBOL_EXPORT int mbse_run(const mbse_scan *s) {
   const casadi_real *arg[SZ_ARG];
   casadi_real *res[SZ_RES], *now = s->x, *next = s->x + NX, *swap;
   long long k;
@@ -34,14 +35,13 @@ CASADI_SYMBOL_EXPORT long long mbse_run(mbse_scan *s) {
     arg[2] = s->p;
     res[0] = next;
     res[1] = s->ys + k * NY;
-    if (mbse_step(arg, res, s->iw, s->w, s->mem)) return k + 1;
+    if (mbse_step(arg, res, s->iw, s->w, s->mem)) return (int)(k + 1);
     swap = now; now = next; next = swap;
   }
   if (now != s->x) memcpy(s->x, now, NX * sizeof(casadi_real));
   return 0;
 }
 '''
-LONG = 1000     # steps from which the interpreter lock is released: other threads need not wait for a whole log
 
 
 class _Arguments(ctypes.Structure):
@@ -51,31 +51,30 @@ class _Arguments(ctypes.Structure):
                 ('x', ctypes.c_void_p), ('w', ctypes.c_void_p), ('iw', ctypes.c_void_p), ('mem', ctypes.c_int)]
 
 
-class ScanC:
-    """Compiled loop over a dense step named ``mbse_step``. CompilationError or OSError when it cannot be had."""
+class BlocksC(dict):
+    """Block of each length up to ``longest``, made when first asked for; all share their buffers.
+
+    The interpreter lock is kept during a block: to give it away would cost a switch, and a block is short.
+    Raises CompilationError or OSError when the compiled loop over the dense step ``mbse_step`` cannot be had.
+    """
+
+    longest = 256
 
     def __init__(self, name: str, step: ca.Function) -> None:
-        path = str(library(name, _source(step)))
-        nx = step.numel_in(0)
-        self._x, self._p = np.zeros(2 * nx), np.zeros(step.numel_in(2))
-        self._w, self._iw = np.zeros(step.sz_w()), np.zeros(step.sz_iw(), np.int64)
-        self._state = self._x[:nx]
-        short, long = ctypes.PyDLL(path), ctypes.CDLL(path)
-        self._short, self._long = short.mbse_run, long.mbse_run
-        self._short.restype = self._long.restype = ctypes.c_longlong
-        self._arguments = _Arguments(0, 0, address(self._p), 0, address(self._x), address(self._w), address(self._iw),
-                                     short.mbse_step_checkout())
-        self._pointer = ctypes.byref(self._arguments)
+        super().__init__()
+        loaded = ctypes.PyDLL(str(library(name, _source(step))))
+        self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
+        self._nx = step.numel_in(0)
+        self._us, self._ys = (np.zeros((self.longest, size)) for size in (step.numel_in(1), step.numel_out(1)))
+        self._x, self._p, self._w = (np.zeros(size) for size in (2 * self._nx, step.numel_in(2), step.sz_w()))
+        self._iw = np.zeros(step.sz_iw(), np.int64)
 
-    def run(self, x0: np.ndarray, us: np.ndarray, p: np.ndarray, x_out: np.ndarray, ys: np.ndarray) -> int:
-        """0, or the number, from 1, of the step that failed; arrays as checked by Scan."""
-        self._state[...] = x0
-        self._p[...] = p
-        arguments, n = self._arguments, len(us)
-        arguments.n, arguments.us, arguments.ys = n, address(us), address(ys)
-        failed = (self._short if n < LONG else self._long)(self._pointer)
-        x_out[...] = self._state
-        return failed
+    def __missing__(self, n: int) -> Block:
+        addresses = (a.ctypes.data for a in (self._us, self._p, self._ys, self._x, self._w, self._iw))
+        run = partial(self._run, ctypes.byref(_Arguments(n, *addresses, self._memory)))
+        x = self._x[:self._nx]
+        self[n] = Block(x, self._us[:n], self._p, x, self._ys[:n], run)
+        return self[n]
 
 
 def _source(step: ca.Function) -> str:
