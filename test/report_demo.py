@@ -13,10 +13,10 @@ _KNOTS = ((0, 0), (1, 0), (1.2, 20), (7, 20), (7.2, 0), (9, 0), (9.2, -35), (12,
           (15, 45), (15.2, 0), (16.5, 0), (16.7, -18), (21.5, -18), (21.7, 0), (24, 0))   # s, mm/s
 
 
-def demo_run(seed: int = 1, truth: bool = True) -> Run:
-    """The run; without truth it looks like a measured lift."""
+def demo_run(seed: int = 1, truth: bool = True, step: float = 1e-3) -> Run:
+    """The run with a state each step (s) and a sample each tenth; without truth it looks like a measured lift."""
     random = np.random.default_rng(seed)
-    t = np.arange(0, 24, 1e-3)
+    t = np.arange(0, 24, step)
     z, v, a = _motion(t)
     innovations = [Innovation(name, unit, t[::10], random.normal(0, s, t[::10].size), np.full(t[::10].size, s), scale)
                    for name, unit, s, scale in (('position/lift', 'mm', 4.1e-4, 1e3),
@@ -40,8 +40,10 @@ _NOTES = ('The mass counts what hangs at the tip of the boom, hook included.',
 def _motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     times, speeds = np.array(_KNOTS).T
     v = np.interp(t, times, speeds * 1e-3)
-    v = np.convolve(np.pad(v, 60, mode='edge'), np.hanning(121) / np.hanning(121).sum(), mode='valid')
-    return 0.12 + np.cumsum(v) * 1e-3, v, np.gradient(v, 1e-3)
+    half = round(0.06 / (t[1] - t[0]))
+    window = np.hanning(2 * half + 1)
+    v = np.convolve(np.pad(v, half, mode='edge'), window / window.sum(), mode='valid')
+    return 0.12 + np.cumsum(v) * (t[1] - t[0]), v, np.gradient(v, t)
 
 
 def _noise(random: np.random.Generator, size: int, stddev: float) -> np.ndarray:
@@ -63,7 +65,7 @@ def _signals(random: np.random.Generator, t: np.ndarray, z: np.ndarray, v: np.nd
     for name, unit, scale, group, true, stddev, noise in rows:
         sampled = None if noise is None else true[::10] + random.normal(0, noise, t[::10].size)
         if sampled is not None and group == 'Pressures':
-            sampled[1000:1120] = np.nan     # a sensor that fails for 1.2 s
+            sampled[(t[::10] > 10) & (t[::10] < 11.2)] = np.nan     # a sensor that fails for 1.2 s
         spread = stddev * (1 + 5 * np.exp(-t / 0.3))
         estimated = Series(t, true + _noise(random, t.size, 1.0) * spread, spread)
         signals.append(Signal(name, unit, scale, group, None if noise is None else Series(t[::10], sampled), estimated,
@@ -75,7 +77,7 @@ def _payload(random: np.random.Generator, t: np.ndarray, v: np.ndarray, a: np.nd
     moving, calm = np.abs(v) > 4e-3, np.abs(a) < 3e-2
     status = np.where(t < 0.3, 2, np.where(~moving, 1, np.where(~calm, 5, 0)))
     raw = np.where(moving, 50 + random.normal(0, 9, t.size) + 400 * a, np.nan)
-    raw[::217] += 300.0
+    raw[::97] += 300.0
     used = np.cumsum(status == 0)
     with np.errstate(invalid='ignore', divide='ignore'):
         mass = np.where(used > 0, 50.3 + 6 * np.exp(-used / 150) * np.cos(used / 60), np.nan)

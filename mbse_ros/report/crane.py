@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from .chart import COLORS
-from .png import INK, new_figure, plain, style_axes
+from .png import INK, new_figure, plain, set_margins, style_axes
 from .scene import Scene, kind_of
 
 _GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
@@ -57,8 +57,7 @@ def write_gif(scene: Scene, path: Path) -> None:
 def _snapshot(canvas: FigureCanvasAgg, first: Image.Image | None) -> Image.Image:
     """What is on the canvas, in the 64 colours of the first frame so that the colours do not flicker."""
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
-    dither = Image.Dither.NONE
-    return image.quantize(64, dither=dither) if first is None else image.quantize(palette=first, dither=dither)
+    return image.quantize(64, dither=0) if first is None else image.quantize(palette=first, dither=0)
 
 
 def _canvas(scene: Scene, width: float, dpi: int) -> Figure:
@@ -66,6 +65,7 @@ def _canvas(scene: Scene, width: float, dpi: int) -> Figure:
     height = float(np.clip(width * (z_max - z_min) / (x_max - x_min), 0.45 * width, 1.1 * width))
     figure = new_figure(width, height, dpi)
     ax = figure.subplots()
+    set_margins(figure, 0.65, 0.12, 0.5, 0.12)
     style_axes(ax)
     ax.set_aspect('equal', adjustable='box')
     ax.set(xlim=(x_min, x_max), ylim=(z_min, z_max))

@@ -10,6 +10,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from plotly.offline import get_plotlyjs
+
 from .chart import Chart
 from .data import Run, Table
 from .plotly_json import figure
@@ -22,24 +24,22 @@ _FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows t
 
 
 def page(run: Run, charts: Sequence[Chart], scene: Scene | None, span: tuple[float, float]) -> str:
-    """The whole page as HTML; every text of the run is escaped, plotly.js is inside."""
+    """The whole page as HTML; every text of the run is escaped.
+
+    plotly.js is inside as plotly's Python package carries it: its only bundle, 4.8 MB of about 6.
+    """
     top = _answer(run) + (_crane(scene) if scene else '')
     body = [f'<section class="top">{top}</section>'] if top else []
     body += [_table(table) for table in run.tables]
     body += [_chart(chart) for chart in charts]
     return Template(_resource('page.html')).substitute(
         title=escape(run.title), machine=escape(run.machine), style=_resource('page.css'), body='\n'.join(body),
-        footer=_FOOTER, plotly=_plotly(), charts=_json({chart.name: figure(chart, span) for chart in charts}),
+        footer=_FOOTER, plotly=get_plotlyjs(), charts=_json({chart.name: figure(chart, span) for chart in charts}),
         scene=_json(scene_json(scene) if scene else None), script=_resource('charts.js') + _resource('scene.js'))
 
 
 def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding='utf-8')
-
-
-def _plotly() -> str:
-    """plotly.js as plotly's Python package carries it (its only bundle, 4.8 MB)."""
-    return files('plotly').joinpath('package_data', 'plotly.min.js').read_text(encoding='utf-8')
 
 
 def _json(value: Any) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from .chart import Chart, Curve, Panel
 from .series import break_holes, decimate
 
+_GAP = 0.42               # inches between two panels
 _POINTS = 8000            # of a curve: more than the picture has columns
 _STYLES = {'line': '-', 'dashes': '--'}
 INK = '#30353d'
@@ -19,9 +21,16 @@ INK = '#30353d'
 
 def new_figure(width: float, height: float, dpi: int = 120) -> Figure:
     """An empty white figure of that size in inches, drawn by Agg."""
-    figure = Figure(figsize=(width, height), dpi=dpi, facecolor='white', layout='constrained')
+    figure = Figure(figsize=(width, height), dpi=dpi, facecolor='white')
     FigureCanvasAgg(figure)
     return figure
+
+
+def set_margins(figure: Figure, left: float, right: float, bottom: float, top: float, gap: float = 0.0) -> None:
+    """Margins round the axes, and the gap between them as a share of their mean height; margins in inches."""
+    width, height = figure.get_size_inches()
+    figure.subplots_adjust(left=left / width, right=1 - right / width, bottom=bottom / height, top=1 - top / height,
+                           hspace=gap)
 
 
 def plain(text: str) -> str:
@@ -32,19 +41,26 @@ def plain(text: str) -> str:
 def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
     """Draw the chart over the time ``span`` (s) into a PNG file."""
     heights = [panel.height for panel in chart.panels]
-    figure = new_figure(9.6, 1.0 + 1.75 * sum(heights) + 0.2 * len(heights))
-    axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    axes_height = 1.75 * sum(heights) + _GAP * (len(heights) - 1)
+    figure = new_figure(9.6, axes_height + 1.15)
+    axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, gridspec_kw={'height_ratios': heights})[:, 0]
+    set_margins(figure, 0.85, 0.15, 0.5, 0.65, gap=_GAP / (1.75 * sum(heights) / len(heights)))
     for panel, ax in zip(chart.panels, axes):
         _draw(panel, ax)
     axes[-1].set_xlim(*span)
     axes[-1].set_xlabel('time [s]', color=INK)
+    figure.align_ylabels(axes)
+    _add_legend(figure, axes[[bool(panel.curves) for panel in chart.panels]])
+    figure.savefig(path)
+
+
+def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend at the top for all axes, each label once."""
     handles = {}
-    for ax in axes[[bool(panel.curves) for panel in chart.panels]]:
+    for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc='outside upper left', ncols=min(6, len(handles)),
-                  frameon=False, fontsize=9)
-    figure.savefig(path)
+    figure.legend(handles.values(), handles.keys(), loc='upper left', ncol=max(1, len(handles)), frameon=False, fontsize=9)
 
 
 def style_axes(ax: Axes) -> None:
@@ -68,7 +84,7 @@ def _draw(panel: Panel, ax: Axes) -> None:
         ax.set_ylim(*panel.limits)
     if not panel.curves:   # a strip: its height means nothing
         ax.set_yticks([])
-        ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncols=len(panel.strips), frameon=False, fontsize=9,
+        ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncol=len(panel.strips), frameon=False, fontsize=9,
                   borderpad=0)
         ax.spines['left'].set_visible(False)
     ax.set_ylabel(plain(panel.unit), color=INK)

@@ -92,7 +92,7 @@ class Scene {
       node.style.display = coordinates.length === stop - first ? '' : 'none';
       if (!coordinates.length) return;
       if (round) { node.setAttribute('cx', coordinates[0][0]); node.setAttribute('cy', coordinates[0][1]); }
-      else node.setAttribute('points', coordinates.join(' '));
+      else node.setAttribute('points', coordinates.map(pair => pair.join(',')).join(' '));
     });
   }
 

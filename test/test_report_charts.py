@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a run to charts: the numbers beside the plots are right, and what is missing is left out."""
+
+import base64
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from report_demo import STATUS_NAMES, demo_run
+
+from mbse_ros.errors import MbseError
+from mbse_ros.report.charts import charts_of
+from mbse_ros.report.data import (Animation, Innovation, Nis, PayloadTrack, ReportError, Run, Series, Signal, Table)
+from mbse_ros.report.plotly_json import figure
+from mbse_ros.report.scene import scene_of
+from mbse_ros.report.text import mass_answer, number, slug
+from mbse_ros.report.writer import time_span
+
+
+@pytest.fixture(scope='module')
+def run() -> Run:
+    return demo_run()
+
+
+def track(mass, lower, upper, status=0, true=None) -> PayloadTrack:
+    columns = [np.array([value, value], dtype=float) for value in (mass, mass, mass, lower, upper, status)]
+    return PayloadTrack(np.array([0.0, 1.0]), *columns, STATUS_NAMES, true=true)
+
+
+def panels_of(chart) -> dict:
+    return {panel.title: panel for panel in chart.panels}
+
+
+def test_charts_in_order_with_their_panels(run):
+    charts = {chart.name: chart for chart in charts_of(run)}
+    assert list(charts) == ['payload', 'motion', 'pressures', 'errors', 'innovations', 'nis']
+    position = panels_of(charts['motion'])['Position, lift']
+    assert [curve.label for curve in position.curves] == ['measured', 'estimated', 'true']
+    np.testing.assert_allclose(position.curves[2].y, 1e3 * run.signals[0].true.value)
+    assert [strip.label for strip in charts['payload'].panels[1].strips] == [
+        'updating', 'held: too slow', 'held: no data', 'held: accelerating']
+
+
+def test_without_truth_there_is_no_true_curve_and_no_error_chart():
+    charts = charts_of(demo_run(truth=False))
+    assert 'errors' not in [chart.name for chart in charts]
+    assert 'true' not in [curve.label for chart in charts for panel in chart.panels for curve in panel.curves]
+
+
+def test_error_panel_gives_rmse_and_share_inside_its_own_band():
+    t = np.arange(5.0)
+    true = Series(t, np.zeros(5))
+    signal = Signal('x', 'mm', 1e3, true=true, estimated=Series(t, np.array([1, -1, 1, -1, 3]) * 1e-3, np.full(5, 1e-3)))
+    chart, = [chart for chart in charts_of(Run('r', 'm', signals=[signal])) if chart.name == 'errors']
+    assert chart.panels[0].note == 'RMSE 1.61 mm, 80.0 % inside the band'
+
+
+def test_innovation_panel_gives_share_and_mean_in_its_unit():
+    value = np.array([1, -1, 1, -1, 2.5, np.nan]) * 1e3
+    innovation = Innovation('pressure/a', 'kPa', np.arange(6.0), value, np.full(6, 1e3), 1e-3)
+    chart, = charts_of(Run('r', 'm', innovations=[innovation]))
+    assert chart.panels[0].note == '80.0 % inside ±1.96 σ, mean 0.50 kPa'
+    np.testing.assert_allclose(chart.panels[0].bands[0].upper, 1.96, atol=1e-3)
+
+
+def test_nis_counts_a_changing_number_of_measurements():
+    nis = Nis(np.arange(4.0), np.array([2.0, 4, 30, np.nan]), np.array([3, 3, 1, 3]), 0.2, np.array([9.3, 9.3, 5, 9.3]))
+    chart, = charts_of(Run('r', 'm', nis=nis))
+    assert chart.panels[0].note == 'mean 12.0, expected 2.33; 66.7 % inside'
+
+
+def test_an_outlier_of_the_raw_mass_does_not_set_the_axis_but_is_told(run):
+    mass = charts_of(run)[0].panels[0]
+    raw = run.payload.raw
+    assert mass.limits[1] < 100 < np.nanmax(raw)
+    hidden = np.sum((raw < mass.limits[0]) | (raw > mass.limits[1]))
+    assert mass.note == f'{hidden} of {np.isfinite(raw).sum()} raw samples lie outside the axis'
+
+
+def test_names_of_charts_are_unique_and_never_that_of_the_machines_picture():
+    series = Series(np.arange(3.0), np.ones(3))
+    groups = ('Crane', 'crane!', 'Lift', 'lift', 'LIFT')
+    charts = charts_of(Run('r', 'm', signals=[Signal('s', 'm', group=group, measured=series) for group in groups]))
+    assert [chart.name for chart in charts] == ['crane_2', 'crane_3', 'lift', 'lift_2', 'lift_3']
+
+
+def test_an_empty_run_and_empty_arrays_have_no_charts():
+    none = np.array([])
+    assert charts_of(Run('r', 'm')) == []
+    assert time_span(Run('r', 'm')) == (0.0, 1.0)
+    empty = Run('r', 'm', signals=[Signal('s', 'm', measured=Series(none, none), estimated=Series(none, none, none))],
+                innovations=[Innovation('c', 'm', none, none, none)], nis=Nis(none, none, 3, 0.2, 9.3),
+                payload=PayloadTrack(none, none, none, none, none, none, none, {}))
+    assert charts_of(empty) == []
+    assert mass_answer(empty.payload)[0] == 'no mass'
+
+
+def test_plotly_knows_every_property_of_the_figures(run):
+    for chart in charts_of(run):
+        drawn = figure(chart, (0.0, 24.0))
+        go.Figure(drawn)      # raises on a property that plotly does not have
+        legend = [trace['name'] for trace in drawn['data'] if trace['showlegend']]
+        assert len(legend) == len(set(legend)) > 0
+
+
+def test_a_figure_holds_few_points_and_keeps_the_gap_of_a_dead_sensor(run):
+    pressures = next(chart for chart in charts_of(run) if chart.name == 'pressures')
+    traces = figure(pressures, (0.0, 24.0))['data']
+    curves = {trace['name']: np.frombuffer(base64.b64decode(trace['y']['bdata']), '<f4') for trace in traces}
+    assert np.isnan(curves['measured']).any()
+    assert 3000 < curves['estimated'].size <= 6000 < pressures.panels[0].curves[1].y.size
+
+
+def test_samples_between_gaps_are_drawn_as_dots_because_a_line_would_lose_them():
+    y = np.tile([1.0, np.nan], 50)
+    run = Run('r', 'm', signals=[Signal('s', 'm', measured=Series(np.arange(100.0), y))])
+    assert figure(charts_of(run)[0], (0, 99))['data'][0]['mode'] == 'markers'
+
+
+@pytest.mark.parametrize(('arguments', 'headline', 'line'), [
+    ((49.874, 48.62, 51.13), '49.9 ± 1.3 kg', '95 % interval 48.6 to 51.1 kg'),
+    ((211.3, 180.0, 242.0), '211 ± 31 kg', '95 % interval 180 to 242 kg'),
+    ((50.1, 49.0, 51.0, 0, 50.0), '50.1 ± 1.0 kg', 'True mass 50 kg: inside the interval, error +0.1 kg'),
+    ((50.1, 49.0, 51.0, 0, 55.0), '50.1 ± 1.0 kg', 'True mass 55 kg: outside the interval, error -4.9 kg'),
+    ((50.1, 49.0, 51.0, 1), '50.1 ± 1.0 kg', 'At the end of the run: held, too slow'),
+    ((50.1, np.nan, np.nan), '50.1 kg', 'Its interval is not known.'),
+    ((np.nan, np.nan, np.nan, 2), 'no mass', 'No sample went into the mass.')])
+def test_the_answer_has_no_more_digits_than_its_interval(arguments, headline, line):
+    mass, lines = mass_answer(track(*arguments))
+    assert mass == headline
+    assert line in lines
+
+
+@pytest.mark.parametrize(('value', 'text'), [(0.031456, '0.0315'), (9.996, '10.0'), (1234.5, '1234'), (0.0, '0'),
+                                             (-2.5, '-2.50'), (1.5e-7, '1.50e-07'), (np.nan, '–'), (np.inf, '–')])
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_a_slug_is_a_file_name():
+    assert slug('Pressures: lift/../<b>') == 'pressures_lift_b'
+    assert slug('压力') == 'chart'
+
+
+@pytest.mark.parametrize('make', [
+    lambda: Series(np.arange(3.0), np.arange(4.0)),
+    lambda: Series(np.arange(4.0).reshape(2, 2), np.arange(4.0).reshape(2, 2)),
+    lambda: Series(np.array([0.0, 2.0, 1.0]), np.zeros(3)),
+    lambda: Series(np.array([0.0, np.nan]), np.zeros(2)),
+    lambda: Innovation('c', 'm', np.arange(2.0), np.zeros(2), np.zeros(3)),
+    lambda: Nis(np.arange(2.0), np.zeros(2), 3, 0.2, np.ones(3)),
+    lambda: replace(track(1, 0, 2), status=np.array([0, 9])),
+    lambda: replace(track(1, 0, 2), raw=np.zeros(5)),
+    lambda: Animation(np.arange(2.0), {'boom': np.zeros((3, 4, 3))}),
+    lambda: Animation(np.arange(2.0), {'boom': np.zeros((2, 4, 2))}),
+    lambda: Animation(np.arange(2.0), {'boom': np.zeros((2, 4, 3))}, captions=['one']),
+    lambda: Table('t', ('a', 'b'), [('1',)])])
+def test_arrays_that_do_not_fit_are_refused(make):
+    with pytest.raises(ReportError, match='report: .*: got .*, expected ') as caught:
+        make()
+    assert isinstance(caught.value, MbseError)
+
+
+def test_the_scene_is_thinned_framed_and_finds_the_pins_of_the_ground():
+    run = demo_run()
+    scene = scene_of(run.animation, 10.0)
+    assert scene.t.size == pytest.approx(241, abs=1)
+    assert np.diff(scene.t)[:-1].min() > 0.0999
+    np.testing.assert_allclose(scene.pins, [[0, 0], [0.26, -1.04]])
+    x_min, x_max, z_min, z_max = scene.extent
+    assert x_min < 0 < 2.9 < x_max and z_min < -1.04 and z_max > scene.estimated['payload'][:, 0, 1].max()
+    assert scene_of(Animation(np.arange(2.0), {'boom': np.full((2, 3, 3), np.nan)}), 10.0) is None
+    assert scene_of(Animation(np.array([]), {'boom': np.zeros((0, 3, 3))}), 10.0) is None
