@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house: rooms import only what lies below, ROS stays in nodes/, the core is silent."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from source_tree import ROOT, files, imports, modules
+
+# From the ground up; a room may import itself and the rooms before it.
+ROOMS = ['errors', 'settings', 'resources', 'transition', 'report', 'compiled', 'mechanism', 'hydraulics', 'dynamics',
+         'machine', 'estimators', 'payload', 'simulation', 'streams', 'bags', 'nodes', 'cli']
+ROS = {'rclpy', 'rcl_interfaces', 'builtin_interfaces', 'std_srvs', 'launch', 'launch_ros', 'rosidl_runtime_py',
+       'rosidl_parser', 'ament_index_python', 'unique_identifier_msgs'}
+COMMENTED = {'.py', '.sh', '.cmake', '.js', '.yaml', '.xml', '.ini', '.rviz', '.css', '.html'}
+TEXT = COMMENTED | {'.msg', '.txt', '.in', ''}
+LONGEST_FILE = 400
+LONGEST_LINE = 120
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / 'mbse_ros').with_suffix('').parts[0]
+
+
+def broken_floors(path: Path, text: str | None = None) -> list[str]:
+    """Rooms a module imports that do not lie below its own."""
+    allowed = ROOMS[:ROOMS.index(room_of(path)) + 1]
+    taken = [name.split('.')[1] for name in imports(path, text) if name.startswith('mbse_ros.')]
+    return [room for room in taken if room in ROOMS and room not in allowed]
+
+
+def ros_imports(path: Path, text: str | None = None) -> list[str]:
+    """What a module imports of ROS: client library, message classes of others or our own."""
+    names = imports(path, text)
+    return [name for name in names if name.split('.')[0] in ROS or name.split('.')[0].endswith('_msgs')
+            or name.startswith('mbse_ros.msg')]
+
+
+def noises(path: Path, text: str | None = None) -> list[str]:
+    """Calls of print, of a logger or of sleep."""
+    found = [name for name in imports(path, text) if name.split('.')[0] == 'logging' or name == 'time.sleep']
+    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+        if isinstance(node, ast.Call):
+            call = ast.unparse(node.func)
+            found += [call] if call in ('print', 'time.sleep') else []
+    return found
+
+
+def test_every_module_is_in_a_room():
+    strangers = {room_of(path) for path in modules()} - set(ROOMS) - {'__init__'}
+    assert not strangers, f'no floor in test_architecture.py for {strangers}'
+
+
+@pytest.mark.parametrize('path', [path for path in modules() if room_of(path) in ROOMS],
+                         ids=lambda path: str(path.relative_to(ROOT)))
+def test_rooms(path):
+    assert not broken_floors(path)
+    if room_of(path) != 'nodes':
+        assert not ros_imports(path)
+    if room_of(path) not in ('nodes', 'cli'):
+        assert not noises(path)
+
+
+@pytest.mark.parametrize('rule, text', [
+    (broken_floors, 'from ..streams.records import Segment'),
+    (broken_floors, 'from .. import machine'),
+    (broken_floors, 'def later():\n    import mbse_ros.nodes.graph'),
+    (ros_imports, 'import rclpy.node'),
+    (ros_imports, 'from sensor_msgs.msg import JointState'),
+    (ros_imports, 'from mbse_ros.msg import SensorSegment'),
+    (ros_imports, 'from ..msg import SensorSegment'),
+    (noises, 'print(1)'),
+    (noises, 'import logging'),
+    (noises, 'import time\ntime.sleep(1)'),
+])
+def test_the_rules_see_a_breach(rule, text):
+    path = ROOT / 'mbse_ros' / 'mechanism' / 'system.py'
+    assert rule(path, text)
+    assert not rule(path, 'import time\nfrom ..errors import MbseError\nfrom .rotation import rotation')
+
+
+def test_files_are_short():
+    sizes = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in files()
+             if path.suffix in {'.py', '.sh', '.js', '.css', '.html'}}
+    assert not {name: size for name, size in sizes.items() if size > LONGEST_FILE}
+
+
+def test_lines_are_short():
+    wide = [f'{path.relative_to(ROOT)}:{number}' for path in files() if path.suffix in {'.py', '.sh'}
+            for number, line in enumerate(path.read_text().splitlines(), 1) if len(line) > LONGEST_LINE]
+    assert not wide
+
+
+def test_files_name_their_licence():
+    silent = [str(path.relative_to(ROOT)) for path in files()
+              if path.suffix in COMMENTED and 'SPDX-License-Identifier: Apache-2.0' not in path.read_text()[:400]]
+    assert not silent
+
+
+def test_nothing_names_a_workplace():
+    """No path of the machine that wrote a file, and no host of a package registry."""
+    words = ['/' + 'work/', '/opt/' + 'dev', 'pythonhosted' + '.org', 'pypi' + '.org/simple']
+    found = [f'{path.relative_to(ROOT)}: {word}' for path in files() if path.suffix in TEXT and path.name != 'LICENSE'
+             for word in words if word in path.read_text()]
+    assert not found

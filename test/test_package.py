@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""package.xml, setup.py, CMakeLists.txt, the requirement lists and the tree say the same."""
+
+import ast
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from source_tree import ROOT, imports, modules
+
+import mbse_ros
+
+CMAKE = (ROOT / 'CMakeLists.txt').read_text()
+SETUP = (ROOT / 'setup.py').read_text()
+MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
+DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow'}      # where the name to import is not the name to install
+KEYS = {'casadi': 'casadi-pip', 'rosbags': 'python3-rosbags-pip', 'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
+WITHOUT_KEY = {'lz4', 'mcap', 'pint', 'plotly', 'zstandard'}    # rosdep knows none: docs/installation.md
+REQUIREMENTS = ROOT / 'tools' / 'requirements'
+
+
+def required(name):
+    """Lines of a requirement list: name of the distribution -> the rest."""
+    lines = [line for line in (REQUIREMENTS / name).read_text().splitlines() if line and not line.startswith('#')]
+    return {match[1].lower(): match[2] for line in lines if (match := re.match(r'([\w.-]+)(.*)', line))}
+
+
+def depends(*kinds):
+    return {item.text for kind in kinds for item in MANIFEST.iter(kind)}
+
+
+def test_nodes_are_the_same_everywhere():
+    in_tree = {path.stem for path in (ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')}
+    in_cmake = set(re.search(r'set\(nodes ([^)]*)\)', CMAKE)[1].split())
+    in_setup = set(ast.literal_eval(re.search(r'NODES = (\[[^\]]*\])', SETUP)[1]))
+    assert in_tree == in_cmake == in_setup
+
+
+@pytest.mark.parametrize('path', sorted((ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')), ids=lambda path: path.stem)
+def test_each_node_has_a_main(path):
+    names = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    assert 'main' in names
+
+
+def test_messages_are_all_built():
+    assert set(re.findall(r'"msg/(\w+\.msg)"', CMAKE)) == {path.name for path in (ROOT / 'msg').iterdir()}
+
+
+def test_version_is_the_same_everywhere():
+    assert MANIFEST.find('version').text == re.search(r"version='([^']*)'", SETUP)[1] == mbse_ros.__version__
+
+
+def test_ros_packages_in_use_are_declared():
+    declared = depends('depend', 'exec_depend')
+    ros = {name.split('.')[0] for folder in ('mbse_ros', 'launch') for path in modules(folder) for name in imports(path)
+           if re.match(r'(rclpy|launch|launch_ros|\w+_msgs|\w+_interfaces|std_srvs)\b', name)}
+    assert ros and ros <= declared
+
+
+def test_python_packages_in_use_are_declared():
+    used = {name.split('.')[0] for path in modules() for name in imports(path)} - set(sys.stdlib_module_names)
+    ros = {name for name in used if re.match(r'(mbse_ros|rclpy|\w+_(msgs|interfaces|srvs))$', name)}
+    used = {DISTRIBUTION.get(name, name) for name in used - ros}
+    assert 'numpy' in used and used <= set(required('python.in'))
+
+
+def test_rosdep_keys_cover_the_requirements():
+    keys = {KEYS.get(name, f'python3-{name}') for name in required('python.in') if name not in WITHOUT_KEY}
+    assert keys <= depends('exec_depend')
+    assert {f'python3-{name}' for name in required('test.in')} <= depends('test_depend')
+
+
+@pytest.mark.parametrize('distro', ['jazzy', 'kilted'])
+def test_locks_hold_all_that_is_required(distro):
+    lock = required(f'ros-{distro}.txt')
+    wanted = {**required('python.in'), **required('test.in'), **required(f'ros-{distro}.in')}
+    assert set(wanted) <= set(lock)
+    assert all('==' in rest for rest in lock.values())
+    assert {name: rest for name, rest in wanted.items() if '==' in rest and '[' not in rest}.items() <= lock.items()
