@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bag being read: a folder of rosbag2 or a single storage file, whole or damaged; what is readable is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import zstandard
+from rosbags.serde import SerdeError
+from rosbags.typesys import TypesysError, get_types_from_msg
+
+from ..errors import BagError, SampleError
+from .mcap_file import McapFile
+from .metadata import listed_files
+from .sqlite3_file import Sqlite3File
+from .typestore import PACKAGE, typestore
+
+FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
+_ZSTD = '.zstd'
+_ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+
+
+class RawMessage(NamedTuple):
+    """A serialized message; ``stamp_ns`` is its time in the bag."""
+
+    stamp_ns: int
+    topic: str
+    msgtype: str
+    data: bytes
+
+
+class Bag:
+    """A bag: ``topics`` to types, and ``warnings`` of what is damaged (more may come while messages are read).
+
+    Raises BagError: not there, no storage file, nothing readable, empty.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._warnings: list[str] = []
+        self.topics: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
+        self._unpacked: list[TemporaryDirectory] = []
+        files = [file for file in map(self._open, self._find_files()) if file]
+        for file in files:
+            self.topics.update(file.topics)
+            self.definitions.update(file.definitions)
+        self._files = [file for file in files if file.last_ns is not None]
+        if not self._files:
+            reason = 'nothing in it is readable' if self._warned(files) else 'the bag is empty'
+            raise BagError(str(path), '; '.join([reason, *self._warned(files)]))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is damaged or missing, one line each."""
+        return self._warned(self._files)
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[RawMessage]:
+        """Messages of some topics, or of all, in the order of the bag; may be called again."""
+        for file in self._files:
+            for stamp, topic, data in file.messages(topics):
+                if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
+                    data = _decompressed_message(data)
+                yield RawMessage(stamp, topic, self.topics[topic], data)
+
+    def check_type(self, msgtype: str) -> None:
+        """Raise BagError where the bag holds another version of one of this package's messages."""
+        text = self.definitions.get(msgtype) if msgtype.startswith(PACKAGE) else None
+        if text is None:
+            return
+        try:
+            recorded = get_types_from_msg(text, msgtype)[msgtype][1]
+        except (TypesysError, KeyError) as error:
+            raise BagError(str(self.path), f'its definition of {msgtype} cannot be read: {error}') from error
+        if [tuple(field) for field in recorded] != [tuple(field) for field in typestore().fielddefs[msgtype][1]]:
+            raise BagError(str(self.path), f'recorded with another version of {msgtype}: fields '
+                                           + ', '.join(name for name, _ in recorded))
+
+    def _warned(self, files: list) -> list[str]:
+        return self._warnings + [warning for file in files for warning in file.warnings]
+
+    # Files
+
+    def _find_files(self) -> list[Path]:
+        """Storage files in the order of recording."""
+        if self.path.is_file():
+            return [self.path]
+        if not self.path.is_dir():
+            raise BagError(str(self.path), 'is not there')
+        found = sorted((path for path in self.path.iterdir() if _format(path)), key=_natural)
+        if not found:
+            raise BagError(str(self.path), 'is no bag: it has no file .mcap or .db3')
+        try:
+            listed = [self.path / name for name in listed_files(self.path)]
+        except ValueError as error:
+            self._warnings.append(f'metadata.yaml {error}: all storage files are read')
+            return found
+        for path in listed:
+            if not path.is_file():
+                self._warnings.append(f'{path.name}: is missing')
+        return [path for path in listed if path.is_file()] or found
+
+    def _open(self, path: Path) -> McapFile | Sqlite3File | None:
+        """The file, or None and a warning where nothing in it can be read."""
+        kind = FORMATS.get(_format(path))
+        if kind is None:
+            raise BagError(str(path), 'is no bag: expected a folder, .mcap or .db3')
+        try:
+            return kind(self._decompressed(path) if path.suffix == _ZSTD else path)
+        except (ValueError, OSError) as error:
+            self._warnings.append(f'{path.name}: {error}')
+            return None
+
+    def _decompressed(self, path: Path) -> Path:
+        """A copy of a compressed file without the compression, its beginning where it is damaged."""
+        folder = TemporaryDirectory(prefix='mbse_ros_bag_')
+        self._unpacked.append(folder)
+        target = Path(folder.name) / path.stem
+        with open(path, 'rb') as source, open(target, 'wb') as sink:
+            decompressor = zstandard.ZstdDecompressor().decompressobj()
+            try:
+                while block := source.read(1 << 20):
+                    sink.write(decompressor.decompress(block))
+            except zstandard.ZstdError as error:
+                self._warnings.append(f'{path.name}: damaged ({error}) before byte {source.tell()}')
+        return target
+
+
+def open_bag(bag: Bag | str | Path) -> Bag:
+    """The bag itself, or the one at a path."""
+    return bag if isinstance(bag, Bag) else Bag(bag)
+
+
+def decode(raw: RawMessage) -> Any:
+    """Message object of the typestore; raises SampleError where the bytes are no such message."""
+    try:
+        return typestore().deserialize_cdr(raw.data, raw.msgtype)
+    except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
+        raise SampleError(raw.topic, raw.stamp_ns, f'{len(raw.data)} bytes', f'a {raw.msgtype} ({error})') from error
+
+
+def _decompressed_message(data: bytes) -> bytes:
+    """The message, or the bytes as they are where they are damaged: decoding tells."""
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    except zstandard.ZstdError:
+        return data
+
+
+def _format(path: Path) -> str:
+    """'.mcap' or '.db3', also of a compressed file; '' of another."""
+    name = path.name[:-len(_ZSTD)] if path.suffix == _ZSTD else path.name
+    suffix = Path(name).suffix
+    return suffix if suffix in FORMATS else ''
+
+
+def _natural(path: Path) -> list:
+    """Sorting key in which 10 comes after 9."""
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path.name)]

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one mcap file, whole or cut: by its index where it has one, else by one built anew from what is there."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from operator import itemgetter
+from pathlib import Path
+from zlib import crc32
+
+import zstandard
+from lz4.frame import LZ4FrameDecompressor
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.reader import make_reader
+from mcap.records import Channel, Chunk, Schema
+from mcap.well_known import SchemaEncoding
+
+MAGIC = b'\x89MCAP0\r\n'
+LOOSE_BYTES = 1 << 20       # messages outside chunks are taken in blocks of this size
+_RECORD, _MESSAGE = struct.Struct('<BQ'), struct.Struct('<HIQQ')
+_DAMAGE = (McapError, ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError, RuntimeError, EOFError)
+
+Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
+
+
+@dataclass
+class Block:
+    """Bytes of the file that hold messages: a chunk or a run of loose messages; times in ns."""
+
+    first_ns: int
+    last_ns: int
+    start: int
+    stop: int
+    loose: bool = False
+
+
+class McapFile:
+    """One mcap file: ``topics`` to types, ``definitions`` of types, ``last_ns`` (None: no messages), ``warnings``.
+
+    Raises ValueError, with the reason, where the file is no mcap file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.topics: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self._channels: dict[int, str] = {}
+        self._schemas: dict[int, str] = {}
+        self._blocks: list[Block] = []
+        with open(path, 'rb') as stream:
+            if stream.read(len(MAGIC)) != MAGIC:
+                raise ValueError('no mcap file: it does not begin as one')
+            stream.seek(0)
+            if not self._read_index(stream):
+                self._forget()
+                self._scan(stream)
+        self._blocks.sort(key=lambda block: (block.first_ns, block.start))
+        self.last_ns = max((block.last_ns for block in self._blocks), default=None)
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Stamped]:
+        """Messages of some topics, or of all, in the order of their times in the bag."""
+        wanted = {number: topic for number, topic in self._channels.items() if topics is None or topic in topics}
+        ready: list[Stamped] = []
+        with open(self.path, 'rb') as stream:
+            for block, following in zip(self._blocks, [*self._blocks[1:], None]):
+                ready = sorted(ready + self._load(stream, block, wanted), key=itemgetter(0))
+                count = bisect_right(ready, following.first_ns, key=itemgetter(0)) if following else len(ready)
+                yield from ready[:count]
+                del ready[:count]
+
+    # The index
+
+    def _forget(self) -> None:
+        for part in (self.topics, self.definitions, self._channels, self._schemas, self._blocks):
+            part.clear()
+
+    def _read_index(self, stream) -> bool:
+        """Take the index at the end of the file; False where there is none that serves."""
+        try:
+            summary = make_reader(stream).get_summary()
+        except _DAMAGE:
+            return False
+        if summary is None or summary.statistics is None or not summary.channels:
+            return False
+        for schema in summary.schemas.values():
+            self._add_schema(schema)
+        for channel in summary.channels.values():
+            self._add_channel(channel)
+        for chunk in summary.chunk_indexes:
+            start = chunk.chunk_start_offset + _RECORD.size
+            if chunk.message_end_time >= chunk.message_start_time:
+                self._blocks.append(Block(chunk.message_start_time, chunk.message_end_time, start,
+                                          chunk.chunk_start_offset + chunk.chunk_length))
+        chunked = len(summary.chunk_indexes) == summary.statistics.chunk_count
+        return chunked and bool(self._blocks or not summary.statistics.message_count)
+
+    def _add_schema(self, schema: Schema) -> None:
+        self._schemas[schema.id] = schema.name
+        if schema.encoding == SchemaEncoding.ROS2:
+            self.definitions[schema.name] = schema.data.decode(errors='replace')
+
+    def _add_channel(self, channel: Channel) -> None:
+        self._channels[channel.id] = channel.topic
+        self.topics[channel.topic] = self._schemas.get(channel.schema_id, '')
+
+    def _scan(self, stream) -> None:
+        """Build the index from the records, as far as they go."""
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            end, finished = len(MAGIC), False
+            for opcode, start, stop in _records(data, len(MAGIC)):
+                if opcode == Opcode.FOOTER:
+                    finished = True
+                    break
+                self._index_record(data, opcode, start, min(stop, len(data)))
+                end = stop
+            if not finished:
+                self._warn_cut(len(data), end)
+
+    def _warn_cut(self, size: int, end: int) -> None:
+        last = max((block.last_ns for block in self._blocks), default=None)
+        upto = f'read up to {last * 1e-9:.6f} s' if last is not None else 'no message is left'
+        lost = f', {size - end} bytes of a record are left over' if size > end else ''
+        self.warnings.append(f'{self.path.name}: cut off after {size} bytes{lost}: {upto}')
+
+    def _index_record(self, data: mmap.mmap, opcode: int, start: int, stop: int) -> None:
+        """Take note of what one record of the data section holds."""
+        if opcode == Opcode.CHUNK:
+            self._index_chunk(data, start, stop)
+        elif opcode == Opcode.MESSAGE and stop - start >= _MESSAGE.size:
+            stamp = _MESSAGE.unpack_from(data, start)[2]
+            self._add_loose(stamp, start - _RECORD.size, stop)
+        elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+            self._register(opcode, data[start:stop])
+
+    def _register(self, opcode: int, content: bytes) -> None:
+        try:
+            if opcode == Opcode.SCHEMA:
+                self._add_schema(Schema.read(ReadDataStream(BytesIO(content))))
+            else:
+                self._add_channel(Channel.read(ReadDataStream(BytesIO(content))))
+        except _DAMAGE as error:
+            self.warnings.append(f'{self.path.name}: a topic cannot be read: {error}')
+
+    def _index_chunk(self, data: mmap.mmap, start: int, stop: int) -> None:
+        content = self._unpack(data[start:stop], start)
+        first, last = None, 0
+        for opcode, begin, end in _records(content, 0):
+            if end > len(content):
+                break
+            if opcode == Opcode.MESSAGE and end - begin >= _MESSAGE.size:
+                stamp = _MESSAGE.unpack_from(content, begin)[2]
+                first, last = stamp if first is None else min(first, stamp), max(last, stamp)
+            elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                self._register(opcode, content[begin:end])
+        if first is not None:
+            self._blocks.append(Block(first, last, start, stop))
+
+    def _add_loose(self, stamp: int, start: int, stop: int) -> None:
+        """Put a message outside chunks into the block before it, as long as that is small and of its kind."""
+        block = self._blocks[-1] if self._blocks else None
+        if block and block.loose and block.stop == start and stop - block.start <= LOOSE_BYTES:
+            block.first_ns, block.last_ns, block.stop = min(block.first_ns, stamp), max(block.last_ns, stamp), stop
+        else:
+            self._blocks.append(Block(stamp, stamp, start, stop, True))
+
+    # The messages
+
+    def _load(self, stream, block: Block, wanted: dict[int, str]) -> list[Stamped]:
+        """Messages of one block."""
+        stream.seek(block.start)
+        content = stream.read(block.stop - block.start)
+        if not block.loose:
+            content = self._unpack(content, block.start)
+        messages = []
+        for opcode, start, stop in _records(content, 0):
+            if opcode == Opcode.MESSAGE and start + _MESSAGE.size <= stop <= len(content):
+                channel, _, stamp, _ = _MESSAGE.unpack_from(content, start)
+                if channel in wanted:
+                    messages.append((stamp, wanted[channel], content[start + _MESSAGE.size:stop]))
+        return messages
+
+    def _unpack(self, content: bytes, start: int) -> bytes:
+        """Records of a chunk, as many of them as are there; a damaged chunk has none, with a warning."""
+        try:
+            chunk = Chunk.read(ReadDataStream(BytesIO(content)))
+            records = _decompress(chunk)
+            if len(records) == chunk.uncompressed_size and chunk.uncompressed_crc not in (0, crc32(records)):
+                raise ValueError('its checksum does not fit')
+            return records
+        except _DAMAGE as error:
+            warning = f'{self.path.name}: the messages from byte {start} to {start + len(content)} are lost: {error}'
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+            return b''
+
+
+def _decompress(chunk: Chunk) -> bytes:
+    """Content of a chunk, the beginning of it where the chunk is cut."""
+    if chunk.compression == 'zstd':
+        return zstandard.ZstdDecompressor().decompressobj().decompress(chunk.data)
+    if chunk.compression == 'lz4':
+        return LZ4FrameDecompressor().decompress(chunk.data)
+    if chunk.compression:
+        raise ValueError(f'unknown compression {chunk.compression!r}')
+    return chunk.data
+
+
+def _records(data: bytes | mmap.mmap, position: int) -> Iterator[tuple[int, int, int]]:
+    """Opcode, start and end of the content of each record; the end of the last one may lie beyond the data."""
+    while position + _RECORD.size <= len(data):
+        opcode, length = _RECORD.unpack_from(data, position)
+        position += _RECORD.size
+        yield opcode, position, position + length
+        position += length

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of a machine's channels out of a bag, whoever recorded it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BagError, SampleError
+from .bag import Bag, decode, open_bag
+from .messages import stamp_of
+from .topics import FLUID_PRESSURE, JOINT_STATE, TopicMap
+
+
+class Sample(NamedTuple):
+    """Value of a channel at the stamp of its message's header; SI, NaN: missing."""
+
+    channel: str
+    stamp_ns: int
+    value: float
+
+
+class TopicReader(NamedTuple):
+    """Type of a topic, and its samples from its name and a message."""
+
+    msgtype: str
+    samples: Callable[[str, Any], list[Sample]]
+
+
+def read_samples(bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
+                 topics: TopicMap = TopicMap()) -> SampleReader:
+    """Samples of the channels (position/..., pressure/...) and commands (command/...) in the order of the bag.
+
+    Raises BagError: nothing readable, none of the topics there, a topic of another type, several machines.
+    """
+    return SampleReader(open_bag(bag), tuple(channels), tuple(commands), topics)
+
+
+class SampleReader:
+    """Iterator over samples that keeps what it refused; may be iterated again.
+
+    ``refused``: one SampleError of each kind (the first); ``warnings``: lines about the bag, the refused samples and
+    silent channels, complete at the end of the iteration; ``namespace``: the one read ('' or '/crane').
+    """
+
+    def __init__(self, bag: Bag, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> None:
+        self.bag = bag
+        self.namespace = topics.find_namespace(bag.topics, str(bag.path))
+        self._channels = (*channels, *commands)
+        self._readers = self._assign(channels, commands, topics)
+        self._check_topics(topics)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._refused: dict[tuple, list] = {}
+        self._counts = dict.fromkeys(self._channels, 0)
+        self._finished = False
+
+    @property
+    def refused(self) -> list[SampleError]:
+        """The first refused sample of each kind."""
+        return [first for first, _ in self._refused.values()]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was damaged, refused or silent, one line each."""
+        lines = self.bag.warnings + [f'{topic}: no channel of the machine, not read' for topic in self._ignored]
+        for first, count in self._refused.values():
+            lines.append(f'{first}' + (f' (and {count - 1} more)' if count > 1 else ''))
+        if self._finished:
+            lines += [f'{channel}: no sample in the bag' for channel, count in self._counts.items() if not count]
+        return lines
+
+    def __iter__(self) -> Iterator[Sample]:
+        self._reset()
+        for raw in self.bag.messages(self._readers):
+            try:
+                message = decode(raw)
+                samples = self._readers[raw.topic].samples(raw.topic, message)
+            except SampleError as error:
+                self._refuse(error)
+                continue
+            for sample in samples:
+                self._counts[sample.channel] += 1
+                yield sample
+        self._finished = True
+
+    def _refuse(self, error: SampleError) -> None:
+        kind = (error.channel, error.expected)
+        self._refused.setdefault(kind, [error, 0])[1] += 1
+
+    # Topics
+
+    def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> dict[str, TopicReader]:
+        """How to read each topic."""
+        readers: dict[str, TopicReader] = {}
+        positions = {c.partition('/')[2]: c for c in channels if c.startswith('position/')}
+        valves = {c.partition('/')[2]: c for c in commands}
+        for name, joints in ((topics.position, positions), (topics.command, valves)):
+            if joints:
+                readers[topics.absolute(name, self.namespace)] = TopicReader(JOINT_STATE, self._joint_samples(joints))
+        for channel in channels:
+            kind, _, volume = channel.partition('/')
+            if kind == 'pressure':
+                topic = topics.absolute(f'{topics.pressure}/{volume}', self.namespace)
+                readers[topic] = TopicReader(FLUID_PRESSURE, _pressure_samples(channel))
+        return readers
+
+    def _check_topics(self, topics: TopicMap) -> None:
+        """Refuse a bag without any of the topics or with one of another type; note pressures nobody asked for."""
+        kinds, path = self.bag.topics, str(self.bag.path)
+        if not any(topic in kinds for topic in self._readers):
+            raise BagError(path, 'none of the topics ' + ', '.join(self._readers) + ' is in it; there are '
+                           + ', '.join(sorted(kinds)))
+        for topic, reader in self._readers.items():
+            if kinds.get(topic, reader.msgtype) != reader.msgtype:
+                raise BagError(path, f'{topic} is a {kinds[topic]}, expected {reader.msgtype}')
+        prefix = topics.absolute(topics.pressure, self.namespace) + '/'
+        self._ignored = sorted(topic for topic in kinds if topic.startswith(prefix) and topic not in self._readers)
+
+    def _joint_samples(self, joints: dict[str, str]) -> Callable[[str, Any], list[Sample]]:
+        expected = 'one of ' + ', '.join(joints)
+
+        def samples_of(topic: str, message: Any) -> list[Sample]:
+            stamp, names, values = stamp_of(message), message.name, message.position
+            if len(names) != len(values):
+                raise SampleError(topic, stamp, f'{len(values)} positions', 'as many positions as names')
+            samples = []
+            for name, value in zip(names, values.tolist()):
+                if name in joints:
+                    samples.append(Sample(joints[name], stamp, value))
+                else:
+                    self._refuse(SampleError(f'{topic} {name}', stamp, name, expected))
+            return samples
+
+        return samples_of
+
+
+def _pressure_samples(channel: str) -> Callable[[str, Any], list[Sample]]:
+    return lambda _, message: [Sample(channel, stamp_of(message), message.fluid_pressure)]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one sqlite3 file of a bag, whole, cut, or left with its journal by a recorder that was killed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+MAGIC = b'SQLite format 3\x00'
+_COLUMNS = 'SELECT timestamp, id, topic_id, data FROM messages '
+# Rows are read in the order of their times by the index; where that is damaged, in the order they were written.
+_BY_TIME, _AS_WRITTEN = _COLUMNS + 'ORDER BY timestamp, id', _COLUMNS + 'ORDER BY id'
+
+Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
+
+
+class Sqlite3File:
+    """One sqlite3 file: ``topics`` to types, ``definitions`` of types, ``last_ns`` (None: no messages), ``warnings``.
+
+    Raises ValueError, with the reason, where the file is no database of rosbag2. The file is never written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.topics: dict[str, str] = {}
+        self.definitions: dict[str, str] = {}
+        self.warnings: list[str] = []
+        self._copy: TemporaryDirectory | None = None
+        self._damaged = _is_cut(path)
+        self._database = self._connect()
+        try:
+            rows = self._database.execute('SELECT id, name, type FROM topics').fetchall()
+            self.last_ns = self._last()
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise ValueError(f'no database of a bag, or cut before its messages: {error}') from error
+        self._names = {number: name for number, name, _ in rows}
+        self.topics = {name: msgtype for _, name, msgtype in rows}
+        self._read_definitions()
+
+    def messages(self, topics: Collection[str] | None = None) -> Iterator[Stamped]:
+        """Messages of some topics, or of all, in the order of their times in the bag."""
+        wanted = {number: name for number, name in self._names.items() if topics is None or name in topics}
+        for stamp, _, number, data in self._rows():
+            if number in wanted:
+                yield stamp, wanted[number], data
+
+    def _rows(self) -> Iterator[tuple[int, int, int, bytes]]:
+        """All rows that can be read, each once."""
+        done = (-1, -1)
+        if not self._damaged:
+            try:
+                for row in self._database.execute(_BY_TIME):
+                    done = row[:2]
+                    yield row
+                return
+            except sqlite3.DatabaseError as error:
+                self._damaged = True
+                self.warnings.append(f'{self.path.name}: damaged ({error}) after {done[0] * 1e-9:.6f} s, '
+                                     'from there on read as far as possible')
+        try:
+            for row in self._database.execute(_AS_WRITTEN):
+                if row[:2] > done:
+                    yield row
+        except sqlite3.DatabaseError:
+            return      # the warning says up to where
+
+    def _connect(self) -> sqlite3.Connection:
+        """Open read-only; a journal or write-ahead log is applied to a copy."""
+        path = self.path
+        sidecars = [path.with_name(path.name + end) for end in ('-wal', '-journal')]
+        sidecars = [sidecar for sidecar in sidecars if sidecar.is_file() and sidecar.stat().st_size]
+        if sidecars:
+            self._copy = TemporaryDirectory(prefix='mbse_ros_bag_')
+            for source in (path, *sidecars):
+                shutil.copy(source, self._copy.name)
+            path = Path(self._copy.name) / path.name
+            self.warnings.append(f'{self.path.name}: was not closed, its {sidecars[0].name[len(path.name) + 1:]} is used')
+        mode = 'rw' if sidecars else 'ro&immutable=1'
+        uri = path.absolute().as_uri() + '?mode=' + mode
+        database = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        if self._damaged:
+            database.execute('PRAGMA writable_schema=ON')   # else a database that is too short is not opened at all
+        return database
+
+    def _last(self) -> int | None:
+        """Time of the last message that can be read, ns."""
+        if not self._damaged:
+            return self._database.execute('SELECT max(timestamp) FROM messages').fetchone()[0]
+        last = None
+        for row in self._rows():
+            last = row[0] if last is None else max(last, row[0])
+        upto = f'read up to {last * 1e-9:.6f} s' if last is not None else 'no message is left'
+        self.warnings.append(f'{self.path.name}: cut off after {self.path.stat().st_size} bytes: {upto}')
+        return last
+
+    def _read_definitions(self) -> None:
+        """Definitions of the types, which recorders before 2023 did not write."""
+        try:
+            self.definitions = dict(self._database.execute(
+                "SELECT topic_type, encoded_message_definition FROM message_definitions WHERE encoding = 'ros2msg'"))
+        except sqlite3.DatabaseError:
+            self.definitions = {}
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether the file is shorter than its header says; raises ValueError where it has no such header."""
+    with open(path, 'rb') as stream:
+        head = stream.read(100)
+    if len(head) < 100 or not head.startswith(MAGIC):
+        raise ValueError('no sqlite3 file: it does not begin as one')
+    page, = struct.unpack('>H', head[16:18])
+    pages, = struct.unpack('>I', head[28:32])
+    current = head[24:28] == head[92:96]      # the number of pages is only then up to date
+    return current and path.stat().st_size < pages * (65536 if page == 1 else page)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Map file: which column of a table is which channel, in which unit (docs/bags.md describes the format)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ..errors import DescriptionError
+from ..mechanism.description.document import read_document
+from ..mechanism.description.entry import Entry
+from ..mechanism.description.units import parse_unit, split_number
+
+FORMAT = 'mbse/table/1'
+SI = {'position': 'm', 'pressure': 'Pa', 'command': 'V'}
+DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}
+_CHANNEL = re.compile(r'(position|pressure|command)/[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """A column and how its cells become SI: (cell * unit + offset) * scale = gain * cell + bias."""
+
+    column: str
+    gain: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class TableMap:
+    """What a map file says; ``start_ns`` is the stamp of time zero of the table, ``columns`` by channel."""
+
+    file: str
+    name: str
+    delimiter: str
+    decimal: str
+    start_ns: int
+    time: ColumnMap
+    columns: dict[str, ColumnMap]
+
+
+def load_table_map(path: str | Path) -> TableMap:
+    """Read and check a map file; raises DescriptionError (file, key or line, value, expected)."""
+    try:
+        text = Path(path).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    root = Entry(str(path), '', read_document(text, str(path)))
+    parts = root.mapping(['format', 'name', 'time', 'channels'], ['source', 'delimiter', 'decimal', 'start', 'commands'])
+    parts['format'].choice([FORMAT], 'the format')
+    columns = _columns(parts['channels'], ('position', 'pressure'))
+    if 'commands' in parts:
+        columns.update(_columns(parts['commands'], ('command',)))
+    delimiter = parts['delimiter'].choice(DELIMITERS, 'a delimiter') if 'delimiter' in parts else 'comma'
+    decimal = parts['decimal'].choice(['point', 'comma'], 'a decimal sign') if 'decimal' in parts else 'point'
+    if delimiter == decimal:
+        raise parts['delimiter' if 'delimiter' in parts else 'decimal'].error('a delimiter that is no decimal sign')
+    return TableMap(str(path), parts['name'].name(), DELIMITERS[delimiter], ',' if decimal == 'comma' else '.',
+                    _start(parts['start']) if 'start' in parts else 0, _column(parts['time'], 's'), columns)
+
+
+def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
+    """Columns by channel."""
+    expected = 'a mapping from channels such as ' + ', '.join(f'{kind}/lift' for kind in kinds)
+    if not isinstance(entry.value, dict) or not entry.value:
+        raise entry.error(expected)
+    columns = {}
+    for channel, value in entry.value.items():
+        kind = channel.partition('/')[0]
+        if kind not in kinds or not _CHANNEL.fullmatch(channel):
+            raise entry.error(expected, channel)
+        columns[channel] = _column(Entry(entry.file, f'{entry.key}.{channel}', value), SI[kind])
+    return columns
+
+
+def _column(entry: Entry, wanted: str) -> ColumnMap:
+    """Column, unit, offset (added first, in the unit's dimension) and scale (a factor, with a unit where it has one)."""
+    parts = entry.mapping(['column', 'unit'], ['offset', 'scale', 'source'])
+    factor, dimension = _unit(parts['unit'])
+    scale, scale_dimension = _number(parts['scale']) if 'scale' in parts else (1.0, {})
+    if scale == 0.0:
+        raise parts['scale'].error('a number that is not 0')
+    result = {unit: dimension.get(unit, 0) + scale_dimension.get(unit, 0) for unit in {**dimension, **scale_dimension}}
+    if {unit: power for unit, power in result.items() if power} != parse_unit(wanted)[1]:
+        times = ', or a scale that leads there' if 'scale' not in parts else f', times the scale {parts["scale"].value!r}'
+        raise parts['unit'].error(f'a unit of {wanted}' + times)
+    offset = 0.0
+    if 'offset' in parts:
+        offset, offset_dimension = _number(parts['offset'])
+        if offset_dimension != dimension:
+            raise parts['offset'].error(f'a number with a unit of the same kind as {parts["unit"].value!r}')
+    return ColumnMap(parts['column'].text('the name of a column'), factor * scale, offset * scale)
+
+
+def _unit(entry: Entry) -> tuple[float, dict[str, float]]:
+    try:
+        return parse_unit(entry.text('a unit such as mm, or 1'))
+    except ValueError as error:
+        raise entry.error(f'a unit such as mm ({error})') from error
+
+
+def _number(entry: Entry) -> tuple[float, dict[str, float]]:
+    """Number in SI and its dimension."""
+    try:
+        number, unit = split_number(entry.text('a number with its unit'))
+        factor, dimension = parse_unit(unit) if unit else (1.0, {})
+    except ValueError as error:
+        raise entry.error(f'a number with its unit, such as -820 mm ({error})') from error
+    return number * factor, dimension
+
+
+def _start(entry: Entry) -> int:
+    """Nanoseconds of a time with a unit ('12 s'), or of a date with a time zone ('2024-05-01T12:00:00+02:00')."""
+    expected = "a time such as '12 s', or a date with a time zone such as '2024-05-01T12:00:00+02:00', not before 1970"
+    text = entry.text(expected)
+    try:
+        date = datetime.fromisoformat(text.replace('Z', '+00:00'))
+        seconds = date.timestamp() if date.tzinfo else math.nan
+    except ValueError:
+        seconds, dimension = _number(entry)
+        seconds = seconds if dimension == {'s': 1} else math.nan
+    if not 0.0 <= seconds < 2.0 ** 31:
+        raise entry.error(expected)
+    return round(seconds * 1e9)

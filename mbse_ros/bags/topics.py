@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics of the crane graph: one list for the writer and the reader of bags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..errors import BagError
+
+JOINT_STATE, FLUID_PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/FluidPressure'
+SEGMENT, STATE = 'mbse_ros/msg/SensorSegment', 'mbse_ros/msg/HydraulicState'
+PAYLOAD, TRUTH = 'mbse_ros/msg/PayloadEstimate', 'mbse_ros/msg/MachineTruth'
+
+
+@dataclass(frozen=True)
+class TopicMap:
+    """Names of the topics, relative to the namespace or absolute ('/joint_states').
+
+    ``pressure`` is followed by '/' and the volume's name. ``namespace`` None: the one the bag shows.
+    """
+
+    position: str = 'sensors/position'
+    pressure: str = 'sensors/pressure'
+    command: str = 'sensors/valve_command'
+    segment: str = 'segment'
+    state: str = 'state'
+    joint_states: str = 'estimated/joint_states'
+    payload: str = 'payload'
+    truth: str = 'truth'
+    namespace: str | None = None
+
+    def absolute(self, name: str, namespace: str) -> str:
+        """Full name of a topic."""
+        return name if name.startswith('/') else f'{normalized(namespace)}/{name}'
+
+    def find_namespace(self, topics: Mapping[str, str], path: str) -> str:
+        """The namespace given, else the one under which the bag's topics (to their types) have these names.
+
+        '' where none has; raises BagError where several do.
+        """
+        if self.namespace is not None:
+            return normalized(self.namespace)
+        found = {space for topic, msgtype in topics.items() for space in self._spaces(topic, msgtype)}
+        if len(found) > 1:
+            raise BagError(path, 'several machines, choose a namespace: ' + ', '.join(sorted(s or '/' for s in found)))
+        return found.pop() if found else ''
+
+    def _spaces(self, topic: str, msgtype: str) -> Iterator[str]:
+        """Namespaces in which the topic, by its name and type, is one of a machine's."""
+        topic = topic.rpartition('/')[0] if msgtype == FLUID_PRESSURE else topic
+        names = {JOINT_STATE: (self.position, self.command, self.joint_states), FLUID_PRESSURE: (self.pressure,),
+                 SEGMENT: (self.segment,), STATE: (self.state,), PAYLOAD: (self.payload,), TRUTH: (self.truth,)}
+        for name in names.get(msgtype, ()):
+            if not name.startswith('/') and topic.endswith('/' + name):
+                yield topic[:-len(name) - 1]
+
+
+def normalized(namespace: str) -> str:
+    """'/crane' of 'crane', '/crane/'; '' of '/'."""
+    inner = namespace.strip('/')
+    return '/' + inner if inner else ''

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes bags as rosbag2 does: a folder with metadata.yaml and one mcap or sqlite3 file."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import BagError
+from ..streams.records import PayloadEstimate, Segment, StateEstimate
+from .messages import SensorTemplate, header, make_message, record_message
+from .metadata import Contents, TopicInfo
+from .storage import STORAGES
+from .topics import JOINT_STATE, TRUTH, TopicMap, normalized
+from .typestore import type_hash, typestore
+
+
+class BagWriter:
+    """A bag being written; use it in a `with` statement, whose end (also by an exception) completes the bag.
+
+    ``namespace`` ('/crane') goes before topics that are not absolute, ``frame`` (the machine's name) into the headers;
+    ``topics`` names the topics of the typed methods. A message's time in the bag is its stamp, ns.
+    Raises BagError: the folder exists already (nothing is ever overwritten), cannot be made, or an unknown storage;
+    and in each write for a value that the message cannot hold.
+    """
+
+    def __init__(self, folder: str | Path, storage: str = 'mcap', namespace: str = '', frame: str = '',
+                 topics: TopicMap = TopicMap()) -> None:
+        self.folder, self.namespace, self.frame, self.topics = Path(folder), normalized(namespace), frame, topics
+        if storage not in STORAGES:
+            raise BagError(str(folder), f'storage {storage!r} is not one of {", ".join(STORAGES)}')
+        kind = STORAGES[storage]
+        name = self.folder.absolute().name + '_0' + kind.suffix
+        self._contents = Contents(storage, name)
+        try:
+            self.folder.mkdir(parents=True)
+            self._storage = kind(self.folder / name)
+        except FileExistsError:
+            raise BagError(str(folder), 'exists already and is not overwritten') from None
+        except (OSError, sqlite3.Error) as error:
+            raise BagError(str(folder), f'cannot be made: {error}') from error
+        self._templates: dict[tuple, SensorTemplate] = {}
+        self._open = True
+
+    def __enter__(self) -> BagWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def count(self) -> int:
+        """Messages written so far."""
+        return sum(topic.count for topic in self._contents.topics.values())
+
+    def close(self) -> None:
+        """Complete the bag; a second call does nothing."""
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._storage.close(self._contents)
+            self._contents.write(self.folder)
+        except (OSError, sqlite3.Error) as error:
+            raise BagError(str(self.folder), f'cannot be completed: {error}') from error
+
+    def write(self, topic: str, msgtype: str, stamp_ns: int, message: Mapping[str, Any] | Any) -> None:
+        """Write a message: nested mappings, or a message object of the typestore."""
+        try:
+            if isinstance(message, Mapping):
+                message = make_message(msgtype, message)
+            data = typestore().serialize_cdr(message, msgtype)
+        except KeyError:
+            raise BagError(str(self.folder), f'{topic}: unknown message type {msgtype!r}') from None
+        except (ValueError, TypeError, AttributeError, AssertionError, struct.error) as error:
+            raise BagError(str(self.folder), f'{topic}: no {msgtype}: {error}') from error
+        self.write_cdr(topic, msgtype, stamp_ns, bytes(data))
+
+    def write_cdr(self, topic: str, msgtype: str, stamp_ns: int, data: bytes) -> None:
+        """Write a message that is serialized already."""
+        if not self._open:
+            raise BagError(str(self.folder), 'is closed')
+        if not 0 <= stamp_ns < 1 << 63:
+            raise BagError(str(self.folder), f'{topic}: stamp {stamp_ns} ns is not from 0 to 2^63')
+        info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
+        if info.msgtype != msgtype:
+            raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
+        try:
+            self._storage.write(info, int(stamp_ns), data)
+        except (OSError, sqlite3.Error) as error:
+            raise BagError(str(self.folder), f'cannot be written: {error}') from error
+        info.count += 1
+        contents = self._contents
+        contents.first_ns = stamp_ns if contents.first_ns is None else min(contents.first_ns, stamp_ns)
+        contents.last_ns = max(contents.last_ns, stamp_ns)
+
+    def _add_topic(self, topic: str, msgtype: str) -> TopicInfo:
+        name = self.topics.absolute(topic, self.namespace)
+        try:
+            info = TopicInfo(name, msgtype, type_hash(msgtype), len(self._contents.topics) + 1)
+        except KeyError:
+            raise BagError(str(self.folder), f'{topic}: unknown message type {msgtype!r}') from None
+        if any(other.name == name for other in self._contents.topics.values()):
+            raise BagError(str(self.folder), f'{name} was written under another name')
+        self._storage.add_topic(info)
+        self._contents.topics[topic] = info
+        return info
+
+    # Topics of the crane graph
+
+    def write_samples(self, stamp_ns: int, samples: Mapping[str, float], commands: Mapping[str, float] = {}) -> None:
+        """Samples of one instant by channel: 'position/<cylinder>' m, 'pressure/<volume>' Pa, 'command/<valve>' V."""
+        position = {}
+        for channel, value in samples.items():
+            kind, _, name = channel.partition('/')
+            if kind == 'pressure':
+                self.write_pressure(stamp_ns, name, value)
+            elif kind == 'position':
+                position[name] = value
+            else:
+                raise BagError(str(self.folder), f'{channel} is no channel position/... or pressure/...')
+        if position:
+            self.write_position(stamp_ns, position)
+        if commands:
+            self.write_command(stamp_ns, {channel.partition('/')[2]: value for channel, value in commands.items()})
+
+    def write_position(self, stamp_ns: int, position: Mapping[str, float]) -> None:
+        """Piston positions from closed, m, by cylinder."""
+        self._write_sensor(self.topics.position, stamp_ns, tuple(position), position.values())
+
+    def write_pressure(self, stamp_ns: int, volume: str, pressure: float) -> None:
+        """Pressure of a volume, Pa."""
+        self._write_sensor(f'{self.topics.pressure}/{volume}', stamp_ns, None, (pressure,))
+
+    def write_command(self, stamp_ns: int, command: Mapping[str, float]) -> None:
+        """Commands, V, by valve."""
+        self._write_sensor(self.topics.command, stamp_ns, tuple(command), command.values())
+
+    def write_joint_states(self, stamp_ns: int, names: Iterable[str], position: Iterable[float],
+                           velocity: Iterable[float], effort: Iterable[float]) -> None:
+        """Estimated cylinders: m, m/s, N."""
+        self.write(self.topics.joint_states, JOINT_STATE, stamp_ns, {
+            'header': self._header(stamp_ns), 'name': names, 'position': position, 'velocity': velocity,
+            'effort': effort})
+
+    def write_record(self, record: Segment | StateEstimate | PayloadEstimate) -> None:
+        """A record of the pipeline, on its topic."""
+        topic = {Segment: self.topics.segment, StateEstimate: self.topics.state,
+                 PayloadEstimate: self.topics.payload}[type(record)]
+        try:
+            msgtype, message = record_message(record, self.frame)
+        except (ValueError, TypeError) as error:
+            raise BagError(str(self.folder), f'{topic}: {error}') from error
+        self.write(topic, msgtype, record.stamp_ns, message)
+
+    def write_truth(self, stamp_ns: int, cylinders: Iterable[str], position: Iterable[float],
+                    velocity: Iterable[float], acceleration: Iterable[float], volumes: Iterable[str],
+                    pressure: Iterable[float], payload: float) -> None:
+        """True state of a simulated machine: m, m/s, m/s^2, Pa, kg."""
+        self.write(self.topics.truth, TRUTH, stamp_ns, {
+            'header': self._header(stamp_ns), 'cylinders': cylinders, 'position': position, 'velocity': velocity,
+            'acceleration': acceleration, 'volumes': volumes, 'pressure': pressure, 'payload': payload})
+
+    def _write_sensor(self, topic: str, stamp_ns: int, names: tuple[str, ...] | None, values: Iterable[float]) -> None:
+        """Write a JointState, or without names a FluidPressure."""
+        template = self._templates.get((topic, names))
+        try:
+            if template is None:
+                template = self._templates[topic, names] = SensorTemplate(self.frame, names)
+            data = template.fill(stamp_ns, values)
+        except (ValueError, TypeError, AttributeError, struct.error) as error:
+            raise BagError(str(self.folder), f'{topic} at {stamp_ns} ns: {error}') from error
+        self.write_cdr(topic, template.msgtype, stamp_ns, data)
+
+    def _header(self, stamp_ns: int) -> Any:
+        try:
+            return header(stamp_ns, self.frame)
+        except ValueError as error:
+            raise BagError(str(self.folder), str(error)) from error
