@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from ..errors import MbseError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
+                  pretty_exceptions_show_locals=False,
+                  help='State and payload estimation of hydraulic cranes: simulate, record, estimate, replay, explain.')
+benchmark = typer.Typer(no_args_is_help=True, help='Measure speed; the figures are those of this machine now.')
+app.add_typer(benchmark, name='benchmark')
+
+MachineName = Annotated[str, typer.Option(help='Name of a file in config/machines, or a path to a .yaml file.')]
+Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
+Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
+Set = Annotated[Optional[list[str]], typer.Option(
+    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; repeat it.')]
+
+
+@app.command()
+def simulate(
+        machine: Annotated[str, typer.Argument(help='Name of a file in config/machines, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the bag to write.')],
+        payload: Annotated[float, typer.Option(help='True payload, kg.')] = 50.0,
+        seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
+        cycle: Annotated[str, typer.Option(help='lift_hold_lower or random.')] = 'lift_hold_lower',
+        ramp: Annotated[float, typer.Option(help='Ramps of the valve command in lift_hold_lower, s.')] = 0.2,
+        rate: Annotated[float, typer.Option(help='Rate of the sensors, Hz.')] = 100.0,
+        storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
+    """Simulate a machine over a work cycle and write its sensors and the truth to a bag."""
+    from .simulate import simulate_bag
+    simulate_bag(machine, output, payload, seed, cycle, ramp, rate, storage)
+
+
+@app.command('import')
+def import_(
+        table: Annotated[Path, typer.Argument(help='CSV file with a heading.')],
+        map_: Annotated[Path, typer.Option('--map', help='YAML that says which column is which channel.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the bag to write.')],
+        storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
+    """Turn a table of measurements into a bag."""
+    from ..bags.table import import_table
+    import_table(table, map_, output, storage=storage)
+    typer.echo(f'wrote {output}')
+
+
+@app.command()
+def estimate(
+        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        machine: MachineName = 'patu655_lift',
+        valve: Valve = None,
+        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder of a bag for the estimates.')] = None,
+        json_: Json = None,
+        full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
+        report: Annotated[Optional[Path], typer.Option(help='Folder for the report: index.html and PNGs.')] = None,
+        set_: Set = None,
+        namespace: Annotated[Optional[str], typer.Option(help='Namespace of the topics, where the bag has several.')] = None,
+        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Estimate state and payload from a bag: the same objects as the nodes, the same result every time."""
+    from .estimate import estimate_command
+    estimate_command(bag, machine, valve, output, json_, full, report, set_ or [], namespace, backend)
+
+
+@app.command()
+def check(machine: Annotated[str, typer.Argument(help='Name of a file in config/machines, or a path.')]) -> None:
+    """Validate a machine file and print what was understood, with units."""
+    from .check import check_machine
+    check_machine(machine)
+
+
+@app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
+def up(context: typer.Context,
+       graph: Annotated[str, typer.Argument(help='crane')],
+       duration: Annotated[Optional[float], typer.Option(help='Stop after so many seconds.')] = None) -> None:
+    """Start a graph of nodes without ros2 launch; arguments as there: machine:=patu655_lift payload:=80 ..."""
+    from .up import up_graph
+    raise typer.Exit(up_graph(graph, context.args, duration))
+
+
+@app.command()
+def replay(
+        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        rate: Annotated[float, typer.Option(help='Speed: 2 is twice as fast.')] = 1.0,
+        loop: Annotated[bool, typer.Option('--loop', help='Start again at the end.')] = False,
+        paused: Annotated[bool, typer.Option('--paused', help='Wait for the service ~/pause (std_srvs/SetBool).')] = False,
+        all_: Annotated[bool, typer.Option('--all', help='Publish the bag\'s estimates too, not only its sensors.')] = False,
+) -> None:
+    """Publish a bag with /clock; pause and go on by the service /replay_node/pause."""
+    from .up import replay_bag
+    raise typer.Exit(replay_bag(bag, rate, loop, paused, all_))
+
+
+@app.command()
+def demo(
+        payload: Annotated[float, typer.Option(help='True payload of the simulated crane, kg.')] = 50.0,
+        seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder for bags and reports.')] = Path('out/demo')) -> None:
+    """Simulated crane through the ROS 2 graph, then offline; and the measured lift where its data are found."""
+    from .demo import run_demo
+    raise typer.Exit(run_demo(payload, seed, output))
+
+
+@benchmark.command()
+def kernels(json_: Json = None) -> None:
+    """One observer step: online, in a batch, and from a cold start; VM, C and NumPy in one run."""
+    from .benchmark_kernels import run_kernels
+    run_kernels(json_)
+
+
+@benchmark.command()
+def pipeline(json_: Json = None) -> None:
+    """Interpolation, observer and payload over 23.5 s of samples at 100 Hz, observer at 1 kHz."""
+    from .benchmark_pipeline import run_pipeline
+    run_pipeline(json_)
+
+
+def main() -> None:
+    """Entry point: an error of this package is one line and exit status 2."""
+    try:
+        app()
+    except MbseError as error:
+        typer.echo(f'mbse: {error}', err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse benchmark pipeline``: the whole chain over a log, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from ..machine import load_machine
+from ..simulation.crane import SimulatedCrane
+
+LOG_S = 23.5
+CHILD = '''
+import resource, sys, time
+import numpy as np
+from mbse_ros.machine import load_machine
+from mbse_ros.streams.pipeline import Pipeline
+log = np.load(sys.argv[1])
+names = [str(name) for name in log['channels']]
+samples = [(names[k], int(stamp), float(value)) for k, stamp, value in zip(log['channel'], log['stamp'], log['value'])]
+machine = load_machine('patu655_lift')
+best = float('inf')
+for _ in range(int(sys.argv[2])):
+    pipeline = Pipeline(machine)
+    steps = 0
+    start = time.perf_counter()
+    for channel, stamp, value in samples:
+        for output in pipeline.add(channel, stamp, value):
+            steps += len(output.state.mean)
+    best = min(best, time.perf_counter() - start)
+print(best, steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+'''
+
+
+def run_pipeline(json_file: Path | None, runs: int = 7) -> None:
+    """Simulate a log, run it ``runs`` times in a new process, print and write the fastest."""
+    crane = SimulatedCrane(load_machine('patu655_lift'))
+    rows = [(channel, frame.stamp_ns, value) for frame in crane.advance(round(LOG_S * 1e9))
+            for channel, value in (*frame.samples.items(), *frame.commands.items())]
+    channels = list(dict.fromkeys(channel for channel, _, _ in rows))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / 'log.npz'
+        np.savez(log, channels=channels, channel=[channels.index(c) for c, _, _ in rows],
+                 stamp=np.array([s for _, s, _ in rows], dtype=np.int64), value=[v for _, _, v in rows])
+        done = subprocess.run([sys.executable, '-c', CHILD, str(log), str(runs)], capture_output=True, text=True,
+                              check=True)
+    seconds, steps, peak = (float(word) for word in done.stdout.split())
+    result = {'log_s': LOG_S, 'steps': int(steps), 'real_time_share': seconds / LOG_S, 'peak_mb': peak}
+    if json_file is not None:
+        json_file.write_text(json.dumps(result, indent=2) + '\n')
+    typer.echo(f'{LOG_S} s of samples, {int(steps)} steps: {1e3 * seconds:.0f} ms = {100 * seconds / LOG_S:.2f} % of real '
+               f'time, peak memory {peak:.0f} MB (fastest of {runs})')

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse up`` and ``mbse replay``: the nodes as processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import SettingError
+from ..nodes.graph import Graph, Process, crane_graph, parse_arguments
+from ..nodes.up import up
+
+
+def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
+    """Start a graph by its name with arguments ``name:=value``; exit status."""
+    if name != 'crane':
+        raise SettingError('graph', name, 'crane')
+    given = {}
+    for word in words:
+        key, sign, value = word.partition(':=')
+        if not sign:
+            raise SettingError('argument', word, 'name:=value')
+        given[key] = value
+    return up(crane_graph(parse_arguments(given)), duration=duration)
+
+
+def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool) -> int:
+    """Start the replay node; exit status."""
+    parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'estimates': everything}
+    return up(Graph((Process('replay_node', 'replay_node', parameters=parameters, final=True),)))
