@@ -11,8 +11,10 @@ import hashlib
 import os
 import platform
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from uuid import uuid4
 
 import casadi as ca
 
@@ -26,9 +28,9 @@ def cache_folder() -> Path:
     """Folder of the cache: MBSE_CACHE_DIR, else mbse_ros in XDG_CACHE_HOME, else ~/.cache/mbse_ros."""
     chosen = os.environ.get('MBSE_CACHE_DIR')
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
     base = os.environ.get('XDG_CACHE_HOME')
-    return (Path(base) if base else Path(os.path.expanduser('~')) / '.cache') / 'mbse_ros'
+    return (Path(base) if base else Path.home() / '.cache').absolute() / 'mbse_ros'
 
 
 def library(name: str, source: str) -> Path:
@@ -41,16 +43,16 @@ def library(name: str, source: str) -> Path:
     if command is None:
         raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
     key = entry_key(source, identity(command))
-    folders = (cache_folder, _temporary_folder)
-    for folder in folders:
+    for folder in (cache_folder, _temporary_folder):
         path = folder() / f'{key}.so'
         if _sealed(path, key):
             return path
-        try:
-            return _build(name, source, command, path, key)
-        except OSError as error:        # read-only, full, not a folder
-            reason = error
-    raise CompilationError(name, str(path), f'no folder can be written: {reason}')
+    content = compile_library(name, source, command)
+    content += _seal(key, content)
+    try:
+        return _store(content, cache_folder() / f'{key}.so')
+    except OSError:        # read-only, full, not a folder
+        return _store(content, _temporary_folder() / f'{key}.so')
 
 
 def entry_key(source: str, compiler_identity: str) -> str:
@@ -60,17 +62,19 @@ def entry_key(source: str, compiler_identity: str) -> str:
     return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
 
 
-def _build(name: str, source: str, command: tuple[str, ...], path: Path, key: str) -> Path:
-    """Compile beside ``path``, seal, move to ``path`` at once. OSError when that cannot be written."""
+def _store(content: bytes, path: Path) -> Path:
+    """Write beside ``path``, then move there at once; OSError when that cannot be done."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix='.build-') as folder:
-        fresh = Path(folder) / path.name
-        compile_library(name, source, command, fresh)
-        with fresh.open('r+b') as file:
-            file.write(_seal(key, file.read()))
+    fresh = path.with_name(f'.{uuid4().hex}')
+    try:
+        with fresh.open('xb') as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
     return path
 
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 from ..errors import CompilationError
@@ -41,15 +42,19 @@ def identity(command: tuple[str, ...]) -> str:
     return ' '.join([str(path), str(status.st_size), str(status.st_mtime_ns), *command[1:], *FLAGS])
 
 
-def compile_library(name: str, source: str, command: tuple[str, ...], output: Path) -> None:
-    """Compile C ``source`` to the shared library ``output``.
+def compile_library(name: str, source: str, command: tuple[str, ...]) -> bytes:
+    """Shared library of C ``source``.
 
     Raises CompilationError (name, command, what the compiler said) when it does not start or refuses the source.
     """
-    full = [*command, *FLAGS, '-x', 'c', '-', '-o', str(output), '-lm']
-    try:
-        done = subprocess.run(full, input=source, capture_output=True, text=True, errors='replace')
-    except OSError as error:
-        raise CompilationError(name, shlex.join(full), str(error)) from error
-    if done.returncode:
-        raise CompilationError(name, shlex.join(full), done.stderr or f'exit status {done.returncode}')
+    with tempfile.TemporaryDirectory(prefix='mbse_ros-') as folder:
+        output = Path(folder) / 'library.so'
+        full = [*command, *FLAGS, '-x', 'c', '-', '-o', str(output), '-lm']
+        try:
+            done = subprocess.run(full, input=source, capture_output=True, text=True, errors='replace')
+        except OSError as error:
+            raise CompilationError(name, shlex.join(full), str(error)) from error
+        if done.returncode or not output.exists():
+            said = done.stderr or f'no library, exit status {done.returncode}'
+            raise CompilationError(name, shlex.join(full), said)
+        return output.read_bytes()

@@ -71,7 +71,7 @@ class Scan:
     def _steps(self, x0: Any, us: np.ndarray, p: Any, x_out: np.ndarray, ys: np.ndarray) -> None:
         """All steps, block after block."""
         with self._lock:
-            x = fitted(x0, self._x_shape, 'x0')
+            x, p = fitted(x0, self._x_shape, 'x0'), fitted(p, self._p_shape, 'p')
             for start in range(0, len(us), self._longest):
                 stop = start + self._longest
                 block = self._step(x, us[start:stop], p, start)
