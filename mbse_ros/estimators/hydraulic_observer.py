@@ -8,7 +8,7 @@ a change of tuning needs no new compilation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 
 import casadi as ca
 import numpy as np
@@ -27,8 +27,10 @@ MISSING = -1e300    # a NaN compares as false with everything and loses against 
 
 @dataclass(frozen=True)
 class SegmentResult:
-    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step, and of that step
-    ``innovation`` (ny,) and ``prior_variance`` (ny,) of the predicted measurements, before each correction.
+    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step.
+
+    ``innovation`` (ny,) and ``prior_variance`` (ny,): the last samples against what was predicted for them from the
+    state before the segment, that is without anything interpolated from them; each channel after the ones before it.
     ``finite`` is false when anything left the finite numbers."""
 
     mean: np.ndarray
@@ -102,6 +104,7 @@ class HydraulicObserver:
         self.settings, self._scan = settings, self._scans[key]
         psd = [getattr(settings, name) for name in NOISES]
         self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
+        self._p_sample = self._p.copy()     # for a real sample: its own variance
 
     def reset(self) -> None:
         """Forget the state."""
@@ -125,11 +128,21 @@ class HydraulicObserver:
         each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
         """
         m, nx = len(self.channels), len(self.names)
-        self._p[0] = dt
-        np.multiply(self._variance, repeats, out=self._p[5:5 + m])
-        self._x, y = self._scan(self._x, np.concatenate([values, commands], axis=1), self._p)
+        self._p[0] = self._p_sample[0] = dt
+        np.multiply(self._variance, np.maximum(self.settings.shared_information * repeats, 1.0), out=self._p[5:5 + m])
+        u = np.concatenate([values, commands], axis=1)
+        innovation, prior_variance = self._predicted(u)
+        self._x, y = self._scan(self._x, u, self._p)
+        return SegmentResult(y[:, :nx], self._x[self._full], innovation, prior_variance, isfinite(self._x.sum()))
+
+    def _predicted(self, u: np.ndarray) -> tuple[list[float], list[float]]:
+        """Innovations of the last samples and variances of their predictions, when only they were measured."""
+        m, nx = len(self.channels), len(self.names)
+        alone = u.copy()
+        alone[:-1, :m] = nan
+        _, y = self._scan(self._x, alone, self._p_sample)
         last = y[-1, nx:].tolist()
-        return SegmentResult(y[:, :nx], self._x[self._full], last[:m], last[m:], isfinite(self._x.sum()))
+        return last[:m], last[m:]
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""

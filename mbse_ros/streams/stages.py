@@ -92,7 +92,7 @@ class ObserverStage:
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
                   status: ObserverStatus, reason: str) -> StateEstimate:
-        """The record; innovations are those of the last step, where a real sample stands, with its own variance."""
+        """The record; the innovations are those of the samples at the last step."""
         variance = [prior + noise for prior, noise in zip(result.prior_variance, self._sample_variance)]
         present = [value == value for value in measured]
         innovation = [e if there else nan for e, there in zip(result.innovation, present)]
