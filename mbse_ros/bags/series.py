@@ -150,7 +150,8 @@ def _checked_truth(message: Any) -> Any:
     for names, arrays in (('cylinders', ('position', 'velocity', 'acceleration')), ('volumes', ('pressure',))):
         for name in arrays:
             if len(getattr(message, name)) != len(getattr(message, names)):
-                raise SampleError(f'truth.{name}', stamp_of(message), len(getattr(message, name)), f'as many as {names}')
+                raise SampleError(f'truth.{name}', stamp_of(message), len(getattr(message, name)),
+                                  f'as many as {names}')
     return message
 
 

@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 MAGIC = b'SQLite format 3\x00'
 _COLUMNS = 'SELECT timestamp, id, topic_id, data FROM messages '
 # Rows are read in the order of their times by the index; where that is damaged, in the order they were written.
-_BY_TIME, _AS_WRITTEN = _COLUMNS + 'ORDER BY timestamp, id', _COLUMNS + 'ORDER BY id'
+_BY_TIME = _COLUMNS + 'ORDER BY timestamp, id'
+_AS_WRITTEN = _COLUMNS + "WHERE typeof(timestamp) = 'integer' AND typeof(data) = 'blob' ORDER BY id"
 
 Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
 
@@ -30,7 +31,8 @@ class Sqlite3File:
         self.definitions: dict[str, str] = {}
         self.warnings: list[str] = []
         self._copy: TemporaryDirectory | None = None
-        self._damaged = _is_cut(path)
+        self._page, count = _pages(path)
+        self._damaged = path.stat().st_size < count * self._page
         self._database = self._connect()
         try:
             rows = self._database.execute('SELECT id, name, type FROM topics').fetchall()
@@ -59,29 +61,35 @@ class Sqlite3File:
                     yield row
                 return
             except sqlite3.DatabaseError as error:
-                self._damaged = True
-                self.warnings.append(f'{self.path.name}: damaged ({error}) after {done[0] * 1e-9:.6f} s, '
-                                     'from there on read as far as possible')
+                self._warn(f'damaged ({error}): read up to {done[0] * 1e-9:.6f} s, behind that only in part')
         try:
             for row in self._database.execute(_AS_WRITTEN):
                 if row[:2] > done:
                     yield row
         except sqlite3.DatabaseError:
-            return      # the warning says up to where
+            return      # a warning tells up to where
+
+    def _warn(self, text: str) -> None:
+        warning = f'{self.path.name}: {text}'
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def _connect(self) -> sqlite3.Connection:
-        """Open read-only; a journal or write-ahead log is applied to a copy."""
-        path = self.path
-        sidecars = [path.with_name(path.name + end) for end in ('-wal', '-journal')]
+        """Open read-only; a cut file without its last, incomplete page, or one to be completed by its log, as a copy."""
+        sidecars = [self.path.with_name(self.path.name + end) for end in ('-wal', '-journal')]
         sidecars = [sidecar for sidecar in sidecars if sidecar.is_file() and sidecar.stat().st_size]
-        if sidecars:
+        path = self.path
+        if sidecars or self._damaged:
             self._copy = TemporaryDirectory(prefix='mbse_ros_bag_')
-            for source in (path, *sidecars):
-                shutil.copy(source, self._copy.name)
-            path = Path(self._copy.name) / path.name
-            self.warnings.append(f'{self.path.name}: was not closed, its {sidecars[0].name[len(path.name) + 1:]} is used')
-        mode = 'rw' if sidecars else 'ro&immutable=1'
-        uri = path.absolute().as_uri() + '?mode=' + mode
+            path = Path(self._copy.name) / self.path.name
+            for source in (self.path, *sidecars):
+                shutil.copyfile(source, path.with_name(source.name))
+        if sidecars:
+            self._warn(f'was not closed, {sidecars[0].name} is applied')
+        if self._damaged:
+            with open(path, 'r+b') as stream:
+                stream.truncate(path.stat().st_size // self._page * self._page)
+        uri = path.absolute().as_uri() + ('?mode=rw' if self._copy else '?mode=ro&immutable=1')
         database = sqlite3.connect(uri, uri=True, check_same_thread=False)
         if self._damaged:
             database.execute('PRAGMA writable_schema=ON')   # else a database that is too short is not opened at all
@@ -91,11 +99,9 @@ class Sqlite3File:
         """Time of the last message that can be read, ns."""
         if not self._damaged:
             return self._database.execute('SELECT max(timestamp) FROM messages').fetchone()[0]
-        last = None
-        for row in self._rows():
-            last = row[0] if last is None else max(last, row[0])
+        last = max((row[0] for row in self._rows()), default=None)
         upto = f'read up to {last * 1e-9:.6f} s' if last is not None else 'no message is left'
-        self.warnings.append(f'{self.path.name}: cut off after {self.path.stat().st_size} bytes: {upto}')
+        self._warn(f'cut off after {self.path.stat().st_size} bytes: {upto}')
         return last
 
     def _read_definitions(self) -> None:
@@ -107,13 +113,13 @@ class Sqlite3File:
             self.definitions = {}
 
 
-def _is_cut(path: Path) -> bool:
-    """Whether the file is shorter than its header says; raises ValueError where it has no such header."""
+def _pages(path: Path) -> tuple[int, int]:
+    """Size of a page and number of pages by the header, 0: not told; raises ValueError where it has no such header."""
     with open(path, 'rb') as stream:
         head = stream.read(100)
     if len(head) < 100 or not head.startswith(MAGIC):
         raise ValueError('no sqlite3 file: it does not begin as one')
-    page, = struct.unpack('>H', head[16:18])
-    pages, = struct.unpack('>I', head[28:32])
+    size, = struct.unpack('>H', head[16:18])
+    count, = struct.unpack('>I', head[28:32])
     current = head[24:28] == head[92:96]      # the number of pages is only then up to date
-    return current and path.stat().st_size < pages * (65536 if page == 1 else page)
+    return 65536 if size == 1 else max(size, 512), count if current else 0

@@ -18,7 +18,7 @@ MISSING = {'', 'nan', 'na', 'null', 'none'}
 
 @dataclass(frozen=True)
 class ImportedTable:
-    """What was imported: ``rows``, stamps of the first and last, ns, the channels, cells that were missing by channel."""
+    """What was imported: rows, stamps of the first and last, ns, channels, number of missing cells by channel."""
 
     rows: int
     first_ns: int
@@ -107,13 +107,10 @@ class _Rows:
         """Place of a column; raises DescriptionError that names those there are."""
         places = [place for place, name in enumerate(self._names) if name == column.column]
         if len(places) != 1:
-            key = channel if channel == 'time' else f'{"commands" if channel in self._commands() else "channels"}.{channel}'
+            group = '' if channel == 'time' else 'commands.' if channel.startswith('command/') else 'channels.'
             expected = f'one column of {self.file}, which has ' + ', '.join(self._names)
-            raise DescriptionError(self._table.file, key + '.column', column.column, expected)
+            raise DescriptionError(self._table.file, f'{group}{channel}.column', column.column, expected)
         return places[0]
-
-    def _commands(self) -> list[str]:
-        return [channel for channel in self._table.columns if channel.startswith('command/')]
 
     def _number(self, row: list[str], index: int) -> float:
         """Number of a cell; NaN where it is empty or says so."""

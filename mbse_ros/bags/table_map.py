@@ -49,7 +49,8 @@ def load_table_map(path: str | Path) -> TableMap:
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
     root = Entry(str(path), '', read_document(text, str(path)))
-    parts = root.mapping(['format', 'name', 'time', 'channels'], ['source', 'delimiter', 'decimal', 'start', 'commands'])
+    parts = root.mapping(['format', 'name', 'time', 'channels'],
+                         ['source', 'delimiter', 'decimal', 'start', 'commands'])
     parts['format'].choice([FORMAT], 'the format')
     columns = _columns(parts['channels'], ('position', 'pressure'))
     if 'commands' in parts:
@@ -77,7 +78,7 @@ def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
 
 
 def _column(entry: Entry, wanted: str) -> ColumnMap:
-    """Column, unit, offset (added first, in the unit's dimension) and scale (a factor, with a unit where it has one)."""
+    """Column, unit, offset (added first, of the unit's kind) and scale (a factor, with a unit where it has one)."""
     parts = entry.mapping(['column', 'unit'], ['offset', 'scale', 'source'])
     factor, dimension = _unit(parts['unit'])
     scale, scale_dimension = _number(parts['scale']) if 'scale' in parts else (1.0, {})
@@ -85,8 +86,8 @@ def _column(entry: Entry, wanted: str) -> ColumnMap:
         raise parts['scale'].error('a number that is not 0')
     result = {unit: dimension.get(unit, 0) + scale_dimension.get(unit, 0) for unit in {**dimension, **scale_dimension}}
     if {unit: power for unit, power in result.items() if power} != parse_unit(wanted)[1]:
-        times = ', or a scale that leads there' if 'scale' not in parts else f', times the scale {parts["scale"].value!r}'
-        raise parts['unit'].error(f'a unit of {wanted}' + times)
+        also = f'times the scale {parts["scale"].value!r}' if 'scale' in parts else 'or a scale that leads there'
+        raise parts['unit'].error(f'a unit of {wanted}, {also}')
     offset = 0.0
     if 'offset' in parts:
         offset, offset_dimension = _number(parts['offset'])
