@@ -18,7 +18,7 @@ from ..machine import Machine, load_machine
 from ..settings import Settings
 from ._parameters import declare, on_change, refuse_unknown
 from ._qos import OUTPUT
-from ._run import BAD_START, Runnable
+from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
 from .catalogue import NODES, parameter_names
 
@@ -118,7 +118,7 @@ class ManagedNode(Runnable, LifecycleNode):
     def _wait_for_subscribers(self) -> None:
         """Until the main output has as many subscribers as the parameter says, or the time is over."""
         wanted, end = self.settings.wait_subscribers, time.monotonic() + self.settings.wait_time
-        while self._outputs and self.context.ok() and (found := self._outputs[0].get_subscription_count()) < wanted:
+        while self._outputs and not STOP.asked and (found := self._outputs[0].get_subscription_count()) < wanted:
             if time.monotonic() > end:
                 self.get_logger().warning(
                     f'{self._outputs[0].topic_name}: {found} of {wanted} subscribers after {self.settings.wait_time} s')

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
+from rclpy.signals import SignalHandlerOptions
 
 from ..errors import MbseError
 
@@ -19,6 +20,21 @@ except ImportError:   # Humble
     _Executor = SingleThreadedExecutor
 
 BAD_START = 2
+LONGEST_WAIT = 0.1      # s between two looks at the signals
+
+
+class Stop:
+    """Whether a signal asked the process to end; the first one counts, later ones change nothing."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self, *_: object) -> None:
+        """Signal handler."""
+        self.asked = True
+
+
+STOP = Stop()
 
 
 class Runnable:
@@ -37,48 +53,47 @@ class Runnable:
         return None
 
     def finish(self) -> None:
-        """Called once when no callback can come any more; signals no longer interrupt."""
+        """Called once when no callback can come any more."""
 
 
 def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) -> int:
     """Serve ``make_node()`` until SIGINT, SIGTERM or its ``exit_status``; return the status for the shell.
 
     A machine file or parameter that cannot be used is a fatal line in the log and status 2.
+    The signals are ours, not rclpy's, which takes the context away under a running callback.
     """
-    rclpy.init(args=args)
-    node: Runnable | None = None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, STOP)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    node, status = None, BAD_START
     try:
         node = make_node()
+        status = 1
+        _serve(node)
+        return node.exit_status or 0
+    except (MbseError, ParameterException) as error:
+        get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(str(error))
+        return status
+    finally:
+        rclpy.try_shutdown()    # and no destroy_node(): the process ends
+
+
+def _serve(node: Runnable) -> None:
+    try:
         node.start()
         _spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except (MbseError, ParameterException) as error:
-        get_logger(_name(make_node, node)).fatal(str(error))
-        return BAD_START
-    except Exception:
-        if rclpy.ok():   # else the context vanished under a wait or a publish: a signal, no fault
-            raise
     finally:
-        # No destroy_node(): a second Ctrl-C (the terminal's and launch's) would land in it as a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if node is not None:
-            node.finish()
-        rclpy.try_shutdown()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)   # rclpy put the old one back
-    return node.exit_status or 0
+        node.finish()
 
 
 def _spin(node: Runnable) -> None:
-    """Callbacks and ticks until the context or the node ends.
+    """Callbacks and ticks until a signal or the node itself ends them.
 
-    One at a time: EventsExecutor.spin() hangs in the wheels of Jazzy and Kilted, and a tick needs the turn anyway.
+    One at a time: a tick needs the turn. With a limit: a wait without one in EventsExecutor (Jazzy, Kilted), like its
+    spin(), does not end on a signal.
     """
     executor = _Executor()
     executor.add_node(node)
-    while rclpy.ok() and node.exit_status is None:
-        executor.spin_once(timeout_sec=node.tick())
-
-
-def _name(make_node: Callable[[], Runnable], node: Runnable | None) -> str:
-    return node.get_name() if node is not None else getattr(make_node, '__name__', 'mbse_ros')
+    while not STOP.asked and node.exit_status is None:
+        due = node.tick()
+        executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))

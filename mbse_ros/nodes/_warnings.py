@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+KINDS = 1000     # remembered at most: names in messages may be anything
+
 
 class Warnings:
     """Counts warnings by kind; ``total`` is the number of all of them."""
@@ -24,5 +26,7 @@ class Warnings:
         if now - last < self._period:
             self._held[kind] = (last, held + 1)
             return
+        if len(self._held) >= KINDS:
+            self._held.clear()
         self._write(f'{text} ({held} more like this since the last line)' if held else text)
         self._held[kind] = (now, 0)

@@ -7,7 +7,7 @@ No ROS is needed to read it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from ..errors import SettingError
@@ -90,6 +90,18 @@ def parse_arguments(given: Mapping[str, Any]) -> CraneArguments:
             raise SettingError(name, value, 'one of the arguments ' + ', '.join(known))
         values[name] = _from_word(name, value, type(known[name].default)) if isinstance(value, str) else value
     return CraneArguments(**values)
+
+
+def word(value: Any) -> str:
+    """An argument's value as it is typed."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def describe(item: Field) -> str:
+    """What an argument means, with its unit and the words it may be."""
+    meta = item.metadata
+    unit = f' [{meta["unit"]}]' if meta['unit'] else ''
+    return meta['text'] + unit + (f' ({", ".join(meta["choices"])})' if meta['choices'] else '')
 
 
 def crane_graph(arguments: CraneArguments) -> Graph:

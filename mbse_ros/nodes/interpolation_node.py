@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from ._messages import segment_to_message, to_ns
 from ._qos import sensor_input
 from ._run import run
 
+NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning
 
 
@@ -90,7 +92,7 @@ class InterpolationNode(ManagedNode):
             self._tell_lost()
 
     def _refuse(self, error: SampleError) -> None:
-        self.warnings(f'{error.channel}: {error.expected}', f'sample dropped: {error}')
+        self.warnings(f'{error.channel}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
 
     def _tell_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

@@ -21,6 +21,7 @@ from ._lifecycle import ManagedNode
 from ._messages import joint_state, segment_from_message, state_to_message
 from ._qos import OUTPUT
 from ._run import run
+from ._status import StatusChange
 from ._warm_up import warm_up_observer
 
 
@@ -45,7 +46,7 @@ class ObserverNode(ManagedNode):
     def connect(self) -> None:
         """Take segments from here on."""
         self.stage.reset()
-        self._status = ObserverStatus.STARTING
+        self._changed = StatusChange(1)
         self._inbox = Inbox('segment', segment_from_message, self.warnings)
         self.input(SensorSegment, 'segment', self.on_segment, OUTPUT)
 
@@ -72,10 +73,13 @@ class ObserverNode(ManagedNode):
 
     def _tell(self, state: StateEstimate) -> None:
         """A line in the log where the status changes."""
-        if state.status != self._status:
-            self._status = state.status
-            write = self.get_logger().info if state.status is ObserverStatus.OK else self.get_logger().warning
-            write(f'{state.status.name}{": " + state.reason if state.reason else ""}')
+        if not self._changed(state.status):
+            return
+        text = f'{state.status.name}{": " + state.reason if state.reason else ""}'
+        if state.status <= ObserverStatus.STARTING:
+            self.get_logger().info(text)
+        else:       # a line of its own: rclpy refuses two severities from one
+            self.get_logger().warning(text)
 
 
 def force_matrix(machine: Machine) -> np.ndarray:

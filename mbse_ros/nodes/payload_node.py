@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 from std_srvs.srv import Trigger
@@ -12,14 +13,16 @@ from mbse_ros.msg import HydraulicState, PayloadEstimate
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.records import PayloadEstimate as Estimate
-from ..streams.records import PayloadStatus
 from ..streams.stages import PayloadStage
 from ._inbox import Inbox
 from ._lifecycle import ManagedNode
 from ._messages import payload_to_message, state_from_message
 from ._qos import OUTPUT
 from ._run import run
+from ._status import StatusChange
 from ._warm_up import warm_up_payload
+
+LASTING = 10        # messages before a new status is told: it flickers at the ends of a movement
 
 
 class PayloadNode(ManagedNode):
@@ -41,7 +44,7 @@ class PayloadNode(ManagedNode):
 
     def connect(self) -> None:
         """Take states from here on; a mass known before stays."""
-        self._status: PayloadStatus | None = None
+        self._changed = StatusChange(LASTING)
         self._inbox = Inbox('state', state_from_message, self.warnings)
         self.input(HydraulicState, 'state', self.on_state, OUTPUT)
 
@@ -65,11 +68,10 @@ class PayloadNode(ManagedNode):
 
     def _tell(self, payload: Estimate) -> None:
         """A line in the log where the status changes."""
-        if payload.status != self._status:
-            self._status = payload.status
+        if self._changed(payload.status):
             half = (payload.upper - payload.lower) / 2
-            self.get_logger().info(f'{payload.status.name}: {payload.mass:.1f} kg +- {half:.1f} kg (95 %)'
-                                   f'{"; " + payload.reason if payload.reason else ""}')
+            mass = f'{payload.mass:.1f} kg +- {half:.1f} kg (95 %)' if math.isfinite(payload.mass) else 'no mass yet'
+            self.get_logger().info(f'{payload.status.name}: {mass}{"; " + payload.reason if payload.reason else ""}')
 
 
 def main(args: list[str] | None = None) -> int:

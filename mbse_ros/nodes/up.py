@@ -18,9 +18,11 @@ from ..errors import MbseError
 from .graph import Graph, Process
 
 POLL = 0.05
-RESPAWN_DELAY = 0.5
+RESPAWN_DELAY = 0.5     # s; twice as long each time a process lives less than STEADY
+LONGEST_DELAY = 16.0
+STEADY = 30.0           # s
 DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
-ESCALATION = ((signal.SIGINT, 8.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
+ESCALATION = ((signal.SIGTERM, 8.0), (signal.SIGKILL, 5.0))     # SIGINT would be a traceback while Python still imports
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
 
 
@@ -81,6 +83,8 @@ class RunningGraph:
         self._write, self._lock = write, threading.Lock()
         self._width = max(map(len, self._processes), default=0)
         self._due: dict[str, float] = {}
+        self._born: dict[str, float] = {}
+        self._delay = dict.fromkeys(self._processes, RESPAWN_DELAY)
         self._readers: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -101,7 +105,7 @@ class RunningGraph:
         return bool(self.children or self._due)
 
     def stop(self) -> None:
-        """End all processes: SIGINT first, stronger signals for those that do not heed it."""
+        """End all processes: SIGTERM, and SIGKILL for those that do not heed it."""
         self._due.clear()
         for number, patience in ESCALATION:
             for child in self.children.values():
@@ -115,7 +119,7 @@ class RunningGraph:
                 break
             self._say('up', f'{number.name} was not enough for {", ".join(late)}')
         for name, child in self.children.items():
-            self._judge(name, child.returncode)
+            self._judge(name, 0 if child.returncode == -signal.SIGTERM else child.returncode)   # before it listened
         self.children.clear()
         for reader in self._readers:
             reader.join(timeout=2.0)
@@ -124,7 +128,7 @@ class RunningGraph:
         # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
         child = subprocess.Popen(self._commands[name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                  errors='replace', env=self._environment, start_new_session=True)
-        self.children[name] = child
+        self.children[name], self._born[name] = child, time.monotonic()
         reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
         reader.start()
         self._readers.append(reader)
@@ -149,7 +153,10 @@ class RunningGraph:
             return False
         if process.respawn and code != BAD_START:
             self._say('up', f'{name} {how}: starting it again; the graph goes on')
-            self._due[name] = time.monotonic() + RESPAWN_DELAY
+            steady = time.monotonic() - self._born[name] > STEADY
+            delay = RESPAWN_DELAY if steady else self._delay[name]
+            self._delay[name] = min(2.0 * delay, LONGEST_DELAY)
+            self._due[name] = time.monotonic() + delay
             return True
         self._say('up', f'{name} {how}; the graph goes on without it')
         self._judge(name, code)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes topics into a bag, as they come over the wire."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from rclpy.node import Node
+
+from ..bags.writer import BagWriter
+from ..errors import SettingError
+from ..machine import load_machine
+from ._parameters import declare, refuse_unknown
+from ._qos import OUTPUT, sensor_input
+from ._run import Runnable, run
+from ._types import message_class
+from .catalogue import parameter_names
+from .graph import crane_topics
+from .settings import RecorderSettings
+
+
+class RecorderNode(Runnable, Node):
+    """Subscribes without unpacking; the bag is complete once the process has ended on SIGINT or SIGTERM."""
+
+    def __init__(self) -> None:
+        Node.__init__(self, 'recorder_node')
+        s = declare(self, RecorderSettings(), read_only=True)
+        refuse_unknown(self, parameter_names())
+        self._writer, self._counts = BagWriter(s.bag, s.storage), {}
+        for topic, kind in wanted_topics(s).items():
+            qos = sensor_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
+            name = self.resolve_topic_name(topic)
+            self._counts[name] = 0
+            self.create_subscription(message_class(kind), topic, partial(self.on_message, name, kind), qos, raw=True)
+        self.get_logger().info(f'recording {len(self._counts)} topics into {s.bag}')
+
+    def on_message(self, topic: str, kind: str, cdr: bytes) -> None:
+        """One serialized message, stamped with the time it came in."""
+        self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr)
+        self._counts[topic] += 1
+
+    def finish(self) -> None:
+        """Complete the bag."""
+        self._writer.close()
+        silent = [topic for topic, count in self._counts.items() if not count]
+        self.get_logger().info(f'{sum(self._counts.values())} messages recorded'
+                               + (f'; none on {", ".join(silent)}' if silent else ''))
+
+
+def wanted_topics(settings: RecorderSettings) -> dict[str, str]:
+    """Topics to record and their types; raises SettingError for a topic of unknown type."""
+    known = crane_topics(load_machine(settings.machine))
+    if not settings.topics:
+        return known
+    wanted = {}
+    for word in settings.topics.split():
+        topic, _, kind = word.partition(':')
+        if not kind and topic not in known:
+            raise SettingError('topics', word, f'topic:package/msg/Type, or one of: {", ".join(known)}')
+        wanted[topic] = kind or known[topic]
+    return wanted
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the executable."""
+    return run(RecorderNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a bag: the same bytes on the same topics, with /clock, at any speed, in a loop, with a pause."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool
+
+from ..bags.play import Playback
+from ..errors import MbseError, SettingError
+from ._messages import to_time
+from ._parameters import declare, on_change, refuse_unknown
+from ._qos import OUTPUT
+from ._run import Runnable, run
+from ._types import message_class
+from .catalogue import parameter_names
+from .settings import ReplaySettings, ReplayTuning
+
+CLOCK_STEP = 1_000_000      # ns between two messages on /clock
+
+
+class ReplayNode(Runnable, Node):
+    """Publishes what is due by a clock of its own, which runs ``rate`` times as fast and stops for ~/pause."""
+
+    def __init__(self) -> None:
+        Node.__init__(self, 'replay_node')
+        self.settings, self._tuning = declare(self, ReplaySettings(), read_only=True), declare(self, ReplayTuning())
+        refuse_unknown(self, parameter_names())
+        on_change(self, lambda: self._tuning, self._retune)
+        if not self.settings.bag:
+            raise SettingError('bag', '', 'the folder of a bag')
+        playback = Playback(self.settings.bag, rate=1.0, loop=self.settings.loop)
+        self._outputs = {topic: publisher for topic, kind in playback.topics.items()
+                                     if (publisher := self._publisher(topic, kind)) is not None}
+        self._clock_publisher = self.create_publisher(Clock, '/clock', OUTPUT) if self.settings.publish_clock else None
+        self._messages, self._count = iter(playback), 0
+        self._next = next(self._messages, None)
+        self._position, self._then, self._paused, self._over = 0.0, None, False, False
+        self._clock_ns = -CLOCK_STEP
+        self._wait_until = time.monotonic() + self.settings.wait_time
+        self.create_service(SetBool, '~/pause', self.on_pause)
+
+    def tick(self) -> float | None:
+        """Publish the messages that are due; seconds until the next one."""
+        if self._over or self._paused or not self._ready():
+            return None
+        now = time.monotonic()
+        self._position += 0.0 if self._then is None else (now - self._then) * self._tuning.rate
+        self._then = now
+        while self._next is not None and self._next[0] <= self._position:
+            self._publish(*self._next[1:])
+            self._next = next(self._messages, None)
+        if self._next is None:
+            self._end()
+            return None
+        return (self._next[0] - self._position) / self._tuning.rate
+
+    def on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """True: stop the clock; false: go on."""
+        self.tick()
+        self._paused, self._then = request.data, None
+        response.success, response.message = True, 'paused' if request.data else 'playing'
+        return response
+
+    def _publish(self, stamp_ns: int, topic: str, cdr: bytes) -> None:
+        if self._clock_publisher is not None and abs(stamp_ns - self._clock_ns) >= CLOCK_STEP:
+            self._clock_ns = stamp_ns
+            self._clock_publisher.publish(Clock(clock=to_time(stamp_ns)))
+        if topic in self._outputs:
+            self._outputs[topic].publish(bytes(cdr))
+            self._count += 1
+
+    def _publisher(self, topic: str, kind: str) -> Publisher | None:
+        try:
+            return self.create_publisher(message_class(kind), topic, OUTPUT)
+        except MbseError as error:
+            self.get_logger().warning(f'{topic} is not played: {error}')
+            return None
+
+    def _ready(self) -> bool:
+        """Whether the subscribers that were asked for are there, or the time to wait for them is over."""
+        if self._wait_until is None:
+            return True
+        late = [topic for topic, publisher in self._outputs.items() if '/sensors/' in f'/{topic}'
+                and publisher.get_subscription_count() < self.settings.wait_subscribers]
+        if late and time.monotonic() < self._wait_until:
+            return False
+        if late:
+            self.get_logger().warning(f'too few subscribers on {", ".join(late)}')
+        self._wait_until = None
+        return True
+
+    def _retune(self, tuning: ReplayTuning) -> None:
+        self.tick()
+        self._tuning = tuning
+
+    def _end(self) -> None:
+        self._over = True
+        self.get_logger().info(f'end of the bag: {self._count} messages played')
+        if self.settings.exit_at_end:
+            self.exit_status = 0
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point of the executable."""
+    return run(ReplayNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the nodes share: a domain for a whole module, a peer that talks to the nodes, machine and samples."""
+
+import fcntl
+import os
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import conftest
+import numpy as np
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import FluidPressure, JointState
+
+from mbse_ros.nodes._messages import fluid_pressure, joint_state
+from mbse_ros.nodes._qos import OUTPUT
+from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
+
+MATCH = 10.0        # s: the longest a discovery takes
+CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
+COMMANDS = ('command/lift_valve',)
+
+
+@contextmanager
+def own_domain():
+    """A ROS_DOMAIN_ID no other test holds, set in the environment."""
+    old = os.environ.get('ROS_DOMAIN_ID')
+    for domain in conftest._domains():
+        with open(Path(tempfile.gettempdir()) / f'mbse_ros_domain_{domain}.lock', 'w') as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            os.environ['ROS_DOMAIN_ID'] = str(domain)
+            try:
+                yield domain
+            finally:
+                os.environ.pop('ROS_DOMAIN_ID') if old is None else os.environ.update(ROS_DOMAIN_ID=old)
+            return
+    raise RuntimeError('all ROS domains are taken')
+
+
+@contextmanager
+def ros():
+    """rclpy in the test's process, in a domain of its own."""
+    with own_domain():
+        rclpy.init()
+        try:
+            yield
+        finally:
+            rclpy.shutdown()
+
+
+def overrides(**values):
+    """Parameters as the command line would give them."""
+    return [Parameter(name, value=value) for name, value in values.items()]
+
+
+class Peer:
+    """A node of the test's own in the current domain: publishes sensors, keeps what it hears."""
+
+    def __init__(self, **topics):
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = Node('peer', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.heard = {topic: [] for topic in topics}
+        for topic, kind in topics.items():
+            self.node.create_subscription(kind, topic, self.heard[topic].append, OUTPUT)
+        self.outputs = {}
+
+    def close(self):
+        """Leave the graph."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    def until(self, condition, limit=MATCH):
+        """Spin until the condition holds; AssertionError after the limit, s."""
+        end = time.monotonic() + limit
+        while not condition():
+            assert time.monotonic() < end, 'waited in vain'
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def spin(self, seconds):
+        """Listen for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def publish(self, kind, topic, message, readers=1):
+        """Publish, the first time after the match with as many readers."""
+        if topic not in self.outputs:
+            self.outputs[topic] = self.node.create_publisher(kind, topic, OUTPUT)
+            self.until(lambda: self.outputs[topic].get_subscription_count() >= readers)
+            self.spin(0.3)      # a best-effort reader must have seen us too
+        self.outputs[topic].publish(message)
+
+    def samples(self, stamp_ns, position=0.2675, piston=3e6, rod=2e6, command=0.0):
+        """One instant of all sensors of the default machine."""
+        self.publish(JointState, 'sensors/valve_command', joint_state(stamp_ns, 'm', ['lift_valve'], [command]))
+        self.publish(JointState, 'sensors/position', joint_state(stamp_ns, 'm', ['lift'], [position]))
+        self.publish(FluidPressure, 'sensors/pressure/lift_piston', fluid_pressure(stamp_ns, 'm', piston))
+        self.publish(FluidPressure, 'sensors/pressure/lift_rod', fluid_pressure(stamp_ns, 'm', rod))
+
+    def call(self, kind, service, request):
+        """Response of a service."""
+        client = self.node.create_client(kind, service)
+        self.until(client.service_is_ready)
+        future = client.call_async(request)
+        self.until(future.done)
+        self.node.destroy_client(client)
+        return future.result()
+
+
+def segment(sequence=1, start_ns=0, steps=10, step_ns=1_000_000, restart=False, position=0.2675):
+    """Segment of the default machine at rest."""
+    row = np.array([position, 3e6, 2e6])
+    return Segment(sequence, start_ns, step_ns, restart, CHANNELS, np.tile(row, (steps, 1)), np.full(3, float(steps)),
+                   COMMANDS, np.zeros((steps, 1)))
+
+
+def state(sequence=1, stamp_ns=10_000_000, steps=10, names=('position/lift', 'velocity/lift'), restart=False):
+    """State estimate with made-up numbers."""
+    rng = np.random.default_rng(sequence)
+    n, m = len(names), len(CHANNELS)
+    return StateEstimate(sequence, stamp_ns, 1_000_000, restart, names, rng.normal(size=(steps, n)), np.eye(n) * 1e-6,
+                         CHANNELS, rng.normal(size=m), rng.normal(size=m), np.ones(m), 2.5, m, ObserverStatus.COASTING,
+                         'missing: pressure/lift_rod')

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transitions of the nodes: all of them and back, impossible ones, failures."""
+
+import time
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from lifecycle_msgs.msg import Transition     # noqa: E402
+from lifecycle_msgs.srv import ChangeState, GetState     # noqa: E402
+from nodes_support import Peer, ros, segment     # noqa: E402
+from rclpy.executors import SingleThreadedExecutor     # noqa: E402
+
+from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
+from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS     # noqa: E402
+from mbse_ros.nodes._messages import segment_to_message     # noqa: E402
+from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ros():
+    with ros():
+        yield
+
+
+@pytest.fixture
+def node():
+    node = ObserverNode()
+    yield node
+    node.destroy_node()
+
+
+def label(node):
+    return node._state_machine.current_state[1]
+
+
+def test_up_and_down_twice(node):
+    for _ in range(2):
+        assert node.trigger_configure() == SUCCESS and label(node) == 'inactive'
+        assert node.trigger_activate() == SUCCESS and label(node) == 'active'
+        assert [s.topic_name for s in node.subscriptions if 'segment' in s.topic_name] == ['/segment']
+        assert node.trigger_deactivate() == SUCCESS and label(node) == 'inactive'
+        assert not [s for s in node.subscriptions if 'segment' in s.topic_name]
+        assert node.trigger_activate() == SUCCESS and node.trigger_deactivate() == SUCCESS
+        assert node.trigger_cleanup() == SUCCESS and label(node) == 'unconfigured'
+        assert not [p for p in node.publishers if 'state' == p.topic_name.split('/')[-1]]
+    assert node.trigger_shutdown() == SUCCESS and label(node) == 'finalized'
+
+
+def test_a_machine_that_cannot_be_used_fails(monkeypatch, node):
+    told = []
+    monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, text, **_: told.append(text))
+    monkeypatch.setattr('mbse_ros.nodes._lifecycle.load_machine', lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
+    assert node.trigger_configure() == FAILURE and label(node) == 'unconfigured'
+    assert 'ZeroDivisionError' in told[0] and 'Traceback' in told[0]
+    monkeypatch.undo()
+    assert node.trigger_configure() == SUCCESS
+
+
+def test_an_activation_that_fails_leaves_it_inactive(monkeypatch, node):
+    node.trigger_configure()
+    monkeypatch.setattr(node, 'connect', lambda: 1 / 0)
+    assert node.trigger_activate() == FAILURE and label(node) == 'inactive' and not node.active
+    monkeypatch.undo()
+    assert node.trigger_activate() == SUCCESS
+
+
+def test_over_the_wire(node):
+    """Services of a node that runs, an impossible transition among them, and its silence while inactive."""
+    peer = Peer(state=HydraulicState)
+    peer.executor_of_node = SingleThreadedExecutor()
+    peer.executor_of_node.add_node(node)
+    spin_once = peer.executor.spin_once
+    peer.executor.spin_once = lambda timeout_sec: (spin_once(timeout_sec=0.01), peer.executor_of_node.spin_once(0.01))
+    try:
+        def change(number):
+            return peer.call(ChangeState, 'observer_node/change_state',
+                             ChangeState.Request(transition=Transition(id=number))).success
+        assert not change(Transition.TRANSITION_ACTIVATE)       # not from unconfigured
+        assert change(Transition.TRANSITION_CONFIGURE)
+        assert peer.call(GetState, 'observer_node/get_state', GetState.Request()).current_state.label == 'inactive'
+        assert change(Transition.TRANSITION_ACTIVATE)
+        peer.until(lambda: peer.node.count_publishers('state') == 1)
+        peer.publish(SensorSegment, 'segment', segment_to_message(segment(1, restart=True), 'x'))
+        peer.until(lambda: peer.heard['state'])
+        assert change(Transition.TRANSITION_DEACTIVATE)
+        peer.publish(SensorSegment, 'segment', segment_to_message(segment(2, 10_000_000), 'x'))
+        peer.spin(0.2)
+        assert [message.sequence for message in peer.heard['state']] == [1]
+    finally:
+        peer.close()
+
+
+def test_waits_for_those_who_read_its_output(node, monkeypatch):
+    node.settings = type(node.settings)(wait_subscribers=1, wait_time=0.3)
+    told = []
+    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: told.append(text))
+    node.trigger_configure()
+    begin = time.monotonic()
+    assert node.trigger_activate() == SUCCESS and time.monotonic() - begin >= 0.3
+    assert '/state: 0 of 1 subscribers' in told[0]
+    node.trigger_deactivate()
+    peer, told[:] = Peer(state=HydraulicState), []
+    try:
+        node.settings = type(node.settings)(wait_subscribers=1, wait_time=10.0)
+        assert node.trigger_activate() == SUCCESS and not told
+    finally:
+        peer.close()
+
+

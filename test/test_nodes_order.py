@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Order of records, counted warnings, status changes: what the nodes decide before and after their stage."""
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_support import segment     # noqa: E402
+
+from mbse_ros.nodes._inbox import Inbox     # noqa: E402
+from mbse_ros.nodes._messages import segment_from_message, segment_to_message     # noqa: E402
+from mbse_ros.nodes._status import StatusChange     # noqa: E402
+from mbse_ros.nodes._warnings import Warnings     # noqa: E402
+from mbse_ros.streams.records import PayloadStatus     # noqa: E402
+
+PERIOD = 10_000_000
+
+
+@pytest.fixture
+def inbox():
+    lines = []
+    box = Inbox('segment', segment_from_message, Warnings(lines.append))
+    box.lines = lines
+    box.give = lambda k, start=None, **more: box.take(segment_to_message(
+        segment(k, (k - 1) * PERIOD if start is None else start, **more), 'x'))
+    return box
+
+
+def test_a_stream_in_order_passes_unchanged(inbox):
+    records = [inbox.give(k, restart=k == 1) for k in range(1, 6)]
+    assert [r.sequence for r in records] == [1, 2, 3, 4, 5]
+    assert [r.restart for r in records] == [True, False, False, False, False]
+    assert not inbox.lines
+
+
+def test_whoever_joins_late_starts_anew(inbox):
+    assert inbox.give(40).restart and not inbox.give(41).restart
+    assert not inbox.lines
+
+
+def test_a_hole_restarts_and_is_told(inbox):
+    inbox.give(1)
+    assert inbox.give(5).restart and not inbox.give(6).restart
+    assert len(inbox.lines) == 1 and '3 lost' in inbox.lines[0] and '0.030 s are missing' in inbox.lines[0]
+
+
+@pytest.mark.parametrize('again', [2, 1])
+def test_repeated_and_backward_ones_are_dropped(inbox, again):
+    inbox.give(1), inbox.give(2)
+    assert inbox.give(again) is None
+    assert inbox.give(3) is not None and len(inbox.lines) == 1 and 'dropped' in inbox.lines[0]
+
+
+def test_a_source_that_starts_anew_is_followed(inbox):
+    inbox.give(500)
+    assert inbox.give(1, start=600 * PERIOD, restart=True).restart      # restarted, as it says
+    assert not inbox.lines
+    assert inbox.give(1, start=700 * PERIOD).restart and 'started anew' in inbox.lines[0]     # its first one was lost
+    assert inbox.give(2, start=0, restart=True).restart                 # a bag plays again
+
+
+def test_an_unreadable_message_is_dropped(inbox):
+    inbox.give(1)
+    message = segment_to_message(segment(2, PERIOD), 'x')
+    message.values = message.values[1:]
+    assert inbox.take(message) is None and 'segment.values' in inbox.lines[0]
+    assert not inbox.give(2).restart
+
+
+def test_warnings_are_counted():
+    lines, now = [], [0.0]
+    warnings = Warnings(lines.append, period=5.0, clock=lambda: now[0])
+    for now[0] in (0.0, 1.0, 2.0, 5.5):
+        warnings('a', 'bad a')
+    warnings('b', 'bad b')
+    assert lines == ['bad a', 'bad a (2 more like this since the last line)', 'bad b'] and warnings.total == 5
+
+
+def test_warnings_forget_when_there_are_too_many_kinds():
+    warnings = Warnings(lambda line: None)
+    for k in range(5000):
+        warnings(str(k), 'x')
+    assert len(warnings._held) <= 1000
+
+
+def test_flickering_status_is_passed_over():
+    changed, word = StatusChange(3), PayloadStatus
+    stream = [word.TOO_SLOW] * 4 + [word.UPDATING, word.TOO_SLOW] * 4 + [word.UPDATING] * 4 + [word.TOO_SLOW] * 2
+    assert [k for k, status in enumerate(stream) if changed(status)] == [2, 14]
