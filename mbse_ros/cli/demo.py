@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse demo``: a lift through the real graph, recorded, then estimated offline from the same bag."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ..bags.series import PayloadSeries, read_payload
+from ..bags.table import import_table
+from ..errors import MbseError
+from ..machine import load_machine
+from ..nodes.graph import CraneArguments, crane_graph
+from ..nodes.up import RunningGraph
+from ..report.writer import write_report
+from ..resources import share_directory
+from .compare import Agreement, agreement, latencies
+from .offline import Estimate, estimate_bag, parse_tuning
+from .report_run import report_run
+from .usage import CpuMeter
+
+MACHINE = 'patu655_lift'
+CYCLE_S = 24.0
+PROCESSING = ('interpolation_node', 'observer_node', 'payload_node')
+MEASURED = Path('../shared/data/patu655/lift_measured_100hz.csv')
+
+
+def run_demo(payload: float, seed: int, output: Path) -> int:
+    """All of the demo; exit status 0 when online and offline agree."""
+    console = Console()
+    folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
+    folder.mkdir(parents=True)
+    console.print(f'[bold]A crane lifts {payload:g} kg[/bold]: simulated plant, four nodes and a recorder, each a process '
+                  f'of its own, over DDS')
+    cpu = run_graph(console, CraneArguments(payload=payload, seed=seed, cycles=1, record=str(folder / 'bag')), folder)
+    online = read_payload(folder / 'bag')
+    if online is None:
+        raise MbseError(f'no payload was recorded: see {folder / "graph.log"}')
+    estimate = estimate_bag(folder / 'bag', load_machine(MACHINE), parse_tuning([]))
+    verdict = agreement(online, estimate)
+    show(console, payload, online, estimate, verdict, cpu, latencies(folder / 'bag'))
+    facts = {'True payload': f'{payload:g} kg', 'Online and offline': str(verdict)}
+    page = write_report(report_run(estimate, f'Simulated lift of {payload:g} kg', facts), folder / 'report')
+    console.print(f'report: [bold]{page}[/bold]  (bag: {folder / "bag"})')
+    if MEASURED.is_file():
+        measured_lift(console, folder)
+    return 0 if verdict.agree else 1
+
+
+def run_graph(console: Console, arguments: CraneArguments, folder: Path) -> CpuMeter:
+    """Run the graph over one cycle with a progress bar; the nodes' output goes to a log file."""
+    environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')}
+    with open(folder / 'graph.log', 'w', encoding='utf-8') as log:
+        running = RunningGraph(crane_graph(arguments), lambda line: print(line, file=log, flush=True), environment)
+        meter, begin = CpuMeter(), time.monotonic()
+        try:
+            with Progress(console=console, transient=True) as progress:
+                task = progress.add_task('lifting', total=CYCLE_S)
+                running.start()
+                while running.step() and time.monotonic() - begin < 5 * CYCLE_S:
+                    meter.update({name: child.pid for name, child in running.children.items()})
+                    progress.update(task, completed=min(meter.seconds, CYCLE_S))
+                    time.sleep(0.1)
+        finally:
+            running.stop()
+    if running.status:
+        raise MbseError(f'a node failed: see {folder / "graph.log"}')
+    return meter
+
+
+def show(console: Console, payload: float, online: PayloadSeries, estimate: Estimate, verdict: Agreement,
+         cpu: CpuMeter, latency_ms: tuple[float, float]) -> None:
+    """The table of the demo."""
+    last = estimate.outputs[-1].payload
+    table = Table('', '', show_header=False, title='Result')
+    table.add_row('true payload', f'{payload:.2f} kg')
+    table.add_row('estimated online', f'{online.mass[-1]:.2f} kg, 95 % interval {online.lower[-1]:.2f} to '
+                                      f'{online.upper[-1]:.2f} kg')
+    table.add_row('estimated offline', f'{last.mass:.2f} kg, 95 % interval {last.lower:.2f} to {last.upper:.2f} kg')
+    table.add_row('online and offline', str(verdict))
+    table.add_row('latency', f'median {latency_ms[0]:.1f} ms, 99 % below {latency_ms[1]:.1f} ms from the newest sample to '
+                             f'the payload in the recorder; one sample period (10 ms) of interpolation not counted')
+    shares = {name: cpu.share(name) for name in PROCESSING}
+    table.add_row('processor', ', '.join(f'{name} {100 * share:.0f} %' for name, share in shares.items())
+                  + f': {100 * sum(shares.values()):.0f} % of a core together')
+    table.add_row('offline', f'{estimate.log_seconds:.1f} s of data in {estimate.seconds:.2f} s')
+    console.print(table)
+
+
+def measured_lift(console: Console, folder: Path) -> None:
+    """The measured lift of the real crane, where its data are found."""
+    console.print('[bold]The measured lift of a real crane[/bold] (PATU 655, valve unknown)')
+    import_table(MEASURED, share_directory() / 'config' / 'maps' / 'patu655_measured.yaml', folder / 'measured_bag')
+    estimate = estimate_bag(folder / 'measured_bag', load_machine('patu655_measured'), parse_tuning([]))
+    last = estimate.outputs[-1].payload
+    page = write_report(report_run(estimate, 'Measured lift, PATU 655'), folder / 'measured_report')
+    console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and load '
+                  f'cannot be told apart from one lift\nreport: [bold]{page}[/bold]')
