@@ -41,8 +41,8 @@ CASES = [
     ('format', 'mbse/machine/2', 'format', 'mbse/machine/1'),
     ('format', REMOVED, 'format', 'mbse/machine/1'),
     ('bodies/boom/mas', '1 kg', 'bodies.boom.mas', 'did you mean mass?'),
-    ('bodies/boom/mass', REMOVED, 'bodies.boom.mass', 'this key is missing'),
-    ('joints/boom_joint/type', REMOVED, 'joints.boom_joint.type', 'this key is missing'),
+    ('bodies/boom/mass', REMOVED, 'bodies.boom.mass', 'this key, which is missing'),
+    ('joints/boom_joint/type', REMOVED, 'joints.boom_joint.type', 'this key, which is missing'),
     ('joints/boom_joint', 'revolute', 'joints.boom_joint', 'a mapping with the keys type'),
     ('payload', REMOVED, 'payload', 'missing'),
     ('bodies', {}, 'bodies', 'at least one'),
@@ -64,7 +64,9 @@ CASES = [
     ('bodies/boom/mass', {'value': 1, 'stddev': '-1 %'}, 'bodies.boom.mass.stddev', 'from 0'),
     ('bodies/boom/mass', {'value': 1, 'stddev': '1 mm'}, 'bodies.boom.mass.stddev', 'not a unit of kg'),
     (f'{CYLINDER}/friction/coulomb', {'value': 0, 'stddev': '1 %'}, 'cylinders.lift.friction.coulomb.stddev', 'of 0'),
-    (f'{CYLINDER}/bore', 100, 'cylinders.lift.bore', 'up to 5 m'),
+    (f'{CYLINDER}/bore', 100, 'cylinders.lift.bore', 'from 0.001 to 5 m'),
+    (f'{CYLINDER}/closed_length', '10 m', 'cylinders.lift', '10 to 10.535 m'),
+    (f'{CYLINDER}/closed_length', '0.3 m', 'cylinders.lift', '0.3 to 0.835 m'),
     (f'{CYLINDER}/friction/scale', '10 deg', 'cylinders.lift.friction.scale', 'no plain factor'),
     ('hydraulics/oil_bulk_modulus', '1650 mPa', 'hydraulics.oil_bulk_modulus', 'from 1e+06'),
     ('joints/boom_joint/limits', ['-60', '85'], 'joints.boom_joint.limits[0]', 'from -20 to 20 rad'),
@@ -73,7 +75,7 @@ CASES = [
     ('gravity', [0, 0], 'gravity', 'three values x, y, z'),
     ('bodies/boom/center_of_mass', '1 m', 'bodies.boom.center_of_mass', 'three values x, y, z'),
     ('bodies/boom/center_of_mass', [0, 0, '1 kg'], 'bodies.boom.center_of_mass[2]', 'not a unit of m'),
-    ('bodies/boom/points/rod_eye/stddev', [1, 2], 'bodies.boom.points.rod_eye.stddev', 'one standard deviation or three'),
+    ('bodies/boom/points/rod_eye/stddev', [1, 2], 'bodies.boom.points.rod_eye.stddev', 'deviation or three'),
     # bodies and joints
     ('bodies/boom/inertia', {'xx': 1, 'yy': 1, 'zz': 3}, 'bodies.boom.inertia', 'sum of the other two'),
     ('bodies/boom/inertia', {'yy': 3, 'xy': 1}, 'bodies.boom.inertia', 'xx, yy and zz beside products'),
@@ -86,7 +88,7 @@ CASES = [
      'bodies.arm', 'the child of exactly one joint'),
     ('joints', TWO_LIFTS, 'bodies.boom', 'the child of exactly one joint'),
     ('joints/boom_joint/type', 'hinge', 'joints.boom_joint.type', 'revolute, prismatic, fixed'),
-    ('joints/boom_joint/type', 'fixed', 'joints.boom_joint.axis', 'no such key'),
+    ('joints/boom_joint/type', 'fixed', 'joints.boom_joint.axis', 'one of the keys'),
     ('joints/boom_joint/type', 'prismatic', 'joints.boom_joint.start', 'not a unit of m'),
     ('joints/boom_joint/axis', [0, 0, 0], 'joints.boom_joint.axis', 'not a zero vector'),
     ('joints/boom_joint/parent', 'ground', 'joints.boom_joint.parent', "as 'body.point'"),
@@ -103,8 +105,9 @@ CASES = [
     (f'{CYLINDER}/stroke', 0, 'cylinders.lift.stroke', 'above 0'),
     (f'{CYLINDER}/base', 'boom.tip', 'cylinders.lift.rod_eye', 'another body than the base'),
     (f'{CYLINDER}/friction/static', '100 N', 'cylinders.lift.friction.static', 'no less than the Coulomb friction'),
-    (f'{CYLINDER}/end_stop', {'stiffness': 1, 'damping': 1, 'length': 1}, 'cylinders.lift.end_stop.length', 'up to 0.2675'),
-    (f'{PISTON}/chambers', ['lift.piston', 'lift.rod'], 'hydraulics.volumes.lift_rod.chambers[0]', 'in one volume, once'),
+    (f'{CYLINDER}/end_stop', {'stiffness': 1, 'damping': 1, 'length': 1}, 'cylinders.lift.end_stop.length',
+     'up to 0.2675'),
+    (f'{PISTON}/chambers', ['lift.piston', 'lift.rod'], 'hydraulics.volumes.lift_rod.chambers[0]', 'one volume, once'),
     (f'{PISTON}/chambers', [], 'hydraulics.volumes.lift_piston.chambers', 'at least one'),
     (f'{PISTON}/chambers', ['tilt.piston'], 'hydraulics.volumes.lift_piston.chambers[0]', 'lift.piston, lift.rod'),
     (f'{PISTON}/hoses', [], 'hydraulics.volumes.lift_piston.hoses', 'never be empty'),
@@ -120,7 +123,7 @@ CASES = [
     ('payload/point', 'ground.boom_pivot', 'payload.point', 'one of the bodies: boom'),
     ('payload/limits', [5, 1], 'payload.limits', 'a lower and a higher mass'),
     ('sensors/position/lift', REMOVED, 'sensors.position.lift', 'missing'),
-    ('sensors/position/tilt', {'stddev': 1}, 'sensors.position.tilt', 'known are lift'),
+    ('sensors/position/tilt', {'stddev': 1}, 'sensors.position.tilt', 'one of the keys lift'),
     ('sensors/pressure/lift_rod/stddev', 0, 'sensors.pressure.lift_rod.stddev', 'above 0'),
 ]
 
@@ -165,7 +168,8 @@ def test_a_circle_of_joints_is_refused():
 def test_an_unfed_volume_is_refused():
     """Two cranes in one file, and a valve for one of them."""
     tree = yaml.safe_load(TEXT)
-    for section, old, new in (('bodies', 'boom', 'arm'), ('joints', 'boom_joint', 'arm_joint'), ('cylinders', 'lift', 'tilt')):
+    pairs = {'bodies': ('boom', 'arm'), 'joints': ('boom_joint', 'arm_joint'), 'cylinders': ('lift', 'tilt')}
+    for section, (old, new) in pairs.items():
         tree[section][new] = {**tree[section][old]}
     tree['joints']['arm_joint']['child'] = 'arm.pivot'
     tree['cylinders']['tilt']['rod_eye'] = 'arm.rod_eye'

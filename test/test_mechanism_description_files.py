@@ -77,7 +77,7 @@ def test_the_measured_machine_hangs_its_tilt_boom_below(measured):
 
 
 def test_the_measured_machine_weighs_its_load_at_rest(measured, shared_data):
-    """The last seconds of the run: length and pressures in the middle of 23 s to 27 s, static balance by virtual work."""
+    """Mean length and pressures of the run after 23 s, static balance by virtual work."""
     rows = np.genfromtxt(shared_data / 'patu655' / 'lift_measured_100hz.csv', delimiter=',', names=True)
     rest = rows[rows['t'] > 23.0]
     cylinder = measured.cylinders['lift']

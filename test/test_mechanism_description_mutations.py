@@ -19,9 +19,9 @@ TEXTS = [path.read_text(encoding='utf-8')
          for path in sorted((Path(__file__).parents[1] / 'config' / 'machines').glob('*.yaml'))]
 LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)
 WORDS = st.sampled_from([
-    '', '0', '-1', '1', '1e-9', '1e9', '.nan', '.inf', 'on', 'null', '5 %', '-5 deg', '90 deg', '1 kg', '3 mm', '2 m', '10 MPa',
-    '24 l/min', '7 furlong', '1 degC', 'lift.rod', 'boom.tip', 'ground.boom_pivot', 'ground', 'fixed', 'prismatic', 'unknown',
-    'pump', 'lift_rod', '__class__', '%', '1 ' + 'm*' * 50 + 'm'])
+    '', '0', '-1', '1', '1e-9', '1e9', '.nan', '.inf', 'on', 'null', '5 %', '-5 deg', '90 deg', '1 kg', '3 mm', '2 m',
+    '10 MPa', '24 l/min', '7 furlong', '1 degC', 'lift.rod', 'boom.tip', 'ground.boom_pivot', 'ground', 'fixed',
+    'prismatic', 'unknown', 'pump', 'lift_rod', '__class__', '%', '1 ' + 'm*' * 50 + 'm'])
 SCALARS = WORDS | st.text(max_size=8) | st.floats().map(str)
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
                      max_leaves=4)

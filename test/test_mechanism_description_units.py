@@ -39,8 +39,9 @@ def test_products_agree_with_pint(factors, bracket):
 
 @pytest.mark.parametrize('text, unit, value', [
     ('100 mm', 'm', 0.1), ('24 l/min', 'm^3/s', 4e-4), ('330 N*s/m', 'N*s/m', 330.0), ('330 N/(m/s)', 'N*s/m', 330.0),
-    ('10 %', '1', 0.1), ('1e7Pa', 'Pa', 1e7), ('-.5e-3 m', 'm', -5e-4), ('3 m²', 'm^2', 3.0), ('1 psi', 'Pa', 6894.757293),
-    ('90°', 'rad', 1.5707963267948966), ('60 rpm', 'rad/s', 6.283185307179586), ('2 1/s', 'Hz', 2.0)])
+    ('10 %', '1', 0.1), ('1e7Pa', 'Pa', 1e7), ('-.5e-3 m', 'm', -5e-4), ('3 m²', 'm^2', 3.0),
+    ('1 psi', 'Pa', 6894.757293), ('90°', 'rad', 1.5707963267948966), ('60 rpm', 'rad/s', 6.283185307179586),
+    ('2 1/s', 'Hz', 2.0)])
 def test_numbers_with_units(text, unit, value):
     number, symbol = split_number(text)
     assert number * unit_factor(symbol, unit) == pytest.approx(value, rel=1e-9)
@@ -52,8 +53,8 @@ def test_what_starts_with_no_finite_number_is_refused(text):
         split_number(text)
 
 
-@pytest.mark.parametrize('text', ['kg', '%', 'foo', 'degC', 'dB', 'm^', 'm^0', 'm^2^2', '/m', 'm*', '(m', 'm)', '9**9**9',
-                                  ',5 m', 'm**99', '_000', '.3', 'x10', '__class__', 'm;m', '345 m'])
+@pytest.mark.parametrize('text', ['kg', '%', 'foo', 'degC', 'dB', 'm^', 'm^0', 'm^2^2', '/m', 'm*', '(m', 'm)',
+                                  '9**9**9', ',5 m', 'm**99', '_000', '.3', 'x10', '__class__', 'm;m', '345 m'])
 def test_what_is_no_length_is_refused(text):
     with pytest.raises(ValueError):
         unit_factor(text, 'm')

@@ -32,10 +32,10 @@ class Entry:
         children = self._children('a mapping with the keys ' + ', '.join(known))
         for name, child in children.items():
             if name not in known:
-                raise child.error(_suggestion(name, known, 'no such key; known are '))
+                raise child.error(_suggestion(name, known, 'one of the keys '), name)
         for name in required:
             if name not in children:
-                raise self.error('a value, this key is missing', None, name)
+                raise self.error('this key, which is missing', None, name)
         return children
 
     def named(self, what: str) -> dict[str, Entry]:

@@ -13,7 +13,7 @@ _KEYS = {'ground_points': 'ground.points'}
 
 
 def quantities(machine: MachineDescription) -> dict[str, Quantity]:
-    """Every quantity by its key path, such as 'bodies.boom.points.rod_eye.x' or 'hydraulics.volumes.v.hoses.0.volume'."""
+    """Every quantity by its key path, such as 'bodies.boom.points.rod_eye.x' or 'cylinders.lift.friction.scale'."""
     return dict(_walk(machine, ''))
 
 

@@ -20,8 +20,7 @@ def read_cylinder(name: str, entry: Entry, points: Points) -> Cylinder:
     base, rod_eye = point_ref(parts['base'], points), point_ref(parts['rod_eye'], points)
     if base.body == rod_eye.body:
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
-    bore = read_quantity(parts['bore'], positive('m', 5.0))
-    rod = read_quantity(parts['rod'], positive('m', 5.0))
+    bore, rod = (read_quantity(parts[key], Kind('m', 1e-3, 5.0)) for key in ('bore', 'rod'))
     if rod.value >= bore.value:
         raise parts['rod'].error(f'a rod thinner than the bore, {bore.value:g} m')
     closed, stroke = (read_quantity(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))
