@@ -116,14 +116,14 @@ def test_a_cut_compressed_file_is_read_up_to_the_cut(tmp_path):
     noise = random.Random(1)
     with writer:
         connection = writer.add_connection('/a', 'std_msgs/msg/UInt64', typestore=typestore())
-        for stamp in range(30000):
+        for stamp in range(8000):
             message = make_message('std_msgs/msg/UInt64', {'data': noise.getrandbits(64)})
             writer.write(connection, stamp, typestore().serialize_cdr(message, 'std_msgs/msg/UInt64'))
     file = tmp_path / 'bag' / 'bag.db3.zstd'
     with open(file, 'r+b') as stream:
         stream.truncate(file.stat().st_size * 2 // 3)
     bag = Bag(tmp_path / 'bag')
-    assert 5000 < len(list(bag.messages())) < 30000
+    assert 1000 < len(list(bag.messages())) < 8000
     assert 'cut off' in bag.warnings[0]
 
 
