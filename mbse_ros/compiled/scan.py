@@ -58,15 +58,21 @@ class Scan:
     def run(self, x0: np.ndarray, us: np.ndarray, p: np.ndarray, x_out: np.ndarray, ys: np.ndarray) -> None:
         """As ``__call__``, into the C-contiguous float64 arrays ``x_out`` (nx,) and ``ys`` (n, ny).
 
-        ``x_out`` may be ``x0``; ``ys`` must be apart from ``us``. After an error ``x_out`` is as before, ``ys`` may be
-        filled in part.
+        ``x_out`` may be ``x0``; ``ys`` of a series of several blocks must be apart from ``us``, else ValueError. After
+        an error ``x_out`` is as before, ``ys`` may be filled in part.
         """
         us = self._series(us)
         checked(x_out, self._x_shape, 'x_out', writable=True)
         checked(ys, (len(us), self._ny), 'ys', writable=True)
-        if np.may_share_memory(us, ys):
+        if 0 < len(us) <= self._longest:
+            with self._lock:
+                block = self._step(x0, us, p, 0)
+                x_out[...] = block.x_end
+                ys[...] = block.ys
+        elif np.may_share_memory(us, ys):
             raise ValueError('ys: must not share memory with us')
-        self._steps(x0, us, p, x_out, ys)
+        else:
+            self._steps(x0, us, p, x_out, ys)
 
     def _steps(self, x0: Any, us: np.ndarray, p: Any, x_out: np.ndarray, ys: np.ndarray) -> None:
         """All steps, block after block."""
