@@ -14,7 +14,7 @@ class PayloadSettings(Settings):
 
     low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample', '', 1e-6, 1.0)
     window: int = setting(401, 'Samples in the triangular window (made odd)', '', 1, 20001)
-    min_speed: float = setting(0.010, 'Slowest piston whose friction is trusted', 'm/s', 0.0, 1.0)
+    min_speed: float = setting(0.006, 'Slowest piston whose friction is trusted', 'm/s', 0.0, 1.0)
     guard_time: float = setting(0.1, 'A sample counts when all gates stay open this long before and after it', 's', 0.0,
                                 10.0)
     max_acceleration_share: float = setting(0.15, "Largest share of acceleration in the mass's lever", '', 0.0, 100.0)
