@@ -92,9 +92,10 @@ class Browser:
         return found
 
     def requests(self) -> list[str]:
-        """Addresses that the page asked for."""
-        return [event['params']['request']['url'] for event in self.events
-                if event.get('method') == 'Network.requestWillBeSent']
+        """Addresses outside itself that the page asked for."""
+        addresses = [event['params']['request']['url'] for event in self.events
+                     if event.get('method') == 'Network.requestWillBeSent']
+        return [address for address in addresses if not address.startswith(('data:', 'blob:'))]
 
     def close(self) -> None:
         os.close(self._commands)          # the browser ends when its command pipe does

@@ -109,6 +109,7 @@ def test_a_figure_holds_few_points_and_keeps_the_gap_of_a_dead_sensor(run):
     traces = figure(pressures, (0.0, 24.0))['data']
     curves = {trace['name']: np.frombuffer(base64.b64decode(trace['y']['bdata']), '<f4') for trace in traces}
     assert np.isnan(curves['measured']).any()
+    assert np.isnan(curves['95 % band'][-1]), 'each outline of an area ends with a gap'
     assert 3000 < curves['estimated'].size <= 6000 < pressures.panels[0].curves[1].y.size
 
 

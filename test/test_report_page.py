@@ -54,10 +54,13 @@ def test_the_gif_moves(folder):
     with Image.open(folder / 'crane.gif') as gif:
         assert 30 <= gif.n_frames <= 100
         frames = []
-        for k in (0, gif.n_frames // 3):
+        for k in (0, gif.n_frames // 3, gif.n_frames - 1):
             gif.seek(k)
             frames.append(np.asarray(gif.convert('RGB')).astype(int))
     assert (np.abs(frames[0] - frames[1]).max(axis=2) > 60).sum() > 500
+    orange = [((frame[:, :, 0] - frame[:, :, 2]) > 150).sum() for frame in frames]
+    assert orange[0] > 100
+    assert max(orange) < 1.3 * min(orange), 'a frame shows one payload, not those of the frames before too'
 
 
 def test_the_page_loads_nothing_from_elsewhere(folder):
