@@ -22,6 +22,7 @@ from .settings import ObserverSettings
 HALVINGS = 2        # exact to 1e-12 while the fastest mode stays below one step; checked by `stiffness`
 
 
+PREDICTION_STEP = 2.5e-3    # s
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -105,6 +106,7 @@ class HydraulicObserver:
         psd = [getattr(settings, name) for name in NOISES]
         self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
         self._p_sample = self._p.copy()     # for a real sample: its own variance
+        self._shared = None
 
     def reset(self) -> None:
         """Forget the state."""
@@ -127,19 +129,32 @@ class HydraulicObserver:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
         """
-        m, nx = len(self.channels), len(self.names)
-        self._p[0] = self._p_sample[0] = dt
-        np.multiply(self._variance, np.maximum(self.settings.shared_information * repeats, 1.0), out=self._p[5:5 + m])
+        nx = len(self.names)
+        self._p[0] = dt
+        self._share(repeats)
         u = np.concatenate([values, commands], axis=1)
-        innovation, prior_variance = self._predicted(u)
+        innovation, prior_variance = self._predicted(u, dt)
         self._x, y = self._scan(self._x, u, self._p)
         return SegmentResult(y[:, :nx], self._x[self._full], innovation, prior_variance, isfinite(self._x.sum()))
 
-    def _predicted(self, u: np.ndarray) -> tuple[list[float], list[float]]:
-        """Innovations of the last samples and variances of their predictions, when only they were measured."""
-        m, nx = len(self.channels), len(self.names)
-        alone = u.copy()
+    def _share(self, repeats: np.ndarray) -> None:
+        """Variances of interpolated samples; they change rarely."""
+        key = repeats.tobytes(), self.settings.shared_information
+        if key != self._shared:
+            self._shared = key
+            inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
+            self._p[5:5 + len(self._variance)] = self._variance * inflation
+
+    def _predicted(self, u: np.ndarray, dt: float) -> tuple[list[float], list[float]]:
+        """Innovations of the last samples and variances of their predictions, when only they were measured.
+
+        A few longer steps do: nothing is corrected on the way.
+        """
+        n, m, nx = len(u), len(self.channels), len(self.names)
+        steps = min(n, max(1, round(n * dt / PREDICTION_STEP)))
+        alone = u[[(k + 1) * n // steps - 1 for k in range(steps)]]
         alone[:-1, :m] = nan
+        self._p_sample[0] = n * dt / steps
         _, y = self._scan(self._x, alone, self._p_sample)
         last = y[-1, nx:].tolist()
         return last[:m], last[m:]
