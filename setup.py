@@ -10,12 +10,19 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).resolve().parent
 NODES = ['interpolation_node', 'observer_node', 'payload_node', 'plant_node', 'recorder_node', 'replay_node',
          'visualization_node']
+SHARED = ['config', 'launch', 'msg', 'rviz']
 
 
 def requirements(name: str) -> list:
     """Lines of a list in tools/requirements without the comments."""
     lines = (HERE / 'tools' / 'requirements' / name).read_text().splitlines()
     return [line for line in lines if line and not line.startswith('#')]
+
+
+def shared() -> list:
+    """The shared files where an installation has them: share/mbse_ros/config and so on."""
+    files = [path.relative_to(HERE) for folder in SHARED for path in (HERE / folder).rglob('*') if path.is_file()]
+    return [(f'share/mbse_ros/{path.parent}', [str(path)]) for path in files]
 
 
 setup(
@@ -25,6 +32,7 @@ setup(
     license='Apache-2.0',
     packages=find_packages(include=['mbse_ros', 'mbse_ros.*']),
     package_data={'mbse_ros': ['report/*.html', 'report/*.js', 'report/*.css']},
+    data_files=shared(),
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
     extras_require={'test': requirements('test.in')},

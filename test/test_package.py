@@ -47,6 +47,13 @@ def test_messages_are_all_built():
     assert set(re.findall(r'"msg/(\w+\.msg)"', CMAKE)) == {path.name for path in (ROOT / 'msg').iterdir()}
 
 
+def test_shared_folders_are_the_same_everywhere():
+    in_cmake = set(re.search(r'set\(shared ([^)]*)\)', CMAKE)[1].split())
+    in_setup = set(ast.literal_eval(re.search(r'SHARED = (\[[^\]]*\])', SETUP)[1]))
+    assert in_cmake | {'msg'} == in_setup       # the messages are installed by rosidl
+    assert all((ROOT / folder).is_dir() for folder in in_setup)
+
+
 def test_version_is_the_same_everywhere():
     assert MANIFEST.find('version').text == re.search(r"version='([^']*)'", SETUP)[1] == mbse_ros.__version__
 
