@@ -17,7 +17,7 @@ def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: 
             halvings: int) -> tuple[ca.SX, ca.SX]:
     """State (n,) and covariance (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X, ``W`` is a PSD."""
     F, G = transition(A, dt, order, halvings)
-    sigma = integrated_noise(A, W, dt, F) if noise == 'van_loan' else paper_noise(A, W, dt)
+    sigma = integrated_noise(A, W, dt, F, max(0, halvings - 2)) if noise == 'van_loan' else paper_noise(A, W, dt)
     return X + G @ f, symmetric(ca.densify(F @ P @ F.T + sigma))
 
 

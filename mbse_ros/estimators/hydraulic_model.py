@@ -8,6 +8,7 @@ Inside, pressures are in MPa and flows in l/s, as the paper does for scaling.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import casadi as ca
 import numpy as np
@@ -63,6 +64,27 @@ def state_names(machine: Machine) -> tuple[tuple[str, ...], np.ndarray]:
     names += [f'flow/{v}.{port}' for v in unknown for port in 'ab']
     unit = {'pressure': MPA, 'flow': LITRE}
     return tuple(names), np.array([unit.get(name.split('/')[0], 1.0) for name in names])
+
+
+def fastest_rate(machine: Machine, model: HydraulicModel) -> float:
+    """Bound on the rates of fluid and spools, 1/s: valves full open, pressures at the supplies, over the stroke.
+
+    It decides whether a step is stiff. The kinematic part is a chain of integrators and adds none; fluid and spools
+    are blocks on the diagonal of A, so that what couples them does not count.
+    """
+    blocks = [[i for i, name in enumerate(model.names) if name.startswith(kind)] for kind in ('pressure/', 'spool/')]
+    norms = [ca.norm_inf(model.A[block, block]) for block in blocks if block]
+    rate = ca.Function('mbse_rate', [model.X, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
+    hydraulics, parameters = machine.description.hydraulics, machine.parameters.mean
+    spools = [valve.command_limit.value for valve in hydraulics.valves.values() if valve.kind == 'orifice']
+    pressures = [supply.value / MPA for supply in hydraulics.supplies.values()] or [0.0]
+    X, rates = np.zeros(len(model.names)), [0.0]
+    for share, pressure, sign in product((0.0, 0.5, 1.0), pressures, (-1.0, 1.0)):
+        X[:len(machine.cylinders)] = machine.stroke @ [1 - share, share]
+        X[blocks[0]] = pressure
+        X[blocks[1]] = sign * np.array(spools)
+        rates.append(float(rate(X, parameters)))
+    return max(rates)
 
 
 def _flows(machine: Machine, p: ca.SX, spools: ca.SX, walks: ca.SX) -> ca.SX:

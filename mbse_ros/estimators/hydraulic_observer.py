@@ -15,13 +15,12 @@ import numpy as np
 
 from ..compiled import Scan
 from ..machine import Machine
+from ..transition.exponential import halvings_for
 from .dekf import correct, predict
-from .hydraulic_model import NOISES, HydraulicModel, hydraulic_model
+from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
 from .settings import ObserverSettings
 
-HALVINGS = 2        # exact to 1e-12 while the fastest mode stays below one step; checked by `stiffness`
-
-
+NOMINAL_STEP = 1e-3         # s, compiled for at the start
 PREDICTION_STEP = 2.5e-3    # s
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
@@ -41,20 +40,20 @@ class SegmentResult:
     finite: bool
 
 
-def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str) -> ca.Function:
+def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance, commands in force (a valve sees a command from its stamp on, so
     those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral
     densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, variances of the
-    predicted measurements.
+    predicted measurements. ``halvings`` of the step make 'exact' exact (see halvings_for).
     """
     n, m, scale = len(model.names), len(model.measured), ca.SX(model.scale)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower)) / (scale @ scale.T)
     X, f, A = (ca.substitute(item, model.X, X_si / scale) for item in (model.X, model.f, model.A))
-    X, P = predict(X, P, f, A, model.W, dt, order, noise, HALVINGS)
+    X, P = predict(X, P, f, A, model.W, dt, order, noise, halvings)
     innovations, priors = [], []
     for k, index in enumerate(model.measured):
         weight, unit = measured[k] > MISSING, model.scale[index]
@@ -83,7 +82,9 @@ class HydraulicObserver:
         sensors = machine.description.sensors
         self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
                                    for kind, owner in (c.split('/') for c in self.channels)]) ** 2
-        self._scans: dict[tuple[str, str], Scan] = {}
+        self.rate = fastest_rate(machine, self.model)
+        self._scans: dict[tuple[str, str, int], Scan] = {}
+        self._prepared = NOMINAL_STEP
         self._x: np.ndarray | None = None
         self.configure(settings)
 
@@ -99,14 +100,29 @@ class HydraulicObserver:
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays."""
-        key = (settings.transition, settings.noise)
-        if key not in self._scans:
-            self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
-        self.settings, self._scan = settings, self._scans[key]
+        self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
         self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
         self._p_sample = self._p.copy()     # for a real sample: its own variance
         self._shared = None
+        self.prepare(self._prepared)
+
+    def prepare(self, dt: float) -> None:
+        """Choose, and compile where it is new, the step for ``dt``, s."""
+        halvings = max(2, halvings_for(self.rate * dt / 2))
+        key = (self.settings.transition, self.settings.noise, halvings)
+        if key not in self._scans:
+            self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
+        self._scan, self._prepared = self._scans[key], dt
+
+    @property
+    def note(self) -> str:
+        """What is wrong with the tuning in force; '' when nothing is."""
+        stiffness = self.rate * self._prepared
+        if self.settings.transition == 'exact' or stiffness <= 1.0:
+            return ''
+        return (f'transition {self.settings.transition}: the fastest mode of {self.machine.name} times the step is '
+                f'{stiffness:.2g}, above 1, where a truncated series is wrong; use exact')
 
     def reset(self) -> None:
         """Forget the state."""
@@ -130,6 +146,8 @@ class HydraulicObserver:
         each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
         """
         nx = len(self.names)
+        if dt != self._prepared:
+            self.prepare(dt)
         self._p[0] = dt
         self._share(repeats)
         u = np.concatenate([values, commands], axis=1)

@@ -40,6 +40,11 @@ class ObserverStage:
         """The tuning in force."""
         return self._observer.settings
 
+    @property
+    def note(self) -> str:
+        """What is wrong with the tuning in force; '' when nothing is."""
+        return self._observer.note
+
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays."""
         self._observer.configure(settings)

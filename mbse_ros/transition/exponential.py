@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 
 ORDERS = ('0', '1', '2', '3', '4', 'exact')
-SERIES_ORDER = 9       # with |A h| <= 1/4 the next term is below 3e-14
-SMALL_STEP = 0.25
+SERIES_ORDER = 9
+SMALL_STEP = 0.25      # |A h| up to which the series' next term is below 3e-14
 
 
 def identity_like(A: Any) -> Any:
