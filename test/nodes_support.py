@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the nodes share: a domain for a whole module, a peer that talks to the nodes, machine and samples."""
+"""What the tests of the nodes share: a domain for a whole module, a peer that talks to the nodes, records."""
 
 import fcntl
 import os
@@ -12,13 +12,14 @@ import conftest
 import numpy as np
 import rclpy
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import FluidPressure, JointState
 
 from mbse_ros.nodes._messages import fluid_pressure, joint_state
 from mbse_ros.nodes._qos import OUTPUT
+from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
 MATCH = 10.0        # s: the longest a discovery takes
@@ -68,11 +69,11 @@ class Peer:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = Node('peer', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = Executor(context=self.context)
         self.executor.add_node(self.node)
         self.heard = {topic: [] for topic in topics}
         for topic, kind in topics.items():
-            self.node.create_subscription(kind, topic, self.heard[topic].append, OUTPUT)
+            self.node.create_subscription(kind, topic, self.heard[topic].append, QoSProfile(depth=5000))
         self.outputs = {}
 
     def close(self):

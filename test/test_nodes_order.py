@@ -54,9 +54,15 @@ def test_repeated_and_backward_ones_are_dropped(inbox, again):
 def test_a_source_that_starts_anew_is_followed(inbox):
     inbox.give(500)
     assert inbox.give(1, start=600 * PERIOD, restart=True).restart      # restarted, as it says
-    assert not inbox.lines
-    assert inbox.give(1, start=700 * PERIOD).restart and 'started anew' in inbox.lines[0]     # its first one was lost
+    assert inbox.give(1, start=700 * PERIOD).restart                    # and its first one lost
     assert inbox.give(2, start=0, restart=True).restart                 # a bag plays again
+    assert inbox.give(9, start=PERIOD, restart=True).restart            # at once, without a hole
+    assert '1.000 s are missing' in inbox.lines[0]
+
+
+def test_a_backward_step_of_the_source_is_told(inbox):
+    inbox.give(500)
+    assert inbox.give(501, start=0, restart=True).restart and 'time went back 5.000 s' in inbox.lines[0]
 
 
 def test_an_unreadable_message_is_dropped(inbox):

@@ -15,7 +15,8 @@ from ..streams.records import PayloadEstimate, PayloadStatus
 from ._messages import header
 
 Colour = tuple[float, float, float]
-GREY, ORANGE, BLUE, GREEN, WHITE = (0.7, 0.7, 0.75), (0.95, 0.55, 0.1), (0.25, 0.5, 0.9), (0.2, 0.7, 0.3), (1.0, 1.0, 1.0)
+GREY, WHITE = (0.7, 0.7, 0.75), (1.0, 1.0, 1.0)
+ORANGE, BLUE, GREEN = (0.95, 0.55, 0.1), (0.25, 0.5, 0.9), (0.2, 0.7, 0.3)
 STEEL = 7850.0      # kg/m3: the payload is drawn as a steel ball of its mass
 
 
@@ -57,7 +58,8 @@ def payload_text(payload: PayloadEstimate) -> str:
     return f'{payload.mass:.1f} kg\n{payload.lower:.1f} to {payload.upper:.1f} kg (95 %)\n{status}'
 
 
-def _marker(kind: int, namespace: str, number: int, stamp_ns: int, frame: str, colour: Colour, opacity: float) -> Marker:
+def _marker(kind: int, namespace: str, number: int, stamp_ns: int, frame: str, colour: Colour,
+            opacity: float) -> Marker:
     marker = Marker(header=header(stamp_ns, frame), ns=namespace, id=number, type=kind, action=Marker.ADD)
     marker.pose.orientation.w = 1.0
     marker.color = ColorRGBA(r=colour[0], g=colour[1], b=colour[2], a=float(opacity))

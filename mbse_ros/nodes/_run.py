@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -62,20 +63,27 @@ def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) ->
     A machine file or parameter that cannot be used is a fatal line in the log and status 2.
     The signals are ours, not rclpy's, which takes the context away under a running callback.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, STOP)
+    _set_signals(STOP)
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node, status = None, BAD_START
     try:
         node = make_node()
         status = 1
         _serve(node)
-        return node.exit_status or 0
+        status = node.exit_status or 0
     except (MbseError, ParameterException) as error:
         get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(str(error))
-        return status
     finally:
-        rclpy.try_shutdown()    # and no destroy_node(): the process ends
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+        _set_signals(signal.SIG_IGN)    # Python puts handlers of its own back to the default while it ends
+    return status
+
+
+def _set_signals(handler: Any) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def _serve(node: Runnable) -> None:
@@ -97,3 +105,5 @@ def _spin(node: Runnable) -> None:
     while not STOP.asked and node.exit_status is None:
         due = node.tick()
         executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))
+    executor.remove_node(node)
+    executor.shutdown()

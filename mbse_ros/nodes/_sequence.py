@@ -34,14 +34,16 @@ class Order:
             return Verdict(True, True)
         if (sequence, stop_ns) == (self._sequence, self._stop_ns):
             return Verdict(False, False, f'number {sequence} came twice')
+        missing = (start_ns - self._stop_ns) * 1e-9
         if restart:
-            return Verdict(True, True)
+            return Verdict(True, True, f'{missing:.3f} s are missing before number {sequence}' if missing > 0.0 else
+                           f'time went back {-missing:.3f} s' if missing < 0.0 else '')
         if start_ns < self._stop_ns:
-            return Verdict(False, False, f'number {sequence} begins {(self._stop_ns - start_ns) * 1e-9:.6f} s before '
+            return Verdict(False, False, f'number {sequence} begins {-missing:.6f} s before '
                                          f'the end of number {self._sequence}')
         if start_ns == self._stop_ns and sequence == self._sequence + 1:
             return Verdict(True, False)
         lost = sequence - self._sequence - 1
         count = f'{lost} lost' if lost > 0 else 'the source started anew'
-        return Verdict(True, True, f'{(start_ns - self._stop_ns) * 1e-9:.3f} s are missing between number '
+        return Verdict(True, True, f'{missing:.3f} s are missing between number '
                                    f'{self._sequence} and number {sequence}: {count}')

@@ -20,9 +20,7 @@ def parameters_page() -> str:
     """All parameters of all nodes and the arguments of the graph, as Markdown."""
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
     parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry)}' for name, entry in NODES.items()]
-    parts.append('## Arguments of the graph\n\n`ros2 launch mbse_ros crane.launch.py name:=value` and `./mbse up crane`.\n\n'
-                 + _table(fields(CraneArguments)))
-    return '\n'.join(parts)
+    return '\n'.join([*parts, ARGUMENTS, _table(fields(CraneArguments))])
 
 
 def messages_page() -> str:
@@ -36,16 +34,21 @@ def messages_page() -> str:
 PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
 
 PARAMETERS = '''\
-A value of the wrong type, out of its range or not among the words is refused with the reason, at the start (the process
-ends with status 2) as at run time (`ros2 param set` says why). A parameter that no node of the package has is refused at
-the start as well. Tuning takes effect from the next message on and keeps the state; what can only be chosen at the start
-is read-only. Every node has `use_sim_time` too.
+A value of the wrong type, out of its range or not among the words is refused with the reason, at the start (the
+process ends with status 2) as at run time (`ros2 param set` says why). A parameter that no node of the package has is
+refused at the start as well. Tuning takes effect from the next message on and keeps the state; what can only be chosen
+at the start is read-only. Every node has `use_sim_time` too.
+'''
+ARGUMENTS = '''\
+## Arguments of the graph
+
+`ros2 launch mbse_ros crane.launch.py name:=value` and `./mbse up crane`.
 '''
 MESSAGES = '''\
-SI units throughout: m, m/s, m/s^2, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a missing value.
-The covariance of the state is that of its last step. The stamp of a message is the instant of its last step, that of the
-last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear interpolation needs the
-sample after each step, so an estimate of an instant comes one sensor period after it at most.
+SI units throughout: m, m/s, m/s^2, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a missing
+value. The covariance of the state is that of its last step. The stamp of a message is the instant of its last step,
+that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
+interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
 '''
 
 
@@ -69,7 +72,8 @@ def _range(item: Field) -> str:
         return ', '.join(f'`{choice}`' for choice in meta['choices'])
     if meta['low'] is None and meta['high'] is None:
         return ''
-    return ' '.join(f'{end} {limit:g}' for end, limit in (('from', meta['low']), ('to', meta['high'])) if limit is not None)
+    limits = ((end, meta[key]) for end, key in (('from', 'low'), ('to', 'high')))
+    return ' '.join(f'{end} {limit:g}' for end, limit in limits if limit is not None)
 
 
 def main(folder: str) -> None:

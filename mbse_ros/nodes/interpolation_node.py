@@ -69,7 +69,8 @@ class InterpolationNode(ManagedNode):
         """Positions of cylinders or commands of valves, by name."""
         stamp, names, values = to_ns(message.header.stamp), message.name, message.position
         if len(names) != len(values):
-            self._refuse(SampleError(topic, stamp, f'{len(names)} names and {len(values)} positions', 'as many of both'))
+            got = f'{len(names)} names and {len(values)} positions'
+            self._refuse(SampleError(topic, stamp, got, 'as many of both'))
             return
         self._take(stamp, ((f'{kind}/{name}', value) for name, value in zip(names, values)))
 

@@ -49,22 +49,25 @@ class PlantNode(ManagedNode):
             self._command = 0.0
             self.input(JointState, 'valve_command', self.on_command, OUTPUT)
         self._origin_ns, self._begin = time.time_ns(), time.monotonic()
-        self._crane = SimulatedCrane(self.machine, s.payload, s.seed, self._cycle(), self.more_settings[0],
-                                     plant=self._plant)
+        cycle = self._cycle()
+        self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
+        self._end_ns = round(cycle.duration * 1e9)
         self._frame: SensorFrame | None = self._crane.frame(self._command)
         self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
 
     def tick(self) -> float | None:
-        """Publish the frames that are due; seconds until the next one."""
+        """Publish the frame that is due; seconds until the next one, 0 while it is late."""
         if not self.active or self._frame is None:
             return None
-        while (left := self._due(self._frame.stamp_ns) - time.monotonic()) <= 0.0:
-            self.publish(self._frame)
-            if self._over():
-                self._end()
-                return None
-            self._frame = self._crane.frame(self._command)
-        return left
+        left = self._due(self._frame.stamp_ns) - time.monotonic()
+        if left > 0.0:
+            return left
+        self.publish(self._frame)
+        if self._command is None and self._frame.stamp_ns >= self._end_ns:
+            self._end()
+            return None
+        self._frame = self._crane.frame(self._command)
+        return max(0.0, self._due(self._frame.stamp_ns) - time.monotonic())
 
     def on_command(self, message: JointState) -> None:
         """Command of the valves, V, by the name of any of them; in force from the next frame on."""
@@ -84,7 +87,8 @@ class PlantNode(ManagedNode):
         self._commands.publish(joint_state(stamp, name, machine.valves,
                                            [frame.commands[f'command/{v}'] for v in machine.valves]))
         cylinders = [c for c in machine.cylinders if f'position/{c}' in frame.samples]
-        self._positions.publish(joint_state(stamp, name, cylinders, [frame.samples[f'position/{c}'] for c in cylinders]))
+        self._positions.publish(joint_state(stamp, name, cylinders,
+                                            [frame.samples[f'position/{c}'] for c in cylinders]))
         for volume, publisher in self._pressures.items():
             publisher.publish(fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}']))
         self._truth.publish(truth_message(frame, stamp, machine))
@@ -99,9 +103,6 @@ class PlantNode(ManagedNode):
 
     def _due(self, stamp_ns: int) -> float:
         return self._begin + stamp_ns * 1e-9 / self.settings.speed
-
-    def _over(self) -> bool:
-        return self._command is None and self._frame.stamp_ns >= self._crane.cycle.duration * 1e9
 
     def _end(self) -> None:
         self._frame = None

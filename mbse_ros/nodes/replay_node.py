@@ -22,6 +22,7 @@ from .catalogue import parameter_names
 from .settings import ReplaySettings, ReplayTuning
 
 CLOCK_STEP = 1_000_000      # ns between two messages on /clock
+AT_ONCE = 100               # messages before services and signals have their turn
 
 
 class ReplayNode(Runnable, Node):
@@ -34,7 +35,9 @@ class ReplayNode(Runnable, Node):
         on_change(self, lambda: self._tuning, self._retune)
         if not self.settings.bag:
             raise SettingError('bag', '', 'the folder of a bag')
-        playback = Playback(self.settings.bag, rate=1.0, loop=self.settings.loop)
+        playback = Playback(self.settings.bag, loop=self.settings.loop, names=self.settings.topics.split() or None)
+        for warning in playback.warnings:
+            self.get_logger().warning(warning)
         self._outputs = {topic: publisher for topic, kind in playback.topics.items()
                                      if (publisher := self._publisher(topic, kind)) is not None}
         self._clock_publisher = self.create_publisher(Clock, '/clock', OUTPUT) if self.settings.publish_clock else None
@@ -52,13 +55,15 @@ class ReplayNode(Runnable, Node):
         now = time.monotonic()
         self._position += 0.0 if self._then is None else (now - self._then) * self._tuning.rate
         self._then = now
-        while self._next is not None and self._next[0] <= self._position:
+        for _ in range(AT_ONCE):
+            if self._next is None or self._next[0] > self._position:
+                break
             self._publish(*self._next[1:])
             self._next = next(self._messages, None)
         if self._next is None:
             self._end()
             return None
-        return (self._next[0] - self._position) / self._tuning.rate
+        return max(0.0, (self._next[0] - self._position) / self._tuning.rate)
 
     def on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """True: stop the clock; false: go on."""

@@ -83,6 +83,7 @@ class ReplaySettings(Settings):
     """The player, fixed at the start."""
 
     bag: str = setting('', 'Folder of the bag to play')
+    topics: str = setting('', 'Topics to play, as they are named in the bag, separated by blanks. Empty: all')
     loop: bool = setting(False, 'Start again at the end')
     publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)

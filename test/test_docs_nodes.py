@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages about parameters, messages and topics say what the code says."""
+
+import re
+
+import pytest
+from source_tree import ROOT
+
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes.documents import PAGES, main
+from mbse_ros.nodes.graph import crane_topics
+
+TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
+
+
+@pytest.mark.parametrize('name', PAGES)
+def test_generated_pages_are_up_to_date(name):
+    assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run python -m mbse_ros.nodes.documents docs'
+
+
+def test_pages_are_written(tmp_path):
+    main(str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == set(PAGES)
+
+
+def test_every_topic_is_documented_with_its_type():
+    table = dict(re.findall(r'^\| `([\w/<>]+)` \| `(\w+/msg/\w+)` \|', TOPICS_PAGE, re.MULTILINE))
+    expected = {re.sub(r'^sensors/pressure/.*', 'sensors/pressure/<volume>', topic): kind
+                for topic, kind in crane_topics(load_machine('patu655_lift')).items()}
+    assert expected.items() <= table.items() and set(table) - set(expected) == {'valve_command'}

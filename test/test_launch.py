@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launch file: with the real launch where it is installed, else as far as a stand-in for it goes."""
+
+import importlib.util
+import sys
+from dataclasses import fields
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from source_tree import ROOT
+
+from mbse_ros.nodes.graph import CraneArguments, crane_graph, parse_arguments, word
+
+FILE = ROOT / 'launch' / 'crane.launch.py'
+MODULES = {'launch': ('LaunchContext', 'LaunchDescription'), 'launch_ros': (), 'launch_ros.actions': ('Node',),
+           'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction', 'Shutdown'),
+           'launch.substitutions': ('LaunchConfiguration',)}
+
+
+class Recorded(SimpleNamespace):
+    """An action of launch that only remembers its arguments."""
+
+    def __init__(self, *args, **more):
+        super().__init__(args=args, **more)
+
+    def perform(self, context):
+        """Value of a launch configuration."""
+        return context[self.args[0]]
+
+
+def load():
+    spec = importlib.util.spec_from_file_location('crane_launch', FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """The launch file over a stand-in for launch."""
+    for name, classes in MODULES.items():
+        module = ModuleType(name)
+        for item in classes:
+            setattr(module, item, type(item, (Recorded,), {}))
+        monkeypatch.setitem(sys.modules, name, module)
+    return load()
+
+
+def test_arguments_are_those_of_the_graph(stand_in):
+    *declared, _ = stand_in.generate_launch_description().args[0]
+    assert [(d.args[0], d.default_value) for d in declared] == [
+        (item.name, word(item.default)) for item in fields(CraneArguments)]
+    assert all(d.description for d in declared)
+
+
+@pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'cycles': '1'}])
+def test_processes_are_those_of_the_graph(stand_in, given):
+    context = {item.name: word(item.default) for item in fields(CraneArguments)} | given
+    nodes = stand_in.generate_launch_description().args[0][-1].function(context)
+    processes = crane_graph(parse_arguments(given)).processes
+    assert [(n.package, n.executable, n.name, n.namespace, n.parameters, n.respawn) for n in nodes] == [
+        (p.package, p.executable, p.name, p.namespace, [dict(p.parameters)], p.respawn) for p in processes]
+    assert [n.on_exit is not None for n in nodes] == [p.final for p in processes]
+
+
+def test_real_launch_reads_it():
+    for name in ('launch', 'launch_ros'):
+        pytest.importorskip(name, reason=f'{name} is not installed: the wheels of ROS 2 lack it')
+    from launch import LaunchContext
+    description = load().generate_launch_description()
+    context = LaunchContext()
+    names = {argument.name for argument in description.get_launch_arguments()}
+    assert names == {item.name for item in fields(CraneArguments)}
+    *declared, opaque = description.entities
+    for argument in declared:
+        argument.visit(context)
+    assert len(opaque.visit(context)) == len(crane_graph(CraneArguments()).processes)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole graph as processes over DDS: from the simulated crane to the markers, a killed node, the end."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_support import Peer, own_domain     # noqa: E402
+from sensor_msgs.msg import JointState     # noqa: E402
+from visualization_msgs.msg import Marker, MarkerArray     # noqa: E402
+
+from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment     # noqa: E402
+from mbse_ros.nodes._messages import to_ns     # noqa: E402
+from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.up import RunningGraph     # noqa: E402
+
+START = 60.0        # s, on a machine with much else to do
+TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
+          'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState}
+
+
+class Watched:
+    """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
+
+    def __init__(self, **arguments):
+        processes = crane_graph(parse_arguments(arguments)).processes
+        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
+                for p in processes]
+        self.log = []
+        self.peer = Peer(**TOPICS)
+        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
+        self.graph.start()
+
+    def until(self, condition, limit=START):
+        """Look after the graph and listen until the condition holds."""
+        def check():
+            self.graph.step()
+            return condition()
+        try:
+            self.peer.until(check, limit)
+        except AssertionError:
+            raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
+
+    def heard(self, topic):
+        """Messages of a topic so far."""
+        return self.peer.heard[topic]
+
+    def told(self, text):
+        """Whether a line of the log holds a text."""
+        return any(text in line for line in self.log)
+
+
+@pytest.fixture(scope='module')
+def watched():
+    with own_domain():
+        graph = Watched(payload='50', seed='3')
+        try:
+            yield graph
+        finally:
+            graph.graph.stop()
+            graph.peer.close()
+
+
+def test_messages_go_all_the_way_and_none_is_lost(watched):
+    watched.until(lambda: len(watched.heard('payload')) >= 300 and len(watched.heard('markers')) >= 30)
+    for topic in ('segment', 'state', 'payload'):
+        sequence = [message.sequence for message in watched.heard(topic)]
+        assert sequence == list(range(1, len(sequence) + 1)), topic
+    stamps = [to_ns(message.header.stamp) for message in watched.heard('payload')]
+    assert set(np.diff(stamps)) == {10_000_000}
+    sensed = {to_ns(message.header.stamp) for message in watched.heard('sensors/position')}
+    assert set(stamps[:200]) <= sensed
+    assert [message.restart for message in watched.heard('state')].count(True) == 1
+
+
+def test_estimates_follow_the_truth(watched):
+    watched.until(lambda: watched.heard('payload')[-1].samples > 500)
+    truth = {to_ns(m.header.stamp): m for m in watched.heard('truth')}
+    last = [m for m in watched.heard('state') if to_ns(m.header.stamp) in truth and m.status == m.OK][-1]
+    at = truth[to_ns(last.header.stamp)]
+    values = dict(zip(last.names, np.array(last.mean).reshape(last.steps, -1)[-1]))
+    assert values['position/lift'] == pytest.approx(at.position[0], abs=1e-3)
+    assert values['pressure/lift_piston'] == pytest.approx(at.pressure[0], abs=2e5)
+    assert watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0)
+    joints = watched.heard('estimated/joint_states')[-1]
+    assert joints.name == ['lift'] and len(joints.velocity) == 1 and 1e3 < joints.effort[0] < 1e5
+
+
+def test_markers_show_both_machines_and_the_payload(watched):
+    kinds = {(m.ns, m.type) for message in watched.heard('markers') for m in message.markers}
+    assert kinds >= {('measured', Marker.LINE_STRIP), ('estimated', Marker.LINE_STRIP), ('payload', Marker.SPHERE),
+                     ('payload', Marker.TEXT_VIEW_FACING)}
+    text = [m.text for message in watched.heard('markers') for m in message.markers if m.text][-1]
+    assert 'kg' in text and '95 %' in text
+
+
+def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
+    before = {name: child.pid for name, child in watched.graph.children.items()}
+    os.kill(before['observer_node'], signal.SIGKILL)
+    watched.until(lambda: watched.graph.children.get('observer_node') is None)
+    last, segments = watched.heard('state')[-1].sequence, len(watched.heard('segment'))
+    watched.until(lambda: watched.heard('state')[-1].sequence > last)
+    returned = [m for m in watched.heard('state') if m.sequence > last]
+    assert returned[0].restart and returned[0].status == HydraulicState.STARTING
+    watched.until(lambda: watched.heard('state')[-1].status == HydraulicState.OK)
+    watched.until(lambda: watched.heard('payload')[-1].sequence >= returned[0].sequence)
+    assert len(watched.heard('segment')) > segments
+    after = {name: child.pid for name, child in watched.graph.children.items()}
+    assert {name for name in before if after[name] != before[name]} == {'observer_node'}
+    assert watched.told('observer_node killed by SIGKILL') and watched.told('s are missing before number')
+    assert watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0)        # the mass outlives it
+
+
+def test_it_ends_cleanly_on_more_than_one_signal(watched):
+    children = dict(watched.graph.children)
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+        for child in children.values():
+            child.send_signal(number)
+    watched.graph.stop()
+    assert not watched.told('was not enough'), watched.log
+    assert {name: child.returncode for name, child in children.items()} == dict.fromkeys(children, 0)
+    assert watched.graph.status == 0 and not watched.told('Traceback')

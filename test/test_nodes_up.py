@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The description of the graph, and its processes without ROS launch: started, started again, reported, stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from mbse_ros.errors import DescriptionError, MbseError, SettingError     # noqa: E402
+from mbse_ros.nodes import up as room     # noqa: E402
+from mbse_ros.nodes.catalogue import NODES     # noqa: E402
+from mbse_ros.nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.up import RunningGraph, command, up     # noqa: E402
+
+
+def names(**arguments):
+    return {process.name for process in crane_graph(parse_arguments(arguments)).processes}
+
+
+def script(name, code, **more):
+    """A process that is a line of Python."""
+    return Process(os.path.basename(sys.executable), name, package='elsewhere', arguments=('-c', code), **more)
+
+
+@pytest.fixture(autouse=True)
+def _python_is_found(monkeypatch):
+    monkeypatch.setenv('PATH', os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH'])
+
+
+def test_arguments_choose_the_processes():
+    core = {'interpolation_node', 'observer_node', 'payload_node', 'visualization_node'}
+    assert names() == core | {'plant_node'}
+    assert names(simulate='false') == core
+    assert names(simulate='False', rviz='true', record='bag') == core | {'rviz2', 'recorder_node'}
+
+
+def test_every_parameter_exists_and_the_values_get_there():
+    graph = crane_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
+                                         'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false'}))
+    processes = {process.name: process for process in graph.processes}
+    for process in graph.processes:
+        known = NODES[process.executable].names() | {'use_sim_time'}
+        assert set(process.parameters) <= known and process.namespace == 'a/b'
+    plant = processes['plant_node'].parameters
+    assert (plant['payload'], plant['seed'], plant['cycles'], plant['publish_clock']) == (20.0, 7, 2, True)
+    assert processes['plant_node'].final and processes['observer_node'].respawn
+    assert all(processes[name].parameters[key] == value for name in ('observer_node', 'interpolation_node')
+               for key, value in (('use_sim_time', True), ('valve', 'unknown'), ('autostart', False)))
+    assert processes['observer_node'].parameters['wait_subscribers'] == 3       # payload, visualization, recorder
+
+
+@pytest.mark.parametrize('given, error, text', [
+    ({'pyload': '20'}, SettingError, 'machine, valve, simulate, payload'),
+    ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
+    ({'payload': '-1'}, SettingError, 'from 0.0 to'),
+    ({'rviz': 'maybe'}, SettingError, 'true or false'),
+    ({'valve': 'ball'}, SettingError, 'orifice'),
+    ({'machine': 'no_such'}, DescriptionError, 'patu655_lift'),
+])
+def test_a_wrong_argument_is_refused(given, error, text):
+    with pytest.raises(error, match=text):
+        crane_graph(parse_arguments(given))
+
+
+def test_command_line():
+    process = Process('observer_node', 'eye', 'crane', {'machine': 'my machine: 1.yaml', 'rate': 2.0, 'on': True},
+                      {'state': 'seen'})
+    words = command(process)
+    assert words[:4] == [sys.executable, '-m', 'mbse_ros.nodes.observer_node', '--ros-args']
+    assert ('__node:=eye' in words) and ('__ns:=/crane' in words) and ('state:=seen' in words)
+    given = dict(word.split(':=', 1) for before, word in zip(words, words[1:]) if before == '-p')
+    assert {name: yaml.safe_load(value) for name, value in given.items()} == dict(process.parameters)
+    with pytest.raises(MbseError, match='rviz2.*is not installed'):
+        command(Process('rviz2_that_is_not_there', 'rviz2', package='rviz2'))
+
+
+def test_rviz_is_remapped_into_the_namespace():
+    rviz = {p.name: p for p in crane_graph(CraneArguments(rviz=True, namespace='crane')).processes}['rviz2']
+    assert rviz.remappings == {'/markers': '/crane/markers'}
+    assert rviz.arguments[0] == '-d' and os.path.isfile(rviz.arguments[1])
+
+
+def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_all():
+    lines = []
+    graph = Graph((script('talker', 'import time; print("hello"); time.sleep(1)', final=True),
+                   script('listener', 'import time; time.sleep(60)')))
+    begin = time.monotonic()
+    assert up(graph, lines.append) == 0 and time.monotonic() - begin < 20
+    assert '[talker  ] hello' in lines and any('talker ended: the graph is over' in line for line in lines)
+
+
+def test_a_failure_is_told_and_remembered():
+    lines = []
+    assert up(Graph((script('a', 'raise SystemExit(3)'),)), lines.append) == 1
+    assert any('a exit status 3; the graph goes on without it' in line for line in lines)
+    assert up(Graph((script('b', f'raise SystemExit({room.BAD_START})', respawn=True),)), lines.append) == 1
+    assert not any('starting it again' in line for line in lines)
+
+
+def test_a_killed_process_is_started_again_slower_each_time(monkeypatch):
+    monkeypatch.setattr(room, 'RESPAWN_DELAY', 0.05)
+    lines, graph = [], None
+    graph = RunningGraph(Graph((script('a', 'import time; time.sleep(60)', respawn=True),)), lines.append)
+    graph.start()
+    delays = []
+    for _ in range(2):
+        graph.children['a'].send_signal(signal.SIGKILL)
+        graph.children['a'].wait()
+        graph.step()
+        delays.append(graph._due['a'] - time.monotonic())
+        while 'a' not in graph.children:
+            graph.step()
+            time.sleep(0.01)
+    graph.stop()
+    assert delays[1] > delays[0] and sum('a killed by SIGKILL: starting it again' in line for line in lines) == 2
+    assert graph.status == 0
+
+
+def test_a_deaf_process_is_killed(monkeypatch):
+    monkeypatch.setattr(room, 'ESCALATION', ((signal.SIGTERM, 0.3), (signal.SIGKILL, 5.0)))
+    lines = []
+    graph = RunningGraph(Graph((script('deaf', 'import signal, time; signal.signal(15, signal.SIG_IGN); print("up"); '
+                                               'time.sleep(60)'),)), lines.append)
+    graph.start()
+    while not any('up' in line for line in lines):
+        time.sleep(0.01)
+    graph.stop()
+    assert graph.status == 1 and any('SIGTERM was not enough for deaf' in line for line in lines)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(number):
+    before = signal.getsignal(number)
+    threading.Timer(0.5, os.kill, (os.getpid(), number)).start()
+    assert up(Graph((script('a', 'import time; time.sleep(60)'),)), lambda line: None) == 0
+    assert signal.getsignal(number) is before
+
+
+def test_duration_ends_it():
+    assert up(Graph((script('a', 'import time; time.sleep(60)'),)), lambda line: None, duration=0.3) == 0
+
+
+@pytest.mark.parametrize('parameter, text', [('machine:=no_such', 'patu655_lift'), ('window:=-4', 'window')])
+def test_a_node_that_cannot_start_says_why(parameter, text, ros_domain):
+    done = subprocess.run([sys.executable, '-m', 'mbse_ros.nodes.payload_node', '--ros-args', '-p', parameter],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and 'FATAL' in done.stderr and text in done.stderr and 'Traceback' not in done.stderr
