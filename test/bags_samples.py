@@ -21,18 +21,18 @@ def segment(sequence: int) -> Segment:
     start = (sequence - 1) * PERIOD_NS
     values = np.arange(6.0).reshape(2, 3) + sequence
     values[0, 1] = np.nan
-    return Segment(sequence, start, PERIOD_NS // 2, sequence == 1, CHANNELS, values, np.array([2.0, 1.0, 2.0]), COMMANDS,
-                   np.full((2, 1), -0.5 * sequence))
+    return Segment(sequence, start, PERIOD_NS // 2, sequence == 1, CHANNELS, values, np.array([2.0, 1.0, 2.0]),
+                   COMMANDS, np.full((2, 1), -0.5 * sequence))
 
 
 def state(sequence: int) -> StateEstimate:
     """Two steps of three states."""
     stamp = sequence * PERIOD_NS
     mean = np.arange(6.0).reshape(2, 3) * 1e5 + sequence
-    return StateEstimate(sequence, stamp, PERIOD_NS // 2, sequence == 1, NAMES, mean, np.diag([1.0, 4.0, 9.0]) * sequence,
-                         CHANNELS, np.array([0.1, np.nan, 2e6]), np.array([1e-4, np.nan, -3.0]),
-                         np.array([4e-4, 1e4, 8e3]), 1.5 * sequence, 2, ObserverStatus.COASTING,
-                         'missing: pressure/lift_piston')
+    return StateEstimate(sequence, stamp, PERIOD_NS // 2, sequence == 1, NAMES, mean,
+                         np.diag([1.0, 4.0, 9.0]) * sequence, CHANNELS, np.array([0.1, np.nan, 2e6]),
+                         np.array([1e-4, np.nan, -3.0]), np.array([4e-4, 1e4, 8e3]), 1.5 * sequence, 2,
+                         ObserverStatus.COASTING, 'missing: pressure/lift_piston')
 
 
 def payload(sequence: int) -> PayloadEstimate:

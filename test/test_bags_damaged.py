@@ -9,6 +9,7 @@ import sqlite3
 import pytest
 from bags_samples import CHANNELS, COMMANDS, PERIOD_NS, write_bag
 from mcap.reader import make_reader
+from mcap.writer import CompressionType, Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 
@@ -84,9 +85,49 @@ def test_what_lies_around_a_damaged_place_is_read(whole, tmp_path):
     bag = Bag(tmp_path / 'damaged')
     left = list(bag.messages())
     assert 0.4 * len(messages) < len(left) < len(messages) and set(left) < set(messages)
+    assert len(set(left)) == len(left)
     assert len(bag.warnings) == 1 and re.search('are lost|damaged', bag.warnings[0])
     if file.suffix == '.mcap':
         assert left[-1] == messages[-1]      # chunks stand alone
+
+
+def numbers(folder, plugin, mode, count):
+    """A bag of random numbers, which do not compress, as another writer makes it."""
+    writer = RosbagsWriter(folder, version=8, storage_plugin=plugin)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    noise = random.Random(1)
+    with writer:
+        connection = writer.add_connection('/a', 'std_msgs/msg/UInt64', typestore=typestore())
+        for stamp in range(count):
+            message = make_message('std_msgs/msg/UInt64', {'data': noise.getrandbits(64)})
+            writer.write(connection, stamp, typestore().serialize_cdr(message, 'std_msgs/msg/UInt64'))
+    return next(path for path in folder.iterdir() if path.name != 'metadata.yaml')
+
+
+@pytest.mark.parametrize('mode', [CompressionMode.NONE, CompressionMode.STORAGE])
+def test_of_a_cut_chunk_the_beginning_is_read(tmp_path, mode):
+    file = numbers(tmp_path / 'bag', StoragePlugin.MCAP, mode, 10000)       # one chunk
+    messages = list(Bag(tmp_path / 'bag').messages())
+    with open(file, 'r+b') as stream:
+        stream.truncate(file.stat().st_size // 4)       # the chunk's index is behind it
+    left = list(Bag(tmp_path / 'bag').messages())
+    assert 1000 < len(left) < 10000 and left == messages[:len(left)]
+
+
+def test_a_wrong_checksum_is_noticed(tmp_path):
+    with open(tmp_path / 'bag.mcap', 'wb') as stream:
+        writer = Writer(stream, chunk_size=100, compression=CompressionType.NONE)
+        writer.start('ros2')
+        channel = writer.register_channel('/a', 'cdr', writer.register_schema('a/msg/B', 'ros2msg', b''))
+        for stamp in range(9):
+            writer.add_message(channel, stamp, b'\0\1\0\0' + b'number %d' % stamp, stamp)
+        writer.finish()
+    content = (tmp_path / 'bag.mcap').read_bytes()
+    (tmp_path / 'bag.mcap').write_bytes(content.replace(b'number 4', b'number 5'))
+    bag = Bag(tmp_path / 'bag.mcap')
+    numbers_left = {message.data[-1:] for message in bag.messages()}
+    assert b'4' not in numbers_left and 5 <= len(numbers_left) < 9
+    assert len(bag.warnings) == 1 and 'checksum' in bag.warnings[0]
 
 
 @pytest.mark.parametrize('mode', ['wal', 'delete'])
@@ -111,15 +152,7 @@ def test_a_database_that_was_left_open_is_read_with_its_log(tmp_path, mode):
 
 
 def test_a_cut_compressed_file_is_read_up_to_the_cut(tmp_path):
-    writer = RosbagsWriter(tmp_path / 'bag', version=8, storage_plugin=StoragePlugin.SQLITE3)
-    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
-    noise = random.Random(1)
-    with writer:
-        connection = writer.add_connection('/a', 'std_msgs/msg/UInt64', typestore=typestore())
-        for stamp in range(8000):
-            message = make_message('std_msgs/msg/UInt64', {'data': noise.getrandbits(64)})
-            writer.write(connection, stamp, typestore().serialize_cdr(message, 'std_msgs/msg/UInt64'))
-    file = tmp_path / 'bag' / 'bag.db3.zstd'
+    file = numbers(tmp_path / 'bag', StoragePlugin.SQLITE3, CompressionMode.FILE, 8000)
     with open(file, 'r+b') as stream:
         stream.truncate(file.stat().st_size * 2 // 3)
     bag = Bag(tmp_path / 'bag')
@@ -127,7 +160,8 @@ def test_a_cut_compressed_file_is_read_up_to_the_cut(tmp_path):
     assert 'cut off' in bag.warnings[0]
 
 
-@pytest.mark.parametrize('text, reason', [('a: [', 'cannot be read'), ('a: 1', 'lists no files'), ('', 'lists no files')])
+@pytest.mark.parametrize('text, reason', [
+    ('a: [', 'cannot be read'), ('a: 1', 'lists no files'), ('', 'lists no files')])
 def test_a_damaged_metadata_file_is_not_needed(whole, tmp_path, text, reason):
     copied(whole[0], tmp_path / 'bag')
     (tmp_path / 'bag' / 'metadata.yaml').write_text(text)

@@ -66,8 +66,10 @@ def test_topics_can_be_chosen(bag):
 
 
 @pytest.mark.parametrize('arguments, reason', [
-    ({'rate': 0.0}, 'rate 0.0 is not above 0'), ({'rate': float('nan')}, 'rate nan'), ({'start': -1.0}, 'start -1.0 s'),
-    ({'start': 4.1}, 'no message from 4.1 s after its beginning on'), ({'names': ['/x']}, 'has no topic /x; there are')])
+    ({'rate': 0.0}, 'rate 0.0 is not above 0'), ({'rate': float('nan')}, 'rate nan'),
+    ({'start': -1.0}, 'start -1.0 s'),
+    ({'start': 4.1}, 'no message from 4.1 s after its beginning on'),
+    ({'names': ['/x']}, 'has no topic /x; there are')])
 def test_wrong_arguments_are_refused(bag, arguments, reason):
     with pytest.raises(BagError, match=reason):
         Playback(bag, **arguments)

@@ -75,7 +75,7 @@ class Sqlite3File:
             self.warnings.append(warning)
 
     def _connect(self) -> sqlite3.Connection:
-        """Open read-only; a cut file without its last, incomplete page, or one to be completed by its log, as a copy."""
+        """Open read-only; a copy of it where its log must be applied or its last, incomplete page be cut off."""
         sidecars = [self.path.with_name(self.path.name + end) for end in ('-wal', '-journal')]
         sidecars = [sidecar for sidecar in sidecars if sidecar.is_file() and sidecar.stat().st_size]
         path = self.path
