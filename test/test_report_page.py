@@ -110,7 +110,7 @@ def browser(folder, tmp_path_factory):
     browser = report_browser.Browser(tmp_path_factory.mktemp('profile'))
     try:
         browser.open((folder / 'index.html').as_uri())
-        browser.wait_for('document.documentElement && document.documentElement.dataset.charts', 60)
+        browser.wait_for('document.documentElement && document.documentElement.dataset.charts', 120)
         yield browser
     finally:
         browser.close()
@@ -120,7 +120,7 @@ def test_the_browser_draws_every_chart_without_an_error_or_a_request(browser, fo
     assert browser.value('document.documentElement.dataset.charts') == str(len(CHARTS))
     assert browser.value("[...document.querySelectorAll('.js-plotly-plot')].filter(p => p.querySelector("
                          "'.main-svg .scatterlayer path')).length") == len(CHARTS)
-    assert browser.value("document.querySelectorAll('.cartesianlayer > .subplot').length") == 16
+    assert browser.value("document.querySelectorAll('.cartesianlayer > .subplot').length") == 17
     assert browser.errors() == []
     assert browser.requests() == [(folder / 'index.html').as_uri()]
 

@@ -30,8 +30,8 @@ const sameRange = (a, b) => a && b && a.every((value, k) => Math.abs(value - b[k
 
 function drawChart(holder, figure) {
   const div = holder.querySelector('.plot');
-  const curves = figure.data.map(({x, y, yaxis, mode, fill}) => (
-    {x: floats(x.bdata), y: floats(y.bdata), axis: yaxis.replace('y', 'yaxis'), area: Boolean(fill), dots: mode === 'markers'}));
+  const curves = figure.data.map(({x, y, yaxis, fill}) => (
+    {x: floats(x.bdata), y: floats(y.bdata), axis: yaxis.replace('y', 'yaxis'), area: Boolean(fill)}));
   const config = {responsive: true, displaylogo: false, modeBarButtons: [['toImage', 'zoom2d', 'pan2d', 'resetScale2d']]};
   figure.layout.font = {family: getComputedStyle(document.body).fontFamily, size: 12.5};
   return Plotly.newPlot(div, figure.data, figure.layout, config).then(() => {
@@ -59,13 +59,11 @@ function extent(curves, [from, to]) {
   return [low, high];
 }
 
-// The y range for what a panel shows between two times: its lines (dots if it has no line), and its areas as far as
-// they do not dwarf the lines.
+// The y range for what a panel shows between two times: its curves, and its areas as far as they do not dwarf them.
 function fittedRange(plot, axis, range) {
   const curves = plot.curves.filter(curve => curve.axis === axis), solid = curves.filter(curve => !curve.area);
   if (sameRange(range, plot.whole.xaxis) || !solid.length) return plot.whole[axis];
-  const lines = solid.filter(curve => !curve.dots);
-  const [low, high] = extent(lines.length ? lines : solid, range);
+  const [low, high] = extent(solid, range);
   if (!(high >= low)) return plot.whole[axis];
   const room = high - low || 1e-3 * Math.abs(high) || 1e-3;
   const [bottom, top] = extent(curves.filter(curve => curve.area), range);

@@ -42,9 +42,12 @@ def _uniquely_named(charts: Sequence[Chart]) -> list[Chart]:
 
 def signal_chart(group: str, signals: Sequence[Signal]) -> Chart:
     """Measured, estimated and true values of a group of signals, one panel each."""
-    panels = (_signal_panel(signal) for signal in signals)
-    return Chart(group, slug(group), tuple(panel for panel in panels if panel.curves),
-                 'Measured samples (grey), estimate with its 95 % band (blue) and, in simulation, the truth (orange).')
+    panels = tuple(panel for panel in map(_signal_panel, signals) if panel.curves)
+    shown = {item.label for panel in panels for item in panel.curves + panel.bands}
+    words = {'measured': 'measured samples (grey)', 'estimated': 'the estimate (blue)', '95 % band': 'its 95 % band',
+             'true': 'the truth (orange)'}
+    caption = ', '.join(text for label, text in words.items() if label in shown)
+    return Chart(group, slug(group), panels, caption[:1].upper() + caption[1:] + '.')
 
 
 def _signal_panel(signal: Signal) -> Panel:
@@ -96,21 +99,25 @@ def _error_panel(signal: Signal) -> Panel:
 
 
 def payload_chart(track: PayloadTrack) -> Chart:
-    """Raw, low-passed and averaged mass with its interval; below it why the mass was updated or held."""
-    curves = [Curve('raw sample', track.t, track.raw, COLORS['raw'], 'dots'),
-              Curve('low-passed', track.t, track.low_passed, COLORS['low_passed']),
-              Curve('mass', track.t, track.mass, COLORS['estimated'])]
-    shown = [track.low_passed, track.mass, track.lower, track.upper]
-    if track.true is not None:
-        curves.append(Curve('true', track.t, track.true, COLORS['true'], 'dashes'))
-    limits = _robust_limits(shown, 3, 97, extra=track.true)
+    """Averaged and low-passed mass with the interval, the raw samples, and why the mass was updated or held."""
+    low_passed = Curve('low-passed', track.t, track.low_passed, COLORS['low_passed'])
+    true = [] if track.true is None else [Curve('true', track.t, track.true, COLORS['true'], 'dashes')]
+    mass = [low_passed, Curve('mass', track.t, track.mass, COLORS['estimated']), *true]
+    raw = [Curve('raw sample', track.t, track.raw, COLORS['raw'], 'dots'), low_passed, *true]
     bands = (Band('95 % interval', track.t, track.lower, track.upper, COLORS['estimated']),)
-    mass = Panel('Payload mass', 'kg', tuple(c for c in curves if np.isfinite(c.y).any()), bands,
-                 note=_out_of_sight(track.raw, limits), limits=limits, height=1.7)
-    status = Panel('Status', '', strips=_status_strips(track), limits=(0.0, 1.0), height=0.16)
-    return Chart('Payload', 'payload', (mass, status),
+    mass_limits = _robust_limits([track.low_passed, track.mass, track.lower, track.upper], 3, 97, extra=track.true)
+    raw_limits = _robust_limits([track.raw, track.low_passed], 2, 98, extra=track.true)
+    panels = [Panel('Payload mass', 'kg', _finite(mass), bands, limits=mass_limits, height=1.4),
+              Panel('Raw samples', 'kg', _finite(raw), note=_out_of_sight(track.raw, raw_limits), limits=raw_limits),
+              Panel('Status', '', strips=_status_strips(track), limits=(0.0, 1.0), height=0.16)]
+    return Chart('Payload', 'payload', tuple(panel for panel in panels if panel.curves or panel.strips),
                  'Each raw sample is the mass that inverse dynamics finds from one estimated state. The strip says when '
                  'samples go into the mass, and why it is held otherwise.')
+
+
+def _finite(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """The curves that have anything to draw."""
+    return tuple(curve for curve in curves if np.isfinite(curve.y).any())
 
 
 def _out_of_sight(raw: np.ndarray, limits: tuple[float, float] | None) -> str:
