@@ -17,11 +17,11 @@ class ChannelBuffer:
     """Samples of one input, from the newest at or before the grid's cursor (the last released instant) on.
 
     ``stamps`` (ns) and ``values`` (SI) run in parallel. ``interval`` is the time between the two samples before the
-    cursor, 0 as long as there is one. ``suspect`` is the last refused sample with a stamp far back. ``target`` is the
-    index of the sample that the next segment aims at, -1 while it is not known.
+    cursor, where none counts before ``since``; 0 or less while there is none. ``suspect`` is the last refused sample
+    with a stamp far back. ``target`` is the index of the sample that the next segment aims at, -1 while not known.
     """
 
-    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'target')
+    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'since', 'target')
 
     def __init__(self, name: str, held: bool) -> None:
         self.name, self.held = name, held
@@ -35,7 +35,7 @@ class ChannelBuffer:
         """Drop all samples and the memory of their stamps, but not that there were some."""
         self.seen = self.has_sent
         self.drop(len(self.stamps))
-        self.newest, self.interval = NEVER, 0
+        self.newest, self.interval, self.since = NEVER, 0, NEVER
         self.suspect: tuple[int, float] | None = None
 
     @property
@@ -58,10 +58,12 @@ class ChannelBuffer:
         """Drop what is older than the newest sample at or before the cursor; returns how many."""
         stamps = self.stamps
         self.target = -1
-        if len(stamps) < 2 or stamps[1] > cursor:
+        count = len(stamps)
+        if count < 2 or stamps[1] > cursor:
             return 0
-        index = 1 if len(stamps) == 2 else bisect_right(stamps, cursor) - 1
-        self.interval = stamps[index] - stamps[index - 1]
+        index = 1 if count == 2 else bisect_right(stamps, cursor) - 1
+        before = stamps[index - 1]
+        self.interval = stamps[index] - (before if before > self.since else self.since)
         del stamps[:index], self.values[:index]
         return index
 
@@ -89,13 +91,13 @@ class ChannelBuffer:
 
         Returns the target's index, -1 if the sample has not come yet.
         """
+        before = cursor - UNKNOWN
         for index, stamp in enumerate(self.stamps):
-            if stamp - cursor < step:
-                continue
-            interval = self.interval_before(index, gap)
-            if interval == UNKNOWN or 2 * (stamp - cursor) >= interval:
+            ahead = stamp - cursor
+            if ahead >= step and (2 * ahead >= stamp - before or stamp - before > gap):
                 self.target = index
                 return index
+            before = stamp
         return -1
 
     def nearest(self, start: int, instant: int, gap: int, widest: int = UNKNOWN) -> int | None:
@@ -117,15 +119,15 @@ class ChannelBuffer:
         stamps = self.stamps
         if len(stamps) < 2 or stamps[1] < end or stamps[0] > cursor:
             return None
-        stamp, value = stamps[1], self.values[1]
+        stamp, (before, value) = stamps[1], self.values[:2]
         interval = stamp - stamps[0]
-        slope = (value - self.values[0]) / interval if interval <= gap else np.nan
+        slope = (value - before) / interval if interval <= gap else np.nan
         return value - slope * (stamp - end), slope, interval
 
-    def interpolate(self, column: np.ndarray, cursor: int, step: int, gap: int, before_end: np.ndarray) -> float:
+    def interpolate(self, column: np.ndarray, cursor: int, step: int, gap: int, to_end: np.ndarray) -> float:
         """Fill a column with linear interpolation at cursor + (k + 1) step; NaN where there is none.
 
-        ``before_end`` is the time from each step to the last one, ns. Returns how many of the valid steps share one
+        ``to_end`` is the time of each step from the last one on, ns. Returns how many of the valid steps share one
         sample's information, at least 1.
         """
         steps = len(column)
@@ -137,8 +139,7 @@ class ChannelBuffer:
                 continue
             interval = self.interval_before(index, gap)
             rise = self.values[index] - self.values[index - 1] if interval != UNKNOWN else np.nan
-            lag = before_end[done:last] + (stamp - end)
-            column[done:last] = self.values[index] - lag * (rise / interval)
+            column[done:last] = self.values[index] + (to_end[done:last] + (end - stamp)) * (rise / interval)
             if rise == rise:
                 valid += last - done
                 information += (last - done) * step / max(interval, step)

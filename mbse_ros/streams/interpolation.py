@@ -16,8 +16,9 @@ has no value: both intervals that touch it are missing (NaN), and nobody waits f
 information and are to be weighed with repeats times the sample's variance.
 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
-slowest sensor's rate or faster is waited for as a channel is; a rarer one is held without waiting, and where it arrives
-after its segment it counts from the next one. Nothing is released before every command has been received once.
+slowest sensor's rate or faster is waited for as a channel is, and so is one whose rate is not known yet; a rarer one is
+held without waiting, and where it arrives after its segment it counts from the next one. Nothing is released before
+every command has been received once.
 
 Losses. An input that stays silent while a channel sends for ``lost_after`` is given up: no longer waited for, a
 channel's values are NaN, a command's are held. It returns with its first sample after the last released instant; a
@@ -66,8 +67,8 @@ class Interpolator:
         self.channels, self.commands = tuple(channels), tuple(commands)
         self._dropped: Counter[str] = Counter()
         self._grid = SegmentGrid(self.channels, self.commands)
+        self._inputs = self._grid.inputs()
         self.configure(settings)
-        self.reset()
 
     def configure(self, settings: InterpolationSettings) -> None:
         """Use other settings from the next segment on; the grid goes on from its last instant."""
@@ -79,7 +80,7 @@ class Interpolator:
     def reset(self) -> None:
         """Forget all samples and which inputs have sent; ``dropped`` and the segments' sequence go on."""
         self._grid.reset()
-        self._inputs = {buffer.name: buffer for buffer in self._grid.sensors + self._grid.held}
+        self._inputs = self._grid.inputs()
 
     @property
     def dropped(self) -> dict[str, int]:

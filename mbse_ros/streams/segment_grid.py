@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,8 +21,9 @@ SIMILAR_RATE = 3
 class SegmentGrid:
     """Buffers of all inputs and the cursor, the last released instant (None before a start).
 
-    ``sensors`` and ``held`` are the buffers of the channels and commands, ``live`` the sensors that are waited for,
-    ``blocker`` the input whose next sample may release a segment, ``dropped`` counts samples that found no use.
+    ``step`` and ``gap``, ns, are set by ``configure``. ``sensors`` and ``held`` are the buffers of the channels and
+    commands, ``live`` the sensors that are waited for, ``blocker`` the input whose next sample may release a segment,
+    ``dropped`` counts samples that found no use.
     """
 
     def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
@@ -41,11 +41,16 @@ class SegmentGrid:
         self.cursor: int | None = None
         self._restart = True
 
+    def inputs(self) -> dict[str, ChannelBuffer]:
+        """The buffers by name."""
+        return {buffer.name: buffer for buffer in self.sensors + self.held}
+
     def configure(self, step: int, gap: int) -> None:
         """Set the step and the largest gap, ns."""
         self.step, self.gap = step, gap
         self._most_steps = max(gap // step, 1)
-        self._before_end = np.arange(self._most_steps - 1, -1, -1.0)[:, None] * step
+        to_end = np.arange(1.0 - self._most_steps, 1.0) * step
+        self._line = np.column_stack((np.ones_like(to_end), to_end))
         for buffer in self.sensors:
             buffer.target = -1
 
@@ -108,10 +113,10 @@ class SegmentGrid:
                 return False
         self.cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
         self._restart = True
-        for buffer in self.sensors:
-            self.dropped['before the start'] += buffer.trim(self.cursor)
         for buffer in self.held:
             buffer.trim(self.cursor)
+            buffer.since = self.cursor                          # its rate is learnt anew: until then wait for it,
+            buffer.interval = UNKNOWN if buffer.lost else 0     # unless it is silent
         return True
 
     def _next_end(self) -> int | None:
@@ -132,7 +137,7 @@ class SegmentGrid:
                 interval = stamp - buffer.stamps[target - 1]
                 if slowest < interval <= gap:
                     slowest = interval
-        common = self._common_stamp(latest, slowest)
+        common = self._common_stamp(latest, slowest or gap)      # not known where all aim across a hole
         if common is None:
             return None
         end = cursor + (common - cursor) // self.step * self.step
@@ -181,6 +186,9 @@ class SegmentGrid:
         """The segment from the cursor to ``end``, where the cursor then stands."""
         cursor, step = self.cursor, self.step
         steps = (end - cursor) // step
+        if self._restart:       # a sample before the start may have come after it
+            for buffer in self.sensors:
+                self.dropped['before the start'] += buffer.trim(cursor)
         values, repeats = self._interpolate(end, steps)
         commands = np.empty((steps, len(self.held)))
         for column, buffer in enumerate(self.held):
@@ -197,18 +205,18 @@ class SegmentGrid:
 
     def _interpolate(self, end: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Values (steps, channels) and repeats (channels,); at once for channels with one interval over all steps."""
+        cursor, step, gap = self.cursor, self.step, self.gap
         at_end, slopes, repeats, pieced = [], [], [], []
-        for column, buffer in enumerate(self.sensors):
-            line = buffer.line(self.cursor, end, self.gap)
+        for buffer in self.sensors:
+            line = buffer.line(cursor, end, gap)
             if line is None:
-                pieced.append(column)
-                line = 0.0, 0.0, self.step
+                pieced.append(len(at_end))
+                line = 0.0, 0.0, step
             at_end.append(line[0])
             slopes.append(line[1])
-            repeats.append(max(line[2] / self.step, 1.0))
-        before_end = self._before_end[-steps:]
-        values = np.array(at_end) - before_end * np.array(slopes)
+            repeats.append(line[2] / step if line[2] > step else 1.0)
+        to_end = self._line[-steps:]
+        values = to_end.dot(np.array((at_end, slopes)))
         for column in pieced:
-            repeats[column] = self.sensors[column].interpolate(values[:, column], self.cursor, self.step, self.gap,
-                                                               before_end[:, 0])
+            repeats[column] = self.sensors[column].interpolate(values[:, column], cursor, step, gap, to_end[:, 1])
         return values, np.array(repeats)
