@@ -20,7 +20,8 @@ _FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no
           '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
           '--host-resolver-rules=MAP * ~NOTFOUND', '--remote-debugging-pipe')
 # The browser reads commands from descriptor 3 and writes answers to 4.
-_LAUNCH = 'import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])'
+_LAUNCH = ('import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); '
+           'os.execv(sys.argv[3], sys.argv[3:])')
 
 
 class Browser:

@@ -24,8 +24,8 @@ def demo_run(seed: int = 1, truth: bool = True, step: float = 1e-3) -> Run:
                                                 ('pressure/lift_rod', 'kPa', 9e3, 1e-3))]
     nis = Nis(t[::10], random.chisquare(3, t[::10].size), 3, 0.2158, 9.3484)
     return Run(
-        'Simulated lift of 50 kg', 'patu655_lift', _FACTS, _NOTES, _signals(random, t, z, v, a, truth), innovations, nis,
-        _payload(random, t[::10], v[::10], a[::10], truth), _animation(random, t[::20], z[::20]),
+        'Simulated lift of 50 kg', 'patu655_lift', _FACTS, _NOTES, _signals(random, t, z, v, a, truth), innovations,
+        nis, _payload(random, t[::10], v[::10], a[::10], truth), _animation(random, t[::20], z[::20]),
         [Table('Errors at the stamps', ('quantity', 'RMSE', 'largest'), [('position', '0.03 mm', '0.11 mm'),
                                                                          ('velocity', '0.8 mm/s', '3.9 mm/s')])])
 
@@ -57,7 +57,8 @@ def _signals(random: np.random.Generator, t: np.ndarray, z: np.ndarray, v: np.nd
     ring = 1e5 * np.sin(2 * np.pi * 13.9 * t) * np.exp(-3 * np.abs(a) / 0.05) * (np.abs(a) > 1e-3)
     piston = 4.1e6 + 1.3e6 * (v > 1e-3) + 5e5 * z + 2e6 * a + ring
     rod = 2.2e6 + 9e5 * (v < -1e-3) - 1e6 * a
-    rows = (('Position, lift', 'mm', 1e3, 'Motion', z, 3e-5, 4e-4), ('Velocity, lift', 'mm/s', 1e3, 'Motion', v, 8e-4, None),
+    rows = (('Position, lift', 'mm', 1e3, 'Motion', z, 3e-5, 4e-4),
+            ('Velocity, lift', 'mm/s', 1e3, 'Motion', v, 8e-4, None),
             ('Acceleration, lift', 'm/s²', 1.0, 'Motion', a, 2e-2, None),
             ('Pressure, lift piston side', 'MPa', 1e-6, 'Pressures', piston, 8e3, 12e3),
             ('Pressure, lift rod side', 'MPa', 1e-6, 'Pressures', rod, 6e3, 8e3))
@@ -96,7 +97,8 @@ def _outline(z: np.ndarray) -> dict[str, np.ndarray]:
     """Boom and lift cylinder of the PATU crane at piston positions z, by the law of cosines."""
     base, eye, tip = np.array([0.26, -1.04]), np.array([0.3025, -0.105]), np.array([2.89, 0.0246])
     length, b, e = 0.82 + z, np.hypot(*base), np.hypot(*eye)
-    angle = np.arctan2(base[1], base[0]) + np.arccos((b**2 + e**2 - length**2) / (2 * b * e)) - np.arctan2(eye[1], eye[0])
+    between = np.arccos((b**2 + e**2 - length**2) / (2 * b * e))
+    angle = np.arctan2(base[1], base[0]) + between - np.arctan2(eye[1], eye[0])
 
     def turned(point: np.ndarray) -> np.ndarray:
         c, s = np.cos(angle), np.sin(angle)

@@ -51,7 +51,8 @@ def test_without_truth_there_is_no_true_curve_and_no_error_chart():
 def test_error_panel_gives_rmse_and_share_inside_its_own_band():
     t = np.arange(5.0)
     true = Series(t, np.zeros(5))
-    signal = Signal('x', 'mm', 1e3, true=true, estimated=Series(t, np.array([1.5, -1.5, 1.5, -1.5, 3]) * 1e-3, np.full(5, 1e-3)))
+    estimated = Series(t, np.array([1.5, -1.5, 1.5, -1.5, 3]) * 1e-3, np.full(5, 1e-3))
+    signal = Signal('x', 'mm', 1e3, true=true, estimated=estimated)
     chart, = [chart for chart in charts_of(Run('r', 'm', signals=[signal])) if chart.name == 'errors']
     assert chart.panels[0].note == 'RMSE 1.90 mm, 80.0 % inside the band'
 

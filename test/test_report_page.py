@@ -86,8 +86,9 @@ def test_same_run_same_bytes(folder, tmp_path):
 def test_texts_of_the_run_are_escaped(tmp_path):
     """Wherever a text stands, it is shown and never obeyed; formulas of matplotlib are not set off either."""
     series = Series(np.arange(3.0), np.ones(3))
-    run = Run(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, [HOSTILE], [Signal(HOSTILE, HOSTILE, group=HOSTILE, measured=series)],
-              payload=replace(demo_run(step=STEP).payload, status_names={k: HOSTILE for k in range(6)}, reference=HOSTILE),
+    payload = replace(demo_run(step=STEP).payload, status_names={k: HOSTILE for k in range(6)}, reference=HOSTILE)
+    run = Run(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, [HOSTILE],
+              [Signal(HOSTILE, HOSTILE, group=HOSTILE, measured=series)], payload=payload,
               tables=[Table(HOSTILE, [HOSTILE], [[HOSTILE]])],
               animation=Animation(np.arange(2.0), {'payload': np.zeros((2, 1, 3))}, captions=[HOSTILE] * 2))
     text = write_report(run, tmp_path).read_text(encoding='utf-8')

@@ -10,9 +10,11 @@ function floats(text) {      // packed little-endian 32-bit floats
   return new Float32Array(bytes.buffer);
 }
 
+const axes = layout => Object.keys(layout).filter(key => /^[xy]axis/.test(key));
+
 function themed(figure) {
   const paint = {};
-  for (const key of Object.keys(figure.layout).filter(k => /^[xy]axis/.test(k))) {
+  for (const key of axes(figure.layout)) {
     paint[key + '.gridcolor'] = color('--grid');
     paint[key + '.linecolor'] = color('--line');
   }
@@ -32,11 +34,12 @@ function drawChart(holder, figure) {
   const div = holder.querySelector('.plot');
   const curves = figure.data.map(({x, y, yaxis, fill}) => (
     {x: floats(x.bdata), y: floats(y.bdata), axis: yaxis.replace('y', 'yaxis'), area: Boolean(fill)}));
-  const config = {responsive: true, displaylogo: false, modeBarButtons: [['toImage', 'zoom2d', 'pan2d', 'resetScale2d']]};
+  const buttons = [['toImage', 'zoom2d', 'pan2d', 'resetScale2d']];
+  const config = {responsive: true, displaylogo: false, modeBarButtons: buttons};
   figure.layout.font = {family: getComputedStyle(document.body).fontFamily, size: 12.5};
   return Plotly.newPlot(div, figure.data, figure.layout, config).then(() => {
     const plot = {div, figure, curves, cursor: holder.querySelector('.cursor'), whole: {}};
-    for (const key of Object.keys(div.layout).filter(k => /^[xy]axis/.test(k))) plot.whole[key] = div.layout[key].range.slice();
+    for (const key of axes(div.layout)) plot.whole[key] = div.layout[key].range.slice();
     zoomed = zoomed || plot.whole.xaxis;
     plots.push(plot);
     div.on('plotly_relayout', event => { placeCursor(plot); followZoom(plot, event); });

@@ -111,8 +111,8 @@ def payload_chart(track: PayloadTrack) -> Chart:
               Panel('Raw samples', 'kg', _finite(raw), note=_out_of_sight(track.raw, raw_limits), limits=raw_limits),
               Panel('Status', '', strips=_status_strips(track), limits=(0.0, 1.0), height=0.16)]
     return Chart('Payload', 'payload', tuple(panel for panel in panels if panel.curves or panel.strips),
-                 'Each raw sample is the mass that inverse dynamics finds from one estimated state. The strip says when '
-                 'samples go into the mass, and why it is held otherwise.')
+                 'Each raw sample is the mass that inverse dynamics finds from one estimated state. The strip says '
+                 'when samples go into the mass, and why it is held otherwise.')
 
 
 def _finite(curves: Sequence[Curve]) -> tuple[Curve, ...]:
@@ -152,7 +152,8 @@ def innovation_chart(innovations: Sequence[Innovation]) -> Chart:
 def _innovation_panel(item: Innovation) -> Panel:
     value, half = item.scale * item.value, Z95 * item.scale * item.stddev
     finite = value[np.isfinite(value)]
-    note = f'{percent(share_inside(value, -half, half))} inside ±1.96 σ, mean {number(float(finite.mean()), 2)} {item.unit}'
+    share, mean = percent(share_inside(value, -half, half)), number(float(finite.mean()), 2)
+    note = f'{share} inside ±1.96 σ, mean {mean} {item.unit}'
     return Panel(item.channel, item.unit, (Curve('innovation', item.t, value, COLORS['estimated'], 'dots'),),
                  (Band('±1.96 σ', item.t, -half, half, COLORS['bound']),), note=note,
                  limits=_robust_limits([value, -half, half], 0.25, 99.75))

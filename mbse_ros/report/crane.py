@@ -129,5 +129,6 @@ def _label_pose(ax: Axes, scene: Scene, frame: int) -> None:
     x, z = part[frame, -1]
     if np.isfinite(x + z):
         caption = f'\n{scene.captions[frame]}' if scene.captions else ''
-        ax.annotate(plain(f't = {scene.t[frame]:.1f} s{caption}'), (x, z), xytext=(-12, 12), ha='right',
-                    textcoords='offset points', fontsize=9, color=INK)
+        ax.annotate(plain(f't = {scene.t[frame]:.1f} s{caption}'), (x, z), xytext=(0, -15), ha='center', va='top',
+                    textcoords='offset points', fontsize=9, color=INK, zorder=6,
+                    bbox={'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.7, 'pad': 1})

@@ -32,7 +32,7 @@ def _as_columns(owner: object, label: str, *names: str) -> None:
         column = np.asarray(value, dtype=float)
         length = column if name == 't' else getattr(owner, 't')
         if column.ndim != 1 or column.shape != length.shape:
-            raise ReportError(f'{label}: {name}', f'shape {column.shape}', f'shape ({length.size},), one value per time')
+            raise ReportError(f'{label}: {name}', f'shape {column.shape}', f'shape ({length.size},), one per time')
         object.__setattr__(owner, name, column)
     t = getattr(owner, 't')
     if not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0):

@@ -75,7 +75,8 @@ def _table(table: Table) -> str:
 
 def _chart(chart: Chart) -> str:
     return (f'<section class="card"><h2>{escape(chart.title)}</h2><p class="caption">{escape(chart.caption)}</p>'
-            f'<div class="chart" id="chart-{chart.name}"><div class="plot"></div><div class="cursor"></div></div></section>')
+            f'<div class="chart" id="chart-{chart.name}"><div class="plot"></div><div class="cursor"></div></div>'
+            '</section>')
 
 
 def _crane(scene: Scene) -> str:

@@ -59,7 +59,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _has_lone_points(y: np.ndarray) -> bool:
-    """Whether a line would lose points that have a gap on both sides; else it is drawn twenty times faster than dots."""
+    """Whether a line would lose points that have a gap on both sides; else it is far quicker than dots."""
     return any(run.stop - run.start == 1 for run in finite_runs(y))
 
 

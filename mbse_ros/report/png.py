@@ -60,7 +60,8 @@ def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc='upper left', ncol=max(1, len(handles)), frameon=False, fontsize=9)
+    figure.legend(handles.values(), handles.keys(), loc='upper left', ncol=max(1, len(handles)), frameon=False,
+                  fontsize=9)
 
 
 def style_axes(ax: Axes) -> None:

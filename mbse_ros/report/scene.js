@@ -43,7 +43,8 @@ class Scene {
     for (let k = Math.ceil(this.zMin / step); k * step <= this.zMax; k++) {
       const y = this.y(k * step);
       svg('line', root, {class: 'gridline', x1: this.x(this.xMin), x2: this.x(this.xMax), y1: y, y2: y});
-      svg('text', root, {x: this.x(this.xMin) - 5, y: y + 4, 'text-anchor': 'end'}).textContent = (k * step).toFixed(digits);
+      const x = this.x(this.xMin) - 5;
+      svg('text', root, {x, y: y + 4, 'text-anchor': 'end'}).textContent = (k * step).toFixed(digits);
     }
     svg('text', root, {x: this.x(this.xMax), y: this.height - 5, 'text-anchor': 'end'}).textContent = 'x [m]';
     svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = 'z [m]';
@@ -81,7 +82,8 @@ class Scene {
 
   addShape(root, part, points, look, first = 0, stop = part.count) {
     const round = part.kind === 'payload';
-    const node = svg(round ? 'circle' : 'polyline', root, {class: look, ...(round ? {r: look === 'ghost' ? 15 : 9} : {})});
+    const node = svg(round ? 'circle' : 'polyline', root, {class: look});
+    if (round) node.setAttribute('r', look === 'ghost' ? 15 : 9);
     this.draws.push((a, b, w) => {
       const coordinates = [];
       for (let k = first; k < stop; k++) {
@@ -109,7 +111,8 @@ class Scene {
   gap(frame) {
     const p = this.parts.find(part => part.kind === 'payload');
     if (!p || !p.measured) return NaN;
-    return Math.hypot(p.estimated[2 * frame] - p.measured[2 * frame], p.estimated[2 * frame + 1] - p.measured[2 * frame + 1]);
+    const apart = k => p.estimated[2 * frame + k] - p.measured[2 * frame + k];
+    return Math.hypot(apart(0), apart(1));
   }
 }
 
@@ -129,7 +132,8 @@ function runScene() {
     slider.value = time;
     clock.textContent = time.toFixed(2) + ' s';
     mass.textContent = scene.captions.length ? scene.captions[frame] : '';
-    gap.textContent = Number.isFinite(d) ? `estimate and measurement ${(1000 * d).toFixed(1)} mm apart at the payload` : '';
+    const apart = `estimate and measurement ${(1000 * d).toFixed(1)} mm apart at the payload`;
+    gap.textContent = Number.isFinite(d) ? apart : '';
     showMoment(time);
   }
   function tick(now) {
