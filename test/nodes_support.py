@@ -75,6 +75,7 @@ class Peer:
         for topic, kind in topics.items():
             self.node.create_subscription(kind, topic, self.heard[topic].append, QoSProfile(depth=5000))
         self.outputs = {}
+        self.also = lambda: None
 
     def close(self):
         """Leave the graph."""
@@ -87,13 +88,18 @@ class Peer:
         end = time.monotonic() + limit
         while not condition():
             assert time.monotonic() < end, 'waited in vain'
-            self.executor.spin_once(timeout_sec=0.02)
+            self.step()
 
     def spin(self, seconds):
         """Listen for a while."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            self.executor.spin_once(timeout_sec=0.02)
+            self.step()
+
+    def step(self):
+        """Listen for a moment; ``also`` may give another node of the process its turn."""
+        self.executor.spin_once(timeout_sec=0.02)
+        self.also()
 
     def publish(self, kind, topic, message, readers=1):
         """Publish, the first time after the match with as many readers."""

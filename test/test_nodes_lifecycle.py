@@ -69,10 +69,9 @@ def test_an_activation_that_fails_leaves_it_inactive(monkeypatch, node):
 def test_over_the_wire(node):
     """Services of a node that runs, an impossible transition among them, and its silence while inactive."""
     peer = Peer(state=HydraulicState)
-    peer.executor_of_node = SingleThreadedExecutor()
-    peer.executor_of_node.add_node(node)
-    spin_once = peer.executor.spin_once
-    peer.executor.spin_once = lambda timeout_sec: (spin_once(timeout_sec=0.01), peer.executor_of_node.spin_once(0.01))
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    peer.also = lambda: executor.spin_once(timeout_sec=0.01)
     try:
         def change(number):
             return peer.call(ChangeState, 'observer_node/change_state',

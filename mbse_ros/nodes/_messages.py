@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from math import prod
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -144,7 +145,7 @@ def truth_message(frame: SensorFrame, stamp_ns: int, machine: Machine) -> Machin
 def _shaped(name: str, stamp_ns: int, values: array, *shape: int) -> np.ndarray:
     """Array of a float64[] field in its shape, or SampleError."""
     flat = np.array(values, dtype=np.float64)
-    if flat.size != int(np.prod(shape)):
+    if flat.size != prod(shape):
         raise SampleError(name, stamp_ns, flat.size, f'{" x ".join(map(str, shape))} values')
     return flat.reshape(shape)
 

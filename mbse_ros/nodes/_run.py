@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
+import sys
+import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NoReturn
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -57,13 +61,14 @@ class Runnable:
         """Called once when no callback can come any more."""
 
 
-def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) -> int:
-    """Serve ``make_node()`` until SIGINT, SIGTERM or its ``exit_status``; return the status for the shell.
+def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) -> NoReturn:
+    """Serve ``make_node()`` until SIGINT, SIGTERM or its ``exit_status``, and end the process with its status.
 
     A machine file or parameter that cannot be used is a fatal line in the log and status 2.
     The signals are ours, not rclpy's, which takes the context away under a running callback.
     """
-    _set_signals(STOP)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, STOP)
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node, status = None, BAD_START
     try:
@@ -71,19 +76,17 @@ def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) ->
         status = 1
         _serve(node)
         status = node.exit_status or 0
+        node.destroy_node()
+        rclpy.try_shutdown()
     except (MbseError, ParameterException) as error:
         get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(str(error))
-    finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-        _set_signals(signal.SIG_IGN)    # Python puts handlers of its own back to the default while it ends
-    return status
-
-
-def _set_signals(handler: Any) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
+    except Exception:
+        status = 1
+        traceback.print_exc()
+    # Not through the end of the interpreter: in one of twenty the executor and the garbage collector hang there.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _serve(node: Runnable) -> None:
@@ -102,6 +105,7 @@ def _spin(node: Runnable) -> None:
     """
     executor = _Executor()
     executor.add_node(node)
+    gc.freeze()     # what the start has made stays: the collector need not walk through it between two messages
     while not STOP.asked and node.exit_status is None:
         due = node.tick()
         executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))

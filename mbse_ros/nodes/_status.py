@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class StatusChange:
-    """Tells the changes of a status that comes with every message; one seen less than ``patience`` times is passed over."""
+    """Tells the changes of a status; one seen less than ``patience`` times in a row is passed over."""
 
     def __init__(self, patience: int) -> None:
         self._patience = patience

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterable
 from functools import partial
+from typing import NoReturn
 
 from sensor_msgs.msg import FluidPressure, JointState
 
@@ -105,10 +105,10 @@ class InterpolationNode(ManagedNode):
         self._lost = lost
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(InterpolationNode, args)
+    run(InterpolationNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import sys
+from typing import NoReturn
 
 import casadi as ca
 import numpy as np
@@ -61,7 +61,8 @@ class ObserverNode(ManagedNode):
             self.warnings('unusable', f'segment dropped: {error}')
             return
         self._states.publish(state_to_message(state, self.machine.name))
-        self._joints.publish(self._joint_state(state))
+        if self._joints.get_subscription_count():
+            self._joints.publish(self._joint_state(state))
         self._tell(state)
 
     def _joint_state(self, state: StateEstimate) -> JointState:
@@ -89,10 +90,10 @@ def force_matrix(machine: Machine) -> np.ndarray:
     return np.column_stack([force(unit, machine.parameters.mean).full().ravel() for unit in np.eye(p.numel())])
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(ObserverNode, args)
+    run(ObserverNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-import sys
+from typing import NoReturn
 
 from std_srvs.srv import Trigger
 
@@ -74,10 +74,10 @@ class PayloadNode(ManagedNode):
             self.get_logger().info(f'{payload.status.name}: {mass}{"; " + payload.reason if payload.reason else ""}')
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(PayloadNode, args)
+    run(PayloadNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
+from typing import NoReturn
 
 import numpy as np
 from rosgraph_msgs.msg import Clock
@@ -111,10 +111,10 @@ class PlantNode(ManagedNode):
             self.exit_status = 0
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(PlantNode, args)
+    run(PlantNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

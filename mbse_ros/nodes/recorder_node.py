@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
+from typing import NoReturn
 
 from rclpy.node import Node
 
@@ -62,10 +62,10 @@ def wanted_topics(settings: RecorderSettings) -> dict[str, str]:
     return wanted
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(RecorderNode, args)
+    run(RecorderNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from typing import NoReturn
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -111,10 +111,10 @@ class ReplayNode(Runnable, Node):
             self.exit_status = 0
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(ReplayNode, args)
+    run(ReplayNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import sys
+from typing import NoReturn
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -92,10 +92,10 @@ class VisualizationNode(ManagedNode):
         return True
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
-    return run(VisualizationNode, args)
+    run(VisualizationNode, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()
