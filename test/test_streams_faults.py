@@ -165,6 +165,17 @@ def test_a_clock_that_goes_back_starts_all_anew_without_loss() -> None:
     assert sum(interpolator.dropped.values()) == 0
 
 
+def test_stamps_far_back_one_at_a_time_are_no_clock_that_goes_back() -> None:
+    interpolator = Interpolator(CHANNELS, COMMANDS)
+    segments = []
+    for ms in range(0, 100, 10):
+        segments += feed(interpolator, row(BASE + ms * MS))
+        with pytest.raises(SampleError):
+            interpolator.add(CHANNELS[0], ms * MS, 0.0)
+    assert same(segments, feed(Interpolator(CHANNELS, COMMANDS), rows(0, 90)))
+    assert interpolator.dropped == {'backward': 10}
+
+
 def test_one_stamp_far_in_the_future_heals() -> None:
     interpolator = Interpolator(CHANNELS, COMMANDS)
     feed(interpolator, rows(0, 100))
