@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discrete extended Kalman filter with exponential transition, as CasADi expressions: predict and correct.
 
-Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - s k k'`` on one triangle, so
+Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - k p'`` (``= P - s k k'``) on one triangle, so
 that the covariance stays symmetric, and positive where a measurement has noise; a missing one has weight 0.
 """
 
@@ -25,10 +25,9 @@ def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,
             weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """State and covariance after one measurement of the state's entry ``index``; weight 0: it is missing.
 
-    Also returns its innovation and the variance of the predicted entry.
+    Also returns its innovation and the innovation's variance.
     """
-    prior = P[index, index]
+    spread = P[index, index] + variance
     innovation = weight * (measured - X[index])
-    gain = P[:, index] * (weight / (prior + variance))
-    spread = prior + variance
-    return X + gain * innovation, symmetric(ca.densify(P - spread * (gain @ gain.T))), innovation, prior
+    gain = P[:, index] * (weight / spread)
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ P[index, :])), innovation, spread

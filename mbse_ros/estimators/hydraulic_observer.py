@@ -29,40 +29,40 @@ MISSING = -1e300    # a NaN compares as false with everything and loses against 
 class SegmentResult:
     """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step.
 
-    ``innovation`` (ny,) and ``prior_variance`` (ny,): the last samples against what was predicted for them from the
-    state before the segment, that is without anything interpolated from them; each channel after the ones before it.
+    ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
+    sample earlier, that is without anything interpolated from them; each channel after the ones before it.
     ``finite`` is false when anything left the finite numbers."""
 
     mean: np.ndarray
     covariance: np.ndarray
-    innovation: list[float]
-    prior_variance: list[float]
+    innovation: np.ndarray
+    innovation_variance: np.ndarray
     finite: bool
 
 
 def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
-    ``x`` = state, lower triangle of its covariance, commands in force (a valve sees a command from its stamp on, so
-    those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral
-    densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, variances of the
-    predicted measurements. ``halvings`` of the step make 'exact' exact (see halvings_for).
+    ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
+    its stamp on, so those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
+    spectral densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
+    variances. ``halvings`` of the step make 'exact' exact (see halvings_for).
     """
-    n, m, scale = len(model.names), len(model.measured), ca.SX(model.scale)
+    n, m, to_model = len(model.names), len(model.measured), 1.0 / model.scale
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower)) / (scale @ scale.T)
-    X, f, A = (ca.substitute(item, model.X, X_si / scale) for item in (model.X, model.f, model.A))
+    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
+    X, f, A = (ca.substitute(item, model.X, X_si * to_model) for item in (model.X, model.f, model.A))
     X, P = predict(X, P, f, A, model.W, dt, order, noise, halvings)
-    innovations, priors = [], []
+    innovations, variances = [], []
     for k, index in enumerate(model.measured):
-        weight, unit = measured[k] > MISSING, model.scale[index]
-        X, P, innovation, prior = correct(X, P, index, ca.fmax(measured[k], MISSING) / unit, variance[k] / unit ** 2,
-                                          weight)
-        innovations.append(innovation * unit)
-        priors.append(prior * unit ** 2)
-    X, P = X * scale, P * (scale @ scale.T)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands), ca.vertcat(X, *innovations, *priors)])
+        weight, unit = measured[k] > MISSING, float(to_model[index])
+        X, P, innovation, spread = correct(X, P, index, ca.fmax(measured[k], MISSING) * unit, variance[k] * unit ** 2,
+                                           weight)
+        innovations.append(innovation / unit)
+        variances.append(spread / unit ** 2)
+    X = X * ca.SX(model.scale)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands), ca.vertcat(X, *innovations, *variances)])
     return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U), ca.vertcat(measured, commands),
                                          ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
@@ -79,6 +79,8 @@ class HydraulicObserver:
         self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
+        self._to_si = np.outer(self.model.scale, self.model.scale)
+        self._rows: dict[int, np.ndarray] = {}
         sensors = machine.description.sensors
         self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
                                    for kind, owner in (c.split('/') for c in self.channels)]) ** 2
@@ -92,11 +94,6 @@ class HydraulicObserver:
     def started(self) -> bool:
         """Whether there is a state to go on from."""
         return self._x is not None
-
-    @property
-    def sample_variance(self) -> np.ndarray:
-        """Variance of each channel's samples (channels,), SI."""
-        return self._variance
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays."""
@@ -114,6 +111,7 @@ class HydraulicObserver:
         if key not in self._scans:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
+        self._rows.clear()
 
     @property
     def note(self) -> str:
@@ -139,7 +137,7 @@ class HydraulicObserver:
                 X[index], stddev[index] = measured[k], np.sqrt(self._variance[k])
         n = len(X)
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands])
-        self._x[np.diag(self._full)] = stddev ** 2
+        self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -151,9 +149,17 @@ class HydraulicObserver:
         self._p[0] = dt
         self._share(repeats)
         u = np.concatenate([values, commands], axis=1)
-        innovation, prior_variance = self._predicted(u, dt)
+        before = len(u) - max(1, round(float(np.maximum.reduce(repeats))))     # steps before the last samples' interval
+        head = None
+        if before > 0:
+            self._x, head = self._scan(self._x, u[:before], self._p)
+            u = u[before:]
+        innovation, variance = self._predicted(u, dt)
         self._x, y = self._scan(self._x, u, self._p)
-        return SegmentResult(y[:, :nx], self._x[self._full], innovation, prior_variance, isfinite(self._x.sum()))
+        covariance = self._x[self._full]
+        covariance *= self._to_si
+        mean = y[:, :nx] if head is None else np.concatenate([head[:, :nx], y[:, :nx]])
+        return SegmentResult(mean, covariance, innovation, variance, isfinite(np.add.reduce(self._x)))
 
     def _share(self, repeats: np.ndarray) -> None:
         """Variances of interpolated samples; they change rarely."""
@@ -163,19 +169,21 @@ class HydraulicObserver:
             inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
             self._p[5:5 + len(self._variance)] = self._variance * inflation
 
-    def _predicted(self, u: np.ndarray, dt: float) -> tuple[list[float], list[float]]:
-        """Innovations of the last samples and variances of their predictions, when only they were measured.
+    def _predicted(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """Innovations of the last samples and their variances, when only those samples were measured.
 
         A few longer steps do: nothing is corrected on the way.
         """
         n, m, nx = len(u), len(self.channels), len(self.names)
-        steps = min(n, max(1, round(n * dt / PREDICTION_STEP)))
-        alone = u[[(k + 1) * n // steps - 1 for k in range(steps)]]
+        rows = self._rows.get(n)
+        if rows is None:
+            steps = min(n, max(1, round(n * dt / PREDICTION_STEP)))
+            rows = self._rows[n] = np.array([(k + 1) * n // steps - 1 for k in range(steps)])
+        alone = u[rows]
         alone[:-1, :m] = nan
-        self._p_sample[0] = n * dt / steps
+        self._p_sample[0] = n * dt / len(rows)
         _, y = self._scan(self._x, alone, self._p_sample)
-        last = y[-1, nx:].tolist()
-        return last[:m], last[m:]
+        return y[-1, nx:nx + m], y[-1, nx + m:]
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""

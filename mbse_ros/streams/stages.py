@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from math import nan, sqrt
+from math import nan
 
 import numpy as np
 
@@ -32,7 +32,6 @@ class ObserverStage:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
         self._stroke = machine.stroke.tolist()
-        self._sample_variance = self._observer.sample_variance.tolist()
         self.reset()
 
     @property
@@ -98,14 +97,15 @@ class ObserverStage:
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
                   status: ObserverStatus, reason: str) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
-        variance = [prior + noise for prior, noise in zip(result.prior_variance, self._sample_variance)]
-        present = [value == value for value in measured]
-        innovation = [e if there else nan for e, there in zip(result.innovation, present)]
-        nis = sum(e * e / v for e, v, there in zip(innovation, variance, present) if there)
-        stddev = np.array([sqrt(v) if v >= 0 else nan for v in variance])
+        innovation, stddev = result.innovation, np.sqrt(result.innovation_variance)
+        count = sum(value == value for value in measured)
+        if count < len(measured):
+            innovation = np.where(np.isnan(segment.values[-1]), nan, innovation)
+        ratios = (innovation / stddev).tolist()
+        nis = sum(ratio * ratio for ratio in ratios if ratio == ratio)
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
-                             result.mean, result.covariance, segment.channels, segment.values[-1],
-                             np.array(innovation), stddev, nis, sum(present), status, reason)
+                             result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
+                             nis, count, status, reason)
 
 
 class PayloadStage:

@@ -27,7 +27,7 @@ def psi_series(A: Any, dt: Any, order: int) -> Any:
     eye = identity_like(A)
     psi = eye
     for k in range(order, 0, -1):
-        psi = eye + A @ psi * (dt / (k + 1))
+        psi = eye + A @ psi * (dt * (1.0 / (k + 1)))
     return psi
 
 
@@ -43,7 +43,7 @@ def exact_transition(A: Any, dt: Any, halvings: int | None = None) -> tuple[Any,
     """
     if halvings is None:
         halvings = halvings_for(float(np.linalg.norm(A, 1)) * abs(dt))
-    h = dt / 2 ** halvings
+    h = dt * 0.5 ** halvings
     G = psi_series(A, h, SERIES_ORDER) * h
     for _ in range(halvings):
         G = 2 * G + G @ (A @ G)        # G(2h) = G(h) + F(h) G(h)

@@ -28,14 +28,14 @@ def integrated_noise(A: Any, W: Any, dt: Any, F: Any, doublings: int = 0) -> Any
     error is below ``5.2e-7 (2 a dt)^6``: 1e-8 at a dt = 0.25, 2e-4 at 1.3. For a longer step the rule is used over
     ``dt / 2^doublings``, and ``Sigma(2h) = Sigma(h) + F(h) Sigma(h) F(h)'``.
     """
-    h = dt / 2 ** doublings
-    quarter = identity_like(A) + A @ psi_series(A, h / 4, PSI_ORDER) * (h / 4)
+    h = dt * 0.5 ** doublings
+    quarter = identity_like(A) + A @ (psi_series(A, h * 0.25, PSI_ORDER) * (h * 0.25))
     half = quarter @ quarter
     whole = F if doublings == 0 else half @ half
     sigma = 7 * W
     for weight, F_node in ((32, quarter), (12, half), (32, quarter @ half), (7, whole)):
         sigma = sigma + symmetric(F_node @ (weight * W) @ F_node.T)
-    sigma = sigma * (h / 90)
+    sigma = sigma * (h * (1.0 / 90.0))
     for _ in range(doublings):
         sigma = sigma + symmetric(whole @ sigma @ whole.T)
         whole = whole @ whole
