@@ -39,9 +39,11 @@ def halvings_for(norm: float) -> int:
 def exact_transition(A: Any, dt: Any, halvings: int | None = None) -> tuple[Any, Any]:
     """Exact ``F = expm(A dt)`` and ``G = int_0^dt expm(A t) dt`` (n, n), by a short step and doublings.
 
-    ``halvings`` is chosen by the norm for numbers; expressions need it given.
+    ``halvings`` is chosen by the norm for numbers; expressions need it given (ValueError).
     """
     if halvings is None:
+        if isinstance(A, ca.SX):
+            raise ValueError('halvings: an expression has no norm, they must be given')
         halvings = halvings_for(float(np.linalg.norm(A, 1)) * abs(dt))
     h = dt * 0.5 ** halvings
     G = psi_series(A, h, SERIES_ORDER) * h
