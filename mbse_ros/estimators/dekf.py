@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ..transition.exponential import transition
+from ..transition.exponential import exact_step, transition
 from ..transition.noise import integrated_noise, paper_noise, symmetric
 
 
 def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: str, noise: str,
             halvings: int) -> tuple[ca.SX, ca.SX]:
-    """State (n,) and covariance (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X, ``W`` is a PSD."""
-    F, G = transition(A, dt, order, halvings)
-    sigma = integrated_noise(A, W, dt, F, max(0, halvings - 2)) if noise == 'van_loan' else paper_noise(A, W, dt)
-    return X + G @ f, symmetric(ca.densify(F @ P @ F.T + sigma))
+    """State (n,) and covariance (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X, ``W`` is a PSD.
+
+    ``halvings`` (at least 2) of the step make it exact.
+    """
+    flows, increment = exact_step(A, f, dt, halvings)
+    if order == 'exact':
+        F = flows[-1]
+    else:
+        F, G = transition(A, dt, order)
+        increment = G @ f
+    sigma = integrated_noise(flows, W, dt) if noise == 'van_loan' else paper_noise(A, W, dt)
+    return X + increment, symmetric(ca.densify(F @ P @ F.T + sigma))
 
 
 def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,

@@ -27,7 +27,7 @@ def psi_series(A: Any, dt: Any, order: int) -> Any:
     eye = identity_like(A)
     psi = eye
     for k in range(order, 0, -1):
-        psi = eye + A @ psi * (dt * (1.0 / (k + 1)))
+        psi = eye + (A * (dt * (1.0 / (k + 1)))) @ psi
     return psi
 
 
@@ -50,6 +50,20 @@ def exact_transition(A: Any, dt: Any, halvings: int | None = None) -> tuple[Any,
     for _ in range(halvings):
         G = 2 * G + G @ (A @ G)        # G(2h) = G(h) + F(h) G(h)
     return identity_like(A) + A @ G, G
+
+
+def exact_step(A: Any, f: Any, dt: Any, halvings: int) -> tuple[list[Any], Any]:
+    """Exact transitions ``[F(h), F(2h), F(4h) ... F(dt)]`` from ``h = dt / 2^halvings``, and the increment ``G f``.
+
+    The cheap form where G itself is not needed: ``G(2h) f = G(h) f + F(h) G(h) f``.
+    """
+    h = dt * 0.5 ** halvings
+    G = psi_series(A, h, SERIES_ORDER) * h
+    flows, increment = [identity_like(A) + A @ G], G @ f
+    for _ in range(halvings):
+        increment = increment + flows[-1] @ increment
+        flows.append(flows[-1] @ flows[-1])
+    return flows, increment
 
 
 def transition(A: Any, dt: Any, order: str = 'exact', halvings: int | None = None) -> tuple[Any, Any]:
