@@ -54,6 +54,7 @@ def test_numpy_scalars_and_integers_are_cast():
 @pytest.mark.parametrize('stamp', [0, 1, 999_999_999, 1_000_000_000, 1_795_253_121_707_718_140])
 def test_stamps(stamp):
     assert m.to_ns(m.to_time(stamp)) == stamp
+    assert m.stamp_of(serialize_message(m.fluid_pressure(stamp, 'x', 1.0))) == stamp
 
 
 @pytest.mark.parametrize('field', ['values', 'repeats', 'command_values'])

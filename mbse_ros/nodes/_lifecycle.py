@@ -62,9 +62,10 @@ class ManagedNode(Runnable, LifecycleNode):
         self._outputs.append(publisher)
         return publisher
 
-    def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> None:
-        """Subscription until the node is deactivated."""
-        self._inputs.append(self.create_subscription(kind, topic, callback, qos))
+    def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile,
+              raw: bool = False) -> None:
+        """Subscription until the node is deactivated; ``raw``: the callback gets the serialized bytes."""
+        self._inputs.append(self.create_subscription(kind, topic, callback, qos, raw=raw))
 
     def start(self) -> None:
         """Configure and activate, if the parameter autostart says so; a failure ends the process."""

@@ -91,7 +91,8 @@ class PlantNode(ManagedNode):
                                             [frame.samples[f'position/{c}'] for c in cylinders]))
         for volume, publisher in self._pressures.items():
             publisher.publish(fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}']))
-        self._truth.publish(truth_message(frame, stamp, machine))
+        if self._truth.get_subscription_count():
+            self._truth.publish(truth_message(frame, stamp, machine))
 
     def _cycle(self) -> WorkCycle:
         s = self.settings

@@ -11,6 +11,7 @@ from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
+from ..bags.bag import Bag
 from ..bags.play import Playback
 from ..errors import MbseError, SettingError
 from ._messages import to_time
@@ -39,7 +40,7 @@ class ReplayNode(Runnable, Node):
         for warning in playback.warnings:
             self.get_logger().warning(warning)
         self._outputs = {topic: publisher for topic, kind in playback.topics.items()
-                                     if (publisher := self._publisher(topic, kind)) is not None}
+                                     if (publisher := self._publisher(playback.bag, topic, kind)) is not None}
         self._clock_publisher = self.create_publisher(Clock, '/clock', OUTPUT) if self.settings.publish_clock else None
         self._messages, self._count = iter(playback), 0
         self._next = next(self._messages, None)
@@ -80,8 +81,9 @@ class ReplayNode(Runnable, Node):
             self._outputs[topic].publish(bytes(cdr))
             self._count += 1
 
-    def _publisher(self, topic: str, kind: str) -> Publisher | None:
+    def _publisher(self, bag: Bag, topic: str, kind: str) -> Publisher | None:
         try:
+            bag.check_type(kind)
             return self.create_publisher(message_class(kind), topic, OUTPUT)
         except MbseError as error:
             self.get_logger().warning(f'{topic} is not played: {error}')

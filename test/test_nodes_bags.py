@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorder and player: what was sent is in the bag, what is in the bag is sent, in time."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_support import Peer, overrides, own_domain, ros     # noqa: E402
+from rclpy.node import Node     # noqa: E402
+from rclpy.parameter import Parameter     # noqa: E402
+from rclpy.serialization import deserialize_message     # noqa: E402
+from rosgraph_msgs.msg import Clock     # noqa: E402
+from sensor_msgs.msg import JointState     # noqa: E402
+from std_msgs.msg import String     # noqa: E402
+from std_srvs.srv import SetBool     # noqa: E402
+
+from mbse_ros.bags.bag import Bag     # noqa: E402
+from mbse_ros.bags.writer import BagWriter     # noqa: E402
+from mbse_ros.errors import BagError, MbseError, SettingError     # noqa: E402
+from mbse_ros.machine import load_machine     # noqa: E402
+from mbse_ros.nodes import replay_node     # noqa: E402
+from mbse_ros.nodes._messages import joint_state, to_ns     # noqa: E402
+from mbse_ros.nodes.graph import crane_topics     # noqa: E402
+from mbse_ros.nodes.recorder_node import wanted_topics     # noqa: E402
+from mbse_ros.nodes.settings import RecorderSettings     # noqa: E402
+
+PERIOD = 10_000_000
+JOINTS = 'sensor_msgs/msg/JointState'
+
+
+def run(node, **parameters):
+    """A node as a process."""
+    words = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
+    return subprocess.Popen([sys.executable, '-m', f'mbse_ros.nodes.{node}', '--ros-args', *words],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture
+def bag(tmp_path):
+    """A bag of 100 positions in one second."""
+    with BagWriter(tmp_path / 'bag') as writer:
+        for k in range(100):
+            writer.write_position(10 ** 9 + k * PERIOD, {'lift': 0.001 * k})
+    return tmp_path / 'bag'
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_what_is_sent_is_in_the_bag(tmp_path, storage):
+    with own_domain():
+        process = run('recorder_node', bag=tmp_path / 'bag', storage=storage,
+                      topics='"sensors/position chatter:std_msgs/msg/String"')
+        peer = Peer()
+        try:
+            for k in range(50):
+                peer.publish(JointState, 'sensors/position', joint_state(k * PERIOD, 'm', ['lift'], [0.001 * k]))
+                peer.publish(String, 'chatter', String(data=str(k)))
+            peer.spin(0.5)
+        finally:
+            peer.close()
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0 and '100 messages recorded' in output and 'Traceback' not in output
+    messages = list(Bag(tmp_path / 'bag').messages())
+    heard = [deserialize_message(bytes(m.data), JointState) for m in messages if m.topic == '/sensors/position']
+    assert [to_ns(m.header.stamp) for m in heard] == [k * PERIOD for k in range(50)]
+    assert [m.position[0] for m in heard] == [0.001 * k for k in range(50)]
+    assert abs(messages[0].stamp_ns - time.time_ns()) < 60 * 10 ** 9 and len(messages) == 100
+
+
+def test_a_recorder_that_cannot_write_says_so(bag):
+    with own_domain():
+        process = run('recorder_node', bag=bag)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2 and 'exists already' in output and 'Traceback' not in output
+
+
+def test_topics_to_record():
+    everything = crane_topics(load_machine('patu655_lift'))
+    assert wanted_topics(RecorderSettings()) == everything and 'sensors/pressure/lift_rod' in everything
+    assert wanted_topics(RecorderSettings(topics='state x:a_msgs/msg/B')) == {
+        'state': 'mbse_ros/msg/HydraulicState', 'x': 'a_msgs/msg/B'}
+    with pytest.raises(SettingError, match='topic:package/msg/Type'):
+        wanted_topics(RecorderSettings(topics='nowhere'))
+
+
+def test_what_is_in_the_bag_is_sent(bag):
+    with own_domain():
+        peer = Peer(**{'sensors/position': JointState, '/clock': Clock})
+        process = run('replay_node', bag=bag, rate=2.0, wait_subscribers=1)
+        try:
+            peer.until(lambda: process.poll() is not None, 60.0)
+            peer.spin(0.5)
+        finally:
+            process.kill()
+            output, _ = process.communicate()
+            peer.close()
+    assert process.returncode == 0 and '100 messages played' in output
+    heard = peer.heard['sensors/position']
+    assert [to_ns(m.header.stamp) for m in heard] == [10 ** 9 + k * PERIOD for k in range(100)]
+    assert [m.position[0] for m in heard] == [0.001 * k for k in range(100)]
+    assert to_ns(peer.heard['/clock'][-1].clock) == 10 ** 9 + 99 * PERIOD
+
+
+@pytest.fixture
+def player(bag, monkeypatch):
+    """Makes a player in the test's process whose time is a number; it notes what it publishes."""
+    with ros():
+        nodes, init = [], Node.__init__
+
+        def make(**values):
+            now = [100.0]
+            monkeypatch.setattr(replay_node.time, 'monotonic', lambda: now[0])
+            monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+                self, name, parameter_overrides=overrides(**{'bag': str(bag), **values}), **more))
+            node = replay_node.ReplayNode()
+            monkeypatch.setattr(Node, '__init__', init)
+            nodes.append(node)
+            node.now, node.stamps = now, []
+            node._publish = lambda stamp_ns, topic, cdr: node.stamps.append(stamp_ns)
+            return node
+        yield make
+        for node in nodes:
+            node.destroy_node()
+
+
+def go(node, seconds, step=0.005):
+    """Let the player's time run."""
+    for _ in range(round(seconds / step)):
+        node.tick()
+        node.now[0] += step
+    node.tick()
+
+
+def test_rate_and_its_change(player):
+    node = player(rate=0.5)
+    go(node, 0.4)
+    assert len(node.stamps) == pytest.approx(21, abs=1)
+    assert node.set_parameters([Parameter('rate', value=4.0)])[0].successful
+    go(node, 0.1)
+    assert len(node.stamps) == pytest.approx(61, abs=2)
+    assert not node.set_parameters([Parameter('rate', value=0.0)])[0].successful
+
+
+def test_pause(player):
+    node = player()
+    go(node, 0.2)
+    before = len(node.stamps)
+    assert node.on_pause(SetBool.Request(data=True), SetBool.Response()).success
+    go(node, 5.0)
+    assert len(node.stamps) == pytest.approx(before, abs=1) and node.exit_status is None
+    assert node.on_pause(SetBool.Request(data=False), SetBool.Response()).message == 'playing'
+    go(node, 0.2)
+    assert len(node.stamps) == pytest.approx(before + 20, abs=2)
+
+
+def test_end_and_loop(player):
+    node = player(exit_at_end=False)
+    go(node, 1.2)
+    assert len(node.stamps) == 100 and node.exit_status is None and node.tick() is None
+    again = player(loop=True)
+    go(again, 2.0)
+    assert len(again.stamps) > 140 and again.stamps[100] == again.stamps[0]
+
+
+@pytest.mark.parametrize('values, error', [({'bag': ''}, SettingError), ({'bag': 'nowhere'}, BagError),
+                                           ({'topics': 'nothing'}, BagError), ({'rate': -1.0}, Exception)])
+def test_a_wrong_start_is_refused(player, monkeypatch, values, error):
+    with pytest.raises(error) as caught:
+        player(**values)
+    assert isinstance(caught.value, MbseError) or 'rate' in str(caught.value)
