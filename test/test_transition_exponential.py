@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mbse_ros.transition.exponential import ORDERS, exact_transition, halvings_for, psi_series, transition
+from mbse_ros.transition.exponential import ORDERS, exact_step, exact_transition, halvings_for, psi_series, transition
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
 
@@ -90,6 +90,25 @@ def test_series_is_the_papers(order: int, symbolic: bool) -> None:
     np.testing.assert_allclose(F, np.eye(3) + A @ psi * dt, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(G, dt * psi, rtol=1e-13, atol=1e-16)
     np.testing.assert_allclose(psi_series(A, dt, order), psi, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize('symbolic', [False, True])
+@given(seed=SEEDS, n=st.integers(1, 6), norm=st.floats(0.01, 4.0))
+def test_exact_step_gives_all_flows_and_the_increment(symbolic: bool, seed: int, n: int, norm: float) -> None:
+    """F(h), F(2h), ... F(dt) and G f, without G."""
+    rng, dt = np.random.default_rng(seed), 2e-3
+    A, f = random_matrix(rng, n, 'dense', norm / dt), rng.normal(size=n)
+    if symbolic:
+        a, b, h = ca.SX.sym('A', n, n), ca.SX.sym('f', n), ca.SX.sym('dt')
+        flows, increment = exact_step(a, b, h, 4)
+        *flows, increment = (item.full() for item in ca.Function('f', [a, b, h], [*flows, increment])(A, f, dt))
+        increment = increment[:, 0]
+    else:
+        flows, increment = exact_step(A, f, dt, 4)
+    assert len(flows) == 5
+    for k, F in enumerate(flows):
+        assert error(F, expm(A * dt / 2 ** (4 - k)), 1.0) < 1e-12
+    assert error(increment, reference(A, dt)[1] @ f, float(np.abs(f).max()) * dt) < 1e-12
 
 
 def test_G_is_the_integral_of_the_exponential() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mbse_ros.transition.exponential import exact_transition
+from mbse_ros.transition.exponential import exact_step
 from mbse_ros.transition.noise import integrated_noise, paper_noise, symmetric, van_loan
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
@@ -30,10 +30,11 @@ def crane_like(rate: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def evaluated(A: np.ndarray, W: np.ndarray, dt: float, doublings: int = 0) -> np.ndarray:
-    """``integrated_noise`` on expressions, with the exact F."""
+    """``integrated_noise`` on expressions, ``doublings`` after the four steps of the rule."""
     n = len(A)
-    a, w, f, h = ca.SX.sym('A', n, n), ca.SX.sym('W', n, n), ca.SX.sym('F', n, n), ca.SX.sym('dt')
-    return ca.Function('f', [a, w, h, f], [integrated_noise(a, w, h, f, doublings)])(A, W, dt, expm(A * dt)).full()
+    a, w, h = ca.SX.sym('A', n, n), ca.SX.sym('W', n, n), ca.SX.sym('dt')
+    flows, _ = exact_step(a, a, h, 2 + doublings)
+    return ca.Function('f', [a, w, h], [integrated_noise(flows, w, h)])(A, W, dt).full()
 
 
 def relative(found: np.ndarray, expected: np.ndarray) -> float:
@@ -61,7 +62,7 @@ def test_van_loan_of_a_random_walk_acceleration() -> None:
 
 @pytest.mark.parametrize('a_dt', [0.05, 0.25, 0.6, 1.3])
 def test_integrated_noise_keeps_its_error_bound(a_dt: float) -> None:
-    """The bound of the docstring, 5.2e-7 (2 a dt)^6, on modes with the rate ``a``: a real one, and an undamped pair."""
+    """The bound of the docstring, 5.2e-7 (8 a h)^6 with four steps h = dt / 4, on modes with the rate ``a``: a real one, and an undamped pair."""
     for A in (np.array([[-a_dt]]), np.array([[0.0, a_dt], [-a_dt, 0.0]]), np.array([[a_dt]])):
         W = np.diag([1.0, 0.0])[:len(A), :len(A)]
         _, exact = van_loan(A, W, 1.0)
@@ -88,8 +89,8 @@ def test_integrated_noise_is_symmetric_and_never_negative(seed: int, n: int, siz
 
 def test_numbers_and_expressions_agree() -> None:
     A, W = crane_like(900.0)
-    F, _ = exact_transition(A, 1e-3)
-    np.testing.assert_allclose(evaluated(A, W, 1e-3), integrated_noise(A, W, 1e-3, F), rtol=1e-12, atol=1e-25)
+    flows, _ = exact_step(A, W, 1e-3, 2)
+    np.testing.assert_allclose(evaluated(A, W, 1e-3), integrated_noise(flows, W, 1e-3), rtol=1e-12, atol=1e-25)
 
 
 def test_paper_noise_has_the_blocks_of_the_paper() -> None:
