@@ -138,6 +138,8 @@ def test_a_bad_segment_does_not_stop_the_observer(bench):
     strange.header.stamp.sec = 10
     for message in (bad, strange):
         bench.peer.publish(SensorSegment, 'segment', message)
+    bench.peer.publish(HydraulicState, 'state', HydraulicState(sequence=5, steps=1, names=['position/lift']), readers=2)
+    bench.until(lambda: bench.warned('payload_node.*state.mean', since))
     bench.until(lambda: bench.warned('segment.values', since) and bench.warned('segment dropped.*speed', since))
     bench.play(40)
     assert bench.peer.heard['state'][-1].status == HydraulicState.OK

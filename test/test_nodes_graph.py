@@ -103,6 +103,7 @@ def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
     before = {name: child.pid for name, child in watched.graph.children.items()}
     os.kill(before['observer_node'], signal.SIGKILL)
     watched.until(lambda: watched.graph.children.get('observer_node') is None)
+    watched.peer.spin(0.2)      # what it had sent before
     last, segments = watched.heard('state')[-1].sequence, len(watched.heard('segment'))
     watched.until(lambda: watched.heard('state')[-1].sequence > last)
     returned = [m for m in watched.heard('state') if m.sequence > last]

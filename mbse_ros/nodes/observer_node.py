@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import HydraulicState, SensorSegment
 
-from ..errors import SampleError
+from ..errors import MbseError
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.records import ObserverStatus, StateEstimate
@@ -57,7 +57,7 @@ class ObserverNode(ManagedNode):
             return
         try:
             state = self.stage.process(segment)
-        except SampleError as error:
+        except MbseError as error:
             self.warnings('unusable', f'segment dropped: {error}')
             return
         self._states.publish(state_to_message(state, self.machine.name))

@@ -10,6 +10,7 @@ from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate
 
+from ..errors import MbseError
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.records import PayloadEstimate as Estimate
@@ -53,7 +54,11 @@ class PayloadNode(ManagedNode):
         state = self._inbox.take(message)
         if state is None:
             return
-        payload = self.stage.process(state)
+        try:
+            payload = self.stage.process(state)
+        except MbseError as error:
+            self.warnings('unusable', f'state dropped: {error}')
+            return
         self._payloads.publish(payload_to_message(payload, self.machine.name))
         self._tell(payload)
 
