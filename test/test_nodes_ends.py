@@ -9,7 +9,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import overrides, ros, state     # noqa: E402
 from rclpy.parameter import Parameter     # noqa: E402
-from rclpy.serialization import serialize_message     # noqa: E402
+from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
 from mbse_ros.nodes import _lifecycle, plant_node     # noqa: E402
@@ -26,11 +26,13 @@ PAYLOAD = PayloadEstimate(1, 0, 50.04, 1.0, 48.0, 52.04, 50.0, 50.0, 10, Payload
 class Sink:
     """In the place of a publisher."""
 
-    def __init__(self):
-        self.messages = []
+    def __init__(self, kind):
+        self.kind, self.messages = kind, []
 
     def publish(self, message):
         """Must be publishable, and is kept."""
+        if isinstance(message, bytes):
+            message = deserialize_message(message, self.kind)
         serialize_message(message)
         self.messages.append(message)
 
@@ -58,7 +60,7 @@ def make(monkeypatch):
         monkeypatch.setattr(_lifecycle.LifecycleNode, '__init__', init)
         node.sinks, node.told = {}, []
         monkeypatch.setattr(node.warnings, '_write', node.told.append)
-        node.output = lambda kind, topic, qos=None: node.sinks.setdefault(topic, Sink())
+        node.output = lambda kind, topic, qos=None: node.sinks.setdefault(topic, Sink(kind))
         nodes.append(node)
         assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS
         return node

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import math
 import time
-from typing import NoReturn
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 import numpy as np
+from rclpy.publisher import Publisher
+from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState
 
@@ -29,7 +32,7 @@ class PlantNode(ManagedNode):
 
     def __init__(self) -> None:
         super().__init__('plant_node')
-        self._crane: SimulatedCrane | None = None
+        self._frame: SensorFrame | None = None
 
     def build(self, machine: Machine) -> None:
         """Compile the plant; the sensors' topics come with the machine."""
@@ -52,7 +55,7 @@ class PlantNode(ManagedNode):
         cycle = self._cycle()
         self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
         self._end_ns = round(cycle.duration * 1e9)
-        self._frame: SensorFrame | None = self._crane.frame(self._command)
+        self._prepare()
         self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
 
     def tick(self) -> float | None:
@@ -62,11 +65,12 @@ class PlantNode(ManagedNode):
         left = self._due(self._frame.stamp_ns) - time.monotonic()
         if left > 0.0:
             return left
-        self.publish(self._frame)
+        for publisher, cdr in self._outbox:
+            publisher.publish(cdr)
         if self._command is None and self._frame.stamp_ns >= self._end_ns:
             self._end()
             return None
-        self._frame = self._crane.frame(self._command)
+        self._prepare()
         return max(0.0, self._due(self._frame.stamp_ns) - time.monotonic())
 
     def on_command(self, message: JointState) -> None:
@@ -79,20 +83,24 @@ class PlantNode(ManagedNode):
             return
         self._command = float(valves[known[0]])
 
-    def publish(self, frame: SensorFrame) -> None:
-        """All messages of one instant."""
+    def messages(self, frame: SensorFrame) -> Iterator[tuple[Publisher, Any]]:
+        """All messages of one instant, the sensors first, each with its publisher."""
         stamp, name, machine = self._origin_ns + frame.stamp_ns, self.machine.name, self.machine
         if self._clocks is not None:
-            self._clocks.publish(Clock(clock=to_time(stamp)))
-        self._commands.publish(joint_state(stamp, name, machine.valves,
-                                           [frame.commands[f'command/{v}'] for v in machine.valves]))
+            yield self._clocks, Clock(clock=to_time(stamp))
+        yield self._commands, joint_state(stamp, name, machine.valves,
+                                          [frame.commands[f'command/{v}'] for v in machine.valves])
         cylinders = [c for c in machine.cylinders if f'position/{c}' in frame.samples]
-        self._positions.publish(joint_state(stamp, name, cylinders,
-                                            [frame.samples[f'position/{c}'] for c in cylinders]))
+        yield self._positions, joint_state(stamp, name, cylinders, [frame.samples[f'position/{c}'] for c in cylinders])
         for volume, publisher in self._pressures.items():
-            publisher.publish(fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}']))
+            yield publisher, fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}'])
         if self._truth.get_subscription_count():
-            self._truth.publish(truth_message(frame, stamp, machine))
+            yield self._truth, truth_message(frame, stamp, machine)
+
+    def _prepare(self) -> None:
+        """Compute and serialize the next frame ahead of its time, so that it leaves at its stamp."""
+        self._frame = self._crane.frame(self._command)
+        self._outbox = [(publisher, serialize_message(message)) for publisher, message in self.messages(self._frame)]
 
     def _cycle(self) -> WorkCycle:
         s = self.settings
