@@ -88,7 +88,7 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
         except SampleError as error:
             dropped.append(error)
     seconds = time.perf_counter() - start
-    warnings = reader.warnings + _summary(dropped)
+    warnings = reader.warnings + _summary(dropped) + ([pipeline.observer.note] if pipeline.observer.note else [])
     if not outputs:
         waiting = ', '.join(pipeline.interpolator.waiting_for) or 'more samples'
         raise BagError(str(bag), f'nothing to estimate: no samples of {waiting} ({len(samples)} samples read)'

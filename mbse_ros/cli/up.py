@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..bags.bag import open_bag
 from ..errors import SettingError
 from ..nodes.graph import Graph, Process, crane_graph, parse_arguments
 from ..nodes.up import up
@@ -25,6 +26,7 @@ def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
 
 
 def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool) -> int:
-    """Start the replay node; exit status."""
-    parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'estimates': everything}
+    """Start the replay node; exit status. Without ``everything`` only the sensors are played: live nodes estimate."""
+    topics = [] if everything else [topic for topic in open_bag(bag).topics if '/sensors/' in topic]
+    parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'topics': ' '.join(topics)}
     return up(Graph((Process('replay_node', 'replay_node', parameters=parameters, final=True),)))

@@ -38,10 +38,12 @@ class ObserverNode(ManagedNode):
         self._force = force_matrix(machine)
         self._states = self.output(HydraulicState, 'state')
         self._joints = self.output(JointState, 'estimated/joint_states')
+        self._warn_of_tuning()
 
     def retune(self, tuning: Settings) -> None:
         """Give a new tuning to the observer; another transition compiles a new step."""
         self.stage.configure(tuning)
+        self._warn_of_tuning()
 
     def connect(self) -> None:
         """Take segments from here on."""
@@ -64,6 +66,10 @@ class ObserverNode(ManagedNode):
         if self._joints.get_subscription_count():
             self._joints.publish(self._joint_state(state))
         self._tell(state)
+
+    def _warn_of_tuning(self) -> None:
+        if self.stage.note:
+            self.get_logger().warning(self.stage.note)
 
     def _joint_state(self, state: StateEstimate) -> JointState:
         """Pistons at the last step: position, velocity, hydraulic force."""

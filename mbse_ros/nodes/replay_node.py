@@ -44,7 +44,7 @@ class ReplayNode(Runnable, Node):
         self._clock_publisher = self.create_publisher(Clock, '/clock', OUTPUT) if self.settings.publish_clock else None
         self._messages, self._count = iter(playback), 0
         self._next = next(self._messages, None)
-        self._position, self._then, self._paused, self._over = 0.0, None, False, False
+        self._position, self._then, self._paused, self._over = 0.0, None, self.settings.paused, False
         self._clock_ns = -CLOCK_STEP
         self._wait_until = time.monotonic() + self.settings.wait_time
         self.create_service(SetBool, '~/pause', self.on_pause)

@@ -85,6 +85,7 @@ class ReplaySettings(Settings):
     bag: str = setting('', 'Folder of the bag to play')
     topics: str = setting('', 'Topics to play, as they are named in the bag, separated by blanks. Empty: all')
     loop: bool = setting(False, 'Start again at the end')
+    paused: bool = setting(False, 'Wait at the start for ~/pause with false')
     publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)
     wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)

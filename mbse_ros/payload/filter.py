@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
 
 def triangular_weights(window: int) -> np.ndarray:
     """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (paper 003 Eq. 59)."""
@@ -42,6 +43,8 @@ class LowPass:
 
     def update(self, rows: np.ndarray) -> np.ndarray:
         """Filtered vectors (n, k) after each of the rows (n, 1 + k)."""
+        if len(rows) > LONGEST:
+            return np.concatenate([self.update(rows[k:k + LONGEST]) for k in range(0, len(rows), LONGEST)])
         powers, start = self._powers_of(len(rows))
         sums = powers @ rows
         sums += start * self.sums

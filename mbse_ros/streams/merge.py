@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 
@@ -14,7 +15,8 @@ class Merger:
     """Joins segments that follow each other on one grid until they last ``duration_ns``.
 
     The states at all steps stay what they are, bit for bit; there are fewer covariances, innovations and masses.
-    A restart, a lost segment, another step or another sharing of samples begins a new one.
+    A restart, a hole, another step or another sharing of samples begins a new one; a segment in which a sample is
+    missing stays alone, since it is judged as a whole.
     """
 
     def __init__(self, duration_ns: int) -> None:
@@ -23,9 +25,10 @@ class Merger:
 
     def add(self, segment: Segment) -> tuple[Segment, ...]:
         """Take a segment; those that are complete come out."""
-        done = self.flush() if self._waiting and not self._follows(segment) else ()
+        whole = isfinite(np.add.reduce(segment.values, axis=None))
+        done = self.flush() if self._waiting and not (whole and self._follows(segment)) else ()
         self._waiting.append(segment)
-        if segment.stamp_ns - self._waiting[0].start_ns >= self.duration_ns:
+        if not whole or segment.stamp_ns - self._waiting[0].start_ns >= self.duration_ns:
             return (*done, *self.flush())
         return done
 
