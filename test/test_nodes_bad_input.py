@@ -159,8 +159,6 @@ def test_a_sensor_that_dies_is_told(bench):
     bench.until(lambda: bench.warned('silent, no longer waited for: pressure/lift_rod', since))
 
 
-@pytest.mark.xfail(strict=True, reason='the interpolation takes the samples of a returning sensor for late ones where '
-                                       'they come last of those with one stamp')
 def test_a_dead_sensor_comes_back(bench):
     assert_no_hole(bench, bench.play(40))
     assert bench.peer.heard['state'][-1].status == HydraulicState.OK

@@ -21,9 +21,9 @@ held without waiting, and where it arrives after its segment it counts from the 
 every command has been received once.
 
 Losses. An input that stays silent while a channel sends for ``lost_after`` is given up: no longer waited for, a
-channel's values are NaN, a command's are held. It returns with its first sample after the last released instant; a
-channel has values from its second one on. A channel that has never sent is awaited without end (a wrong topic must not
-pass for a dead sensor): see ``waiting_for``. What waits meanwhile is bounded by ``lost_after``.
+channel's values are NaN, a command's are held. It returns with its next sample; a channel has values from its second
+one on. A channel that has never sent is awaited without end (a wrong topic must not pass for a dead sensor): see
+``waiting_for``. What waits meanwhile is bounded by ``lost_after``.
 Where no channel sends for longer than ``max_gap`` the next segment has ``restart`` set and a grid of its own.
 
 Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than ``max_gap`` back
@@ -100,8 +100,8 @@ class Interpolator:
     def add(self, channel: str, stamp_ns: int, value: float) -> tuple[Segment, ...]:
         """Take one sample (stamp in ns, value in SI; NaN: missing); returns the segments that it completes.
 
-        Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated, backward or, of a
-        returning channel, not after the last released instant): the sample is dropped and counted, the stream goes on.
+        Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated or backward): the sample
+        is dropped and counted, the stream goes on.
         """
         stamp = integer(stamp_ns)
         buffer = self._inputs.get(channel)
@@ -114,7 +114,7 @@ class Interpolator:
             self._take_backward(buffer, stamp, value)
         else:
             if buffer.lost:
-                self._welcome_back(buffer, stamp, value)
+                self._welcome_back(buffer)
             buffer.suspect = None
             stamps = buffer.stamps
             stamps.append(stamp)
@@ -131,11 +131,12 @@ class Interpolator:
         self._dropped[reason] += 1
         return SampleError(channel, stamp, value, expected)
 
-    def _welcome_back(self, buffer: ChannelBuffer, stamp: int, value: float) -> None:
-        """A lost input sends again: from now on it is waited for."""
-        cursor = self._grid.cursor
-        if not buffer.held and cursor is not None and stamp <= cursor:
-            raise self._refusal('late', buffer.name, stamp, value, f'a stamp after {cursor} ns, which is released')
+    def _welcome_back(self, buffer: ChannelBuffer) -> None:
+        """A lost input sends again: from now on it is waited for.
+
+        Its first sample may stand at or before the last released instant (it comes last of those with one stamp, so
+        nobody waited for it): then it only begins the first interval.
+        """
         self._grid.set_lost(buffer, False)
 
     def _give_up_silent(self, sender: ChannelBuffer) -> None:
