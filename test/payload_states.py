@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States of a machine that carries a known mass without noise, for the tests of the payload estimator."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.machine import Machine
+
+
+class Carrier:
+    """Residual of a machine's equations of motion, and states (SI) in which it is zero."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.names = machine, state_names(machine)[0]
+        r, c, s = machine.reduced, machine.circuit, machine.system
+        zdd, p = ca.SX.sym('zdd', len(machine.cylinders)), ca.SX.sym('p', len(machine.volumes))
+        g = r.Mbar @ zdd - r.Qbar - c.hydraulic_forces(p) + c.friction_forces(r.zd, p)
+        self._g = ca.Function('g', [s.q, r.zd, zdd, p, s.payload, machine.parameters.symbol], [g])
+        self._areas = np.array(ca.evalf(c.areas()))[::2, 0]
+
+    def part(self, X: np.ndarray, kind: str) -> np.ndarray:
+        return X[[name.startswith(kind) for name in self.names]]
+
+    def residual(self, X: np.ndarray, mass: float, parameters: np.ndarray | None = None) -> np.ndarray:
+        """Force that is missing along each cylinder (cylinders,), N (paper 003 Eq. 55)."""
+        p = self.machine.parameters.mean if parameters is None else parameters
+        q = self.machine.position_problem.solve(self.part(X, 'position'))
+        return np.array(self._g(q, self.part(X, 'velocity'), self.part(X, 'acceleration'), self.part(X, 'pressure'),
+                                mass, p))[:, 0]
+
+    def state(self, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, mass: float, rod: float = 2e6) -> np.ndarray:
+        """State that carries the mass: the piston sides take the balance."""
+        X, kinds = np.zeros(len(self.names)), np.array([name.split('/')[0] for name in self.names])
+        X[kinds == 'position'], X[kinds == 'velocity'], X[kinds == 'acceleration'] = z, zd, zdd
+        X[kinds == 'pressure'] = rod
+        piston = np.flatnonzero(kinds == 'pressure')[::2]
+        for _ in range(60):
+            missing = self.residual(X, mass)
+            X[piston] += missing / self._areas
+            if np.abs(missing).max() < 1e-9:
+                break
+        return X

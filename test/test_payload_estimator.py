@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The estimator on states that carry a known mass: result, interval, gates, and what a change of tuning keeps."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from core_support import crane
+from mbse_ros.errors import PositionProblemError
+from mbse_ros.payload.estimator import Mass, PayloadEstimator
+from mbse_ros.payload.settings import PayloadSettings
+from payload_states import Carrier
+
+DT, SPEED = 1e-3, 0.05
+STDDEV = np.array([5e-5, 1e-3, 0.05, 1e4, 1e4, 1e-3])
+P = np.diag(STDDEV ** 2)
+
+
+@pytest.fixture(scope='module')
+def carrier() -> Carrier:
+    return Carrier(crane())
+
+
+def lift(carrier: Carrier, mass: float, n: int = 2000, speed: float = SPEED) -> np.ndarray:
+    """States of a steady lift: every 50th is solved, the rest interpolated (they carry the mass to 1 g)."""
+    knots = np.arange(0, n + 50, 50)
+    solved = np.array([carrier.state([0.15 + speed * DT * k], [speed], [0.0], mass) for k in knots])
+    return np.column_stack([np.interp(np.arange(n), knots, column) for column in solved.T])
+
+
+@pytest.fixture(scope='module')
+def at_50(carrier: Carrier) -> np.ndarray:
+    return lift(carrier, 50.0)
+
+
+def estimator(**changes: float) -> PayloadEstimator:
+    return PayloadEstimator(crane(), PayloadSettings(**changes), 'vm')
+
+
+def feed(payload: PayloadEstimator, states: np.ndarray, segment: int = 10) -> Mass:
+    for part in np.split(states, range(segment, len(states), segment)):
+        mass = payload.process(part, P, DT)
+    return mass
+
+
+@pytest.mark.parametrize('mass', [0.0, 50.0, 500.0])
+def test_a_steady_lift_gives_its_mass(carrier: Carrier, mass: float) -> None:
+    found = feed(estimator(), lift(carrier, mass, 1000))
+    assert (found.mass, found.raw, found.low_passed) == (pytest.approx(mass, abs=0.05),) * 3
+    assert found.gate == 'open' and found.samples == 1000 - 2 * 100     # the guard time at either end
+    assert found.half_width > 0 and found.stddev > 0
+
+
+def test_nothing_before_the_first_samples(at_50: np.ndarray) -> None:
+    found = feed(estimator(), at_50[:150])
+    assert np.isnan([found.mass, found.stddev, found.half_width, found.low_passed]).all()
+    assert found.samples == 0 and found.raw == pytest.approx(50.0, abs=0.05)
+
+
+def test_segments_change_nothing(at_50: np.ndarray) -> None:
+    """The window's answer is at the last sample: the same for segments of 1, 10 and 100 steps."""
+    masses = [feed(estimator(), at_50[:600], size) for size in (1, 10, 100)]
+    for found in masses[1:]:
+        assert (found.mass, found.samples) == (pytest.approx(masses[0].mass, rel=1e-9), masses[0].samples)
+
+
+def test_standard_deviation_is_what_the_parameters_uncertainty_does(carrier: Carrier, at_50: np.ndarray) -> None:
+    """Without noise: each parameter wrong by one deviation shifts the mass; the root of the sum of squares is said."""
+    p = carrier.machine.parameters
+    shifts = []
+    for k in range(len(p.mean)):
+        wrong = p.mean + p.stddev * (np.arange(len(p.mean)) == k)
+        masses = []
+        for X in at_50[100:1900:150]:
+            g = [float(carrier.residual(X, m, wrong)[0]) for m in (0.0, 1.0)]
+            masses.append(-g[0] / (g[1] - g[0]) - 50.0)
+        shifts.append(np.mean(masses))
+    found = feed(estimator(low_pass_gain=1e-6, window=3), at_50)
+    assert found.stddev == pytest.approx(sqrt(np.sum(np.square(shifts))), rel=0.05)
+    assert found.half_width == pytest.approx(1.96 * found.stddev, rel=0.02)
+
+
+def test_noise_widens_the_interval(at_50: np.ndarray) -> None:
+    """Slow noise on the pressure: what it does to single samples enters by the batches' scatter."""
+    noise = np.repeat(np.random.default_rng(2).normal(size=len(at_50) // 10), 10) * 5e4
+    noisy = at_50 + noise[:, None] * (np.arange(6) == 3)
+    quiet, wide = feed(estimator(), at_50), feed(estimator(), noisy)
+    assert wide.stddev > quiet.stddev + 0.005 and abs(wide.mass - 50.0) < wide.half_width
+
+
+def test_a_gate_that_closes_holds_the_mass(carrier: Carrier, at_50: np.ndarray) -> None:
+    payload = estimator()
+    before = feed(payload, at_50[:1000])
+    still = np.tile(at_50[999] * [1, 0, 0, 1.5, 1, 1], (500, 1))     # and a pressure that means nothing
+    held = feed(payload, still)
+    assert held.gate == 'too slow'
+    assert (held.mass, held.samples, held.half_width) == (before.mass, before.samples, before.half_width)
+    after = feed(payload, at_50[1000:1150])
+    assert (after.mass, after.samples) == (before.mass, before.samples)     # guard time after the gate has opened
+    assert feed(payload, at_50[1150:1500]).samples == before.samples + 300
+
+
+def test_a_brake_is_not_taken_back_into_the_mass(at_50: np.ndarray) -> None:
+    """Samples wait for the guard time: those just before a closing gate are dropped though no gate saw anything."""
+    wrong = at_50[:700].copy()
+    wrong[610:, 3] *= 2.0           # the force changes 90 ms before the gate closes
+    wrong[690:, 1] = 0.0
+    assert feed(estimator(), wrong).low_passed == pytest.approx(50.0, abs=0.05)
+    assert feed(estimator(guard_time=0.0), wrong).low_passed > 51.0
+
+
+def test_hold_and_restart_and_reset(at_50: np.ndarray) -> None:
+    payload = estimator()
+    before = feed(payload, at_50[:1000])
+    held = payload.hold()
+    assert (held.mass, held.samples) == (before.mass, before.samples) and np.isnan(held.raw)
+    payload.restart()
+    assert feed(payload, at_50[1000:1100]).samples == before.samples      # nothing waits from before the gap
+    payload.reset()
+    assert np.isnan(payload.hold().mass) and payload.hold().samples == 0
+    assert feed(payload, at_50[:1000]) == before
+
+
+def test_out_of_reach_is_an_error(at_50: np.ndarray) -> None:
+    with pytest.raises(PositionProblemError):
+        estimator().process(at_50[:10] + 3.0 * (np.arange(6) == 0), P, DT)
+
+
+@pytest.mark.parametrize('change', [{'low_pass_gain': 1e-3}, {'window': 11}, {'batch_time': 0.05}])
+def test_a_new_filter_goes_on_from_the_mass(at_50: np.ndarray, change: dict[str, float]) -> None:
+    payload = estimator()
+    before = feed(payload, at_50[:1000])
+    payload.configure(PayloadSettings(**change))
+    after = payload.hold()
+    assert after.mass == pytest.approx(before.low_passed, rel=1e-12) and after.samples == before.samples
+    assert np.isfinite(after.half_width) and after.half_width > 0
+    assert feed(payload, at_50[1000:1300]).mass == pytest.approx(50.0, abs=0.05)
+
+
+def test_a_new_gate_changes_nothing_else(at_50: np.ndarray) -> None:
+    payload = estimator()
+    before = feed(payload, at_50[:1000])
+    payload.configure(PayloadSettings(min_speed=0.2))
+    assert payload.hold().half_width == before.half_width
+    held = feed(payload, at_50[1000:1200])
+    assert held.gate == 'too slow' and held.mass == before.mass
+    assert payload.settings.min_speed == 0.2
+
+
+def test_before_two_batches_the_interval_is_wide_by_one_samples_variance(carrier: Carrier, at_50: np.ndarray) -> None:
+    """As uncertain as one sample by the observer's covariance."""
+    early = feed(estimator(), at_50[:250])
+    J = [float((carrier.residual(at_50[125] + h * e, 50.0) - carrier.residual(at_50[125] - h * e, 50.0))[0]) / (2 * h)
+         for h, e in zip(STDDEV * 0.1, np.eye(6))]
+    lever = float((carrier.residual(at_50[125], 51.0) - carrier.residual(at_50[125], 50.0))[0])
+    one_sample = sqrt(np.sum((np.array(J) * STDDEV) ** 2)) / lever
+    late = feed(estimator(), at_50)
+    assert early.stddev ** 2 - late.stddev ** 2 == pytest.approx(one_sample ** 2, rel=0.05)
