@@ -86,8 +86,8 @@ def table_of_accuracy(rows: list[dict]) -> None:
         for payload in MASSES:
             some = [r for r in rows if r['valve'] == valve and r['payload'] == payload]
             print(f'{valve:8} {payload:5.0f} kg  after 3 s: largest {max(abs(r["after_3s"]) for r in some):.2f}  '
-                  f'end: mean {np.mean([r["end"] for r in some]):+.2f} largest {max(abs(r["end"]) for r in some):.2f} kg'
-                  f'  half-width {np.median([r["half_width"] for r in some]):.2f}')
+                  f'end: mean {np.mean([r["end"] for r in some]):+.2f} '
+                  f'largest {max(abs(r["end"]) for r in some):.2f} kg  half-width {np.median([r["half_width"] for r in some]):.2f}')
 
 
 def table_of_random(rows: list[dict]) -> None:
@@ -124,7 +124,8 @@ def main() -> None:
             rows = list(pool.map(accuracy_run, jobs))
             table_of_accuracy(rows)
         else:
-            rows = list(pool.map(random_run, [(v, s, args.study == 'interval') for v in valves for s in range(args.runs)]))
+            jobs = [(v, s, args.study == 'interval') for v in valves for s in range(args.runs)]
+            rows = list(pool.map(random_run, jobs))
             table_of_random(rows)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + '\n')

@@ -103,7 +103,7 @@ def test_a_sensor_that_dies_and_returns() -> None:
     for ms in range(620, 1000, 10):                     # from now on nobody waits
         segments += feed(interpolator, row(BASE + ms * MS, others))
         assert span(segments[-1]) == (ms - 10, ms)
-    assert feed(interpolator, rows(990, 990, (dead,))) == []        # last of its stamp: released already, but a beginning
+    assert feed(interpolator, rows(990, 990, (dead,))) == []        # last of its stamp: released, but a beginning
     assert interpolator.lost == () and interpolator.waiting_for == (dead,)
     segments += feed(interpolator, rows(1000, 1100))
     assert not +Counter(interpolator.dropped)

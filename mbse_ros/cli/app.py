@@ -21,7 +21,8 @@ MachineName = Annotated[str, typer.Option(help='Name of a file in config/machine
 Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
 Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
 Set = Annotated[Optional[list[str]], typer.Option(
-    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; repeat it.')]
+    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; '
+                  'repeat it.')]
 
 
 @app.command()
@@ -56,12 +57,14 @@ def estimate(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
         machine: MachineName = 'patu655_lift',
         valve: Valve = None,
-        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder of a bag for the estimates.')] = None,
+        output: Annotated[Optional[Path], typer.Option(
+            '-o', '--output', help='Folder of a bag for the estimates.')] = None,
         json_: Json = None,
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
         report: Annotated[Optional[Path], typer.Option(help='Folder for the report: index.html and PNGs.')] = None,
         set_: Set = None,
-        namespace: Annotated[Optional[str], typer.Option(help='Namespace of the topics, where the bag has several.')] = None,
+        namespace: Annotated[Optional[str], typer.Option(
+            help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Estimate state and payload from a bag: the same objects as the nodes, the same result every time."""
     from .estimate import estimate_command
@@ -89,8 +92,10 @@ def replay(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
         rate: Annotated[float, typer.Option(help='Speed: 2 is twice as fast.')] = 1.0,
         loop: Annotated[bool, typer.Option('--loop', help='Start again at the end.')] = False,
-        paused: Annotated[bool, typer.Option('--paused', help='Wait for the service ~/pause (std_srvs/SetBool).')] = False,
-        all_: Annotated[bool, typer.Option('--all', help='Publish the bag\'s estimates too, not only its sensors.')] = False,
+        paused: Annotated[bool, typer.Option(
+            '--paused', help='Wait for the service ~/pause (std_srvs/SetBool).')] = False,
+        all_: Annotated[bool, typer.Option(
+            '--all', help="Publish the bag's estimates too, not only its sensors.")] = False,
 ) -> None:
     """Publish a bag with /clock; pause and go on by the service /replay_node/pause."""
     from .up import replay_bag
@@ -101,7 +106,8 @@ def replay(
 def demo(
         payload: Annotated[float, typer.Option(help='True payload of the simulated crane, kg.')] = 50.0,
         seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
-        output: Annotated[Path, typer.Option('-o', '--output', help='Folder for bags and reports.')] = Path('out/demo')) -> None:
+        output: Annotated[Path, typer.Option(
+            '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo')) -> None:
     """Simulated crane through the ROS 2 graph, then offline; and the measured lift where its data are found."""
     from .demo import run_demo
     raise typer.Exit(run_demo(payload, seed, output))

@@ -113,7 +113,8 @@ def _first_step(backend: str) -> float:
 
 
 def _show(result: dict) -> None:
-    table = Table('case', 'backend', 'states', 'online, us', 'batch, us a step', 'first step, s', title=result['machine'])
+    columns = ('case', 'backend', 'states', 'online, us', 'batch, us a step', 'first step, s')
+    table = Table(*columns, title=result['machine'])
     for case in result['cases']:
         first = '' if case['first_step_s'] is None else f'{case["first_step_s"]:.2f}'
         table.add_row(case['name'], case['backend'], str(case['states']), f'{case["online_us"]:.2f}',

@@ -36,7 +36,8 @@ def run(segment):
     outputs += pipeline.flush()
     return time.perf_counter() - start, sum(len(output.state.mean) for output in outputs)
 runs = [(run(float(sys.argv[3])), run(0.0)) for _ in range(int(sys.argv[2]))]
-print(min(log[0] for log, _ in runs), min(online[0] for _, online in runs), runs[0][0][1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(min(log[0] for log, _ in runs), min(online[0] for _, online in runs), runs[0][0][1], peak)
 '''
 
 
@@ -57,6 +58,7 @@ def run_pipeline(json_file: Path | None, runs: int = 7) -> None:
               'segment_s': SEGMENT_S, 'online_real_time_share': online / LOG_S}
     if json_file is not None:
         json_file.write_text(json.dumps(result, indent=2) + '\n')
-    typer.echo(f'{LOG_S} s of samples, {int(steps)} steps, interpolation included, fastest of {runs}: {1e3 * seconds:.0f} '
-               f'ms = {100 * seconds / LOG_S:.2f} % of real time in segments of {SEGMENT_S} s;\n{1e3 * online:.0f} ms = '
-               f'{100 * online / LOG_S:.2f} % in segments of one sensor period, as the nodes run; peak memory {peak:.0f} MB')
+    typer.echo(f'{LOG_S} s of samples, {int(steps)} steps, interpolation included, fastest of {runs}:\n'
+               f'{1e3 * seconds:.0f} ms = {100 * seconds / LOG_S:.2f} % of real time in segments of {SEGMENT_S} s\n'
+               f'{1e3 * online:.0f} ms = {100 * online / LOG_S:.2f} % in segments of one sensor period, as the nodes run\n'
+               f'peak memory {peak:.0f} MB')

@@ -36,8 +36,8 @@ def run_demo(payload: float, seed: int, output: Path) -> int:
     console = Console()
     folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
     folder.mkdir(parents=True)
-    console.print(f'[bold]A crane lifts {payload:g} kg[/bold]: simulated plant, four nodes and a recorder, each a process '
-                  f'of its own, over DDS')
+    console.print(f'[bold]A crane lifts {payload:g} kg[/bold]: simulated plant, four nodes and a recorder, each a '
+                  'process of its own, over DDS')
     cpu = run_graph(console, CraneArguments(payload=payload, seed=seed, cycles=1, record=str(folder / 'bag')), folder)
     online = read_payload(folder / 'bag')
     if online is None:
@@ -84,8 +84,8 @@ def show(console: Console, payload: float, online: PayloadSeries, estimate: Esti
                                       f'{online.upper[-1]:.2f} kg')
     table.add_row('estimated offline', f'{last.mass:.2f} kg, 95 % interval {last.lower:.2f} to {last.upper:.2f} kg')
     table.add_row('online and offline', str(verdict))
-    table.add_row('latency', f'median {latency_ms[0]:.1f} ms, 99 % below {latency_ms[1]:.1f} ms from the newest sample to '
-                             f'the payload in the recorder; one sample period (10 ms) of interpolation not counted')
+    table.add_row('latency', f'median {latency_ms[0]:.1f} ms, 99 % below {latency_ms[1]:.1f} ms from the newest sample '
+                             f'to the payload in the recorder; one sample period (10 ms) of interpolation not counted')
     shares = {name: cpu.share(name) for name in PROCESSING}
     table.add_row('processor', ', '.join(f'{name} {100 * share:.0f} %' for name, share in shares.items())
                   + f': {100 * sum(shares.values()):.0f} % of a core together')
@@ -100,5 +100,5 @@ def measured_lift(console: Console, folder: Path) -> None:
     estimate = estimate_bag(folder / 'measured_bag', load_machine('patu655_measured'), parse_tuning([]))
     last = estimate.outputs[-1].payload
     page = write_report(report_run(estimate, 'Measured lift, PATU 655'), folder / 'measured_report')
-    console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and load '
-                  f'cannot be told apart from one lift\nreport: [bold]{page}[/bold]')
+    console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and '
+                  f'load cannot be told apart from one lift\nreport: [bold]{page}[/bold]')

@@ -43,7 +43,8 @@ def summary(estimate: Estimate) -> str:
     else:
         answer = f'payload {payload.mass:.2f} kg, 95 % interval {payload.lower:.2f} to {payload.upper:.2f} kg'
     return (f'{answer}\n{estimate.log_seconds:.1f} s of data in {estimate.seconds:.3f} s '
-            f'({100 * estimate.seconds / estimate.log_seconds:.2f} % of real time), {payload.samples} samples of the mass')
+            f'({100 * estimate.seconds / estimate.log_seconds:.2f} % of real time), {payload.samples} samples of the '
+            'mass')
 
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:

@@ -120,8 +120,8 @@ def _animation(estimate: Estimate, t: np.ndarray) -> Animation | None:
         measured = _lines(machine, [states[i].measured[columns] for i in rows]) if len(columns) == count else None
     except MbseError:
         return None
-    captions = [f'{estimate.outputs[i].payload.mass:.1f} kg' if np.isfinite(estimate.outputs[i].payload.mass) else '? kg'
-                for i in rows]
+    masses = [estimate.outputs[i].payload.mass for i in rows]
+    captions = [f'{mass:.1f} kg' if np.isfinite(mass) else '? kg' for mass in masses]
     return Animation(t[list(rows)], estimated, measured, captions)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discrete extended Kalman filter with exponential transition, as CasADi expressions: predict and correct.
 
-Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - k p'`` (``= P - s k k'``) on one triangle, so
+Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - s k k'`` on one triangle, so
 that the covariance stays symmetric, and positive where a measurement has noise; a missing one has weight 0.
 """
 

@@ -54,7 +54,7 @@ class PaperModel:
         compliance = np.add.outer(1 / self.wall, np.full(2 * n, 1 / self.oil))
         A[rows, :n] = (-(B / V) ** 2 * net)[:, None] * compliance * self.areas * self.T_V @ self.T_sz / MPA   # Eq. 27
         A[rows, n:2 * n] = -(B / V)[:, None] * self.areas * self.T_V @ self.T_sz / MPA                        # Eq. 28
-        A[rows, rows] = (B / V)[:, None] * self.T_pQ @ (dQ_dp[:, None] * -self.T_pQ.T)                        # Eqs. 29-31
+        A[rows, rows] = (B / V)[:, None] * self.T_pQ @ (dQ_dp[:, None] * -self.T_pQ.T)                    # Eqs. 29-31
         A[rows, 3 * n + v:] = (B / V)[:, None] * self.T_pQ @ dQ_dU / MPA                                      # Eq. 32
         A[3 * n + v:, 3 * n + v:] = -np.diag(1 / self.tau)
         return f, A
@@ -78,8 +78,8 @@ class PaperModel:
         return opening * Cv * root, opening * Cv * slope, dQ_dU
 
 
-def paper_step(model: PaperModel, X: np.ndarray, P: np.ndarray, U_in: np.ndarray, W: np.ndarray, dt: float, H: np.ndarray,
-               Y: np.ndarray, R: np.ndarray, order: str = 'exact') -> tuple[np.ndarray, np.ndarray]:
+def paper_step(model: PaperModel, X: np.ndarray, P: np.ndarray, U_in: np.ndarray, W: np.ndarray, dt: float,
+               H: np.ndarray, Y: np.ndarray, R: np.ndarray, order: str = 'exact') -> tuple[np.ndarray, np.ndarray]:
     """State and covariance after one step with measurements Y (ny,) = H X (Eqs. 38-42, the update as one block)."""
     f, A = model.rates(X, U_in)
     F, G = transition(A, dt, order)

@@ -126,6 +126,7 @@ class BatchScatter:
 
 
 def t_quantile(freedom: float, normal: float = 1.959963984540054) -> float:
-    """Two-sided 95 % quantile of Student's t (Cornish-Fisher, within 1 % from 4 degrees of freedom on)."""
+    """Two-sided 95 % quantile of Student's t (Cornish-Fisher, within 0.6 % from 4 degrees of freedom on)."""
     z, v = normal, max(freedom, 2.0)
-    return z + (z ** 3 + z) / (4 * v) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * v ** 2)
+    third = (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384
+    return z + (z ** 3 + z) / (4 * v) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * v ** 2) + third / v ** 3

@@ -53,7 +53,8 @@ class SimulatedCrane:
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
         self._operator, self._rng = Operator(self.cycle), np.random.default_rng(seed)
         self._stroke = machine.stroke
-        self._x = self.plant.start(self._stroke @ [1 - self.cycle.start, self.cycle.start], self.payload, self.parameters)
+        position = self._stroke @ [1 - self.cycle.start, self.cycle.start]
+        self._x = self.plant.start(position, self.payload, self.parameters)
         self._start_ns, self._next_ns = int(start_ns), int(start_ns)
         self._acceleration = np.zeros(len(machine.cylinders))
         sensors = machine.description.sensors

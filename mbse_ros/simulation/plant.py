@@ -51,7 +51,7 @@ class Plant:
 
     def start(self, position: np.ndarray, payload: float, parameters: np.ndarray,
               rod_pressure: float = 2e6) -> np.ndarray:
-        """State (nx,) at rest and in balance at piston positions (cylinders,), m; all rod sides at ``rod_pressure``, Pa.
+        """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """

@@ -28,7 +28,8 @@ GATES = {
 class ObserverStage:
     """Segments in, state estimates out; starts by itself from the first samples."""
 
-    def __init__(self, machine: Machine, settings: ObserverSettings = ObserverSettings(), backend: str = 'auto') -> None:
+    def __init__(self, machine: Machine, settings: ObserverSettings = ObserverSettings(),
+                 backend: str = 'auto') -> None:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
         self._stroke = machine.stroke.tolist()
