@@ -49,8 +49,8 @@ def random_cycle(rng: np.random.Generator, duration: float = 24.0) -> WorkCycle:
     moves, total = [Move(0.0, 0.5)], 0.5
     sign = 1.0 if rng.random() < 0.7 else -1.0
     while total < duration:
-        ramp = float(np.exp(rng.uniform(*np.log([0.02, 0.5]))))
-        move = Move(sign * rng.uniform(2.0, 9.0), rng.uniform(0.8, 3.0), ramp)
+        command, length = sign * rng.uniform(2.0, 9.0), rng.uniform(0.8, 3.0)
+        move = Move(command, length, float(np.exp(rng.uniform(*np.log([0.02, 0.5])))))
         hold = Move(0.0, rng.uniform(0.0, 1.5))
         moves += [move, hold]
         total += move.duration + hold.duration
