@@ -34,6 +34,14 @@ def test_low_pass_is_the_recursion(sizes: list[int], gain: float) -> None:
     assert low_pass.total == pytest.approx(sums[0], rel=1e-11)
 
 
+def test_low_pass_takes_a_long_block() -> None:
+    """What a guard time made shorter releases at once."""
+    data = rows(2000)
+    np.testing.assert_allclose(LowPass(1e-3, 2).update(data),
+                               np.concatenate([low_pass.update(r[None, :]) for low_pass in [LowPass(1e-3, 2)] for r in data]),
+                               rtol=1e-11)
+
+
 def test_low_pass_becomes_the_papers() -> None:
     """Eq. 58, ``(1 - Kf) m_LP + Kf m``, with equal weights once many more than 1/Kf samples have come."""
     gain, data = 0.02, rows(1500, equal=True)
