@@ -17,6 +17,9 @@ def effective_compressibility(oil_modulus: Any, parts: Sequence[tuple[Any, Any]]
 
 
 def pressure_rate(oil_modulus: Any, parts: Sequence[tuple[Any, Any]], inflow: Any, expansion: Any) -> Any:
-    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (paper 003 Eq. 9)."""
-    total, compressibility = effective_compressibility(oil_modulus, parts)
-    return (inflow - expansion) / (total * compressibility)
+    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (paper 003 Eq. 9).
+
+    ``V / Be`` of Eqs. 9 and 10 is ``sum(V_k) / B_oil + sum(V_k / B_k)``: no quotient of volumes is left.
+    """
+    capacity = sum(volume for volume, _ in parts) / oil_modulus + sum(volume / modulus for volume, modulus in parts)
+    return (inflow - expansion) / capacity

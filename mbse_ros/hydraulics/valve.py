@@ -16,10 +16,9 @@ def flow_coefficient(nominal_flow: Any, nominal_command: Any, nominal_pressure: 
 def turbulent_root(drop: Any, limit: Any) -> Any:
     """Signed square root of a pressure drop, linear below ``limit`` (paper 003 Eq. 15 without its factor).
 
-    The root's argument is kept above the limit: under the untaken branch its derivative would be 0 * inf.
+    Both branches are ``drop / sqrt(max(|drop|, limit))``, whose derivative is finite everywhere.
     """
-    size = ca.sqrt(ca.fmax(ca.fabs(drop), limit))
-    return ca.if_else(ca.fabs(drop) > limit, ca.sign(drop) * size, drop / ca.sqrt(limit))
+    return drop / ca.sqrt(ca.fmax(ca.fabs(drop), limit))
 
 
 def port_flows(spool: Any, pump: Any, tank: Any, a: Any, b: Any, coefficient: Any, limit: Any) -> tuple[Any, Any]:

@@ -23,11 +23,15 @@ def identity_like(A: Any) -> Any:
 
 
 def psi_series(A: Any, dt: Any, order: int) -> Any:
-    """``Psi = sum_{k=0}^{order} (A dt)^k / (k + 1)!`` (paper 003 Eq. 37, truncated), by Horner's rule."""
-    eye = identity_like(A)
-    psi = eye
-    for k in range(order, 0, -1):
-        psi = eye + (A * (dt * (1.0 / (k + 1)))) @ psi
+    """``Psi = sum_{k=0}^{order} (A dt)^k / (k + 1)!`` (paper 003 Eq. 37, truncated).
+
+    Term by term: the chains of integrators in A end after a few, which Horner's rule would not see.
+    """
+    term = identity_like(A)
+    psi = term
+    for k in range(1, order + 1):
+        term = (A * (dt * (1.0 / (k + 1)))) @ term
+        psi = psi + term
     return psi
 
 
@@ -58,8 +62,8 @@ def exact_step(A: Any, f: Any, dt: Any, halvings: int) -> tuple[list[Any], Any]:
     The cheap form where G itself is not needed: ``G(2h) f = G(h) f + F(h) G(h) f``.
     """
     h = dt * 0.5 ** halvings
-    G = psi_series(A, h, SERIES_ORDER) * h
-    flows, increment = [identity_like(A) + A @ G], G @ f
+    psi = psi_series(A, h, SERIES_ORDER)
+    flows, increment = [identity_like(A) + (A * h) @ psi], psi @ (f * h)
     for _ in range(halvings):
         increment = increment + flows[-1] @ increment
         flows.append(flows[-1] @ flows[-1])
