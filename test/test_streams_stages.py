@@ -205,6 +205,18 @@ def test_a_state_out_of_reach_is_outside_the_stroke() -> None:
     assert payload.process(state).status is not PayloadStatus.OUTSIDE_STROKE
 
 
+def test_payload_drops_what_waits_from_before_a_restart() -> None:
+    """In the guard time of a lift; the mass stays, the joint angles are solved afresh."""
+    moving = cycle_run('orifice').outputs[150:180]
+    found = {}
+    for restart in (False, True):
+        payload = PayloadStage(crane())
+        for o in moving[:-1]:
+            before = payload.process(replace(o.state, restart=False))
+        found[restart] = payload.process(replace(moving[-1].state, restart=restart)).samples - before.samples
+    assert found == {False: 10, True: 0}
+
+
 def test_payload_reset_and_tuning() -> None:
     payload = PayloadStage(crane())
     for o in cycle_run('orifice').outputs[:300]:
