@@ -8,13 +8,13 @@ from mcap.writer import CompressionType, Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 
-from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.messages import header
+from mbse_ros.bags.bag import Bag, RawMessage, decode
+from mbse_ros.bags.messages import header, joint_state
 from mbse_ros.bags.reader import Sample, read_samples
 from mbse_ros.bags.topics import TopicMap
 from mbse_ros.bags.typestore import definition, typestore
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.errors import BagError
+from mbse_ros.errors import BagError, SampleError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
@@ -159,3 +159,13 @@ def test_split_bags_are_read_in_the_order_of_recording(tmp_path):
         (tmp_path / f'part{part}' / f'part{part}_0.mcap').rename(folder / f'bag_{part}.mcap')
     assert [sample.value for sample in read_samples(folder, CHANNELS[:1])] == [2.0, 9.0, 10.0]
     assert Bag(folder).warnings == ['metadata.yaml is missing: all storage files are read']
+
+
+def test_bytes_that_fast_dds_leaves_behind_a_message_do_not_matter():
+    """A publisher of serialized messages sends up to 11 of them; a message cut short is still refused."""
+    data = bytes(typestore().serialize_cdr(joint_state(5, 'crane', ['lift'], [0.25]), JOINT_STATE))
+    for padding in range(12):
+        message = decode(RawMessage(5, '/sensors/position', JOINT_STATE, data + b'\x7f' * padding))
+        assert message.position.tolist() == [0.25] and list(message.name) == ['lift']
+    with pytest.raises(SampleError):
+        decode(RawMessage(5, '/sensors/position', JOINT_STATE, data[:-20]))

@@ -138,9 +138,19 @@ def open_bag(bag: Bag | str | Path) -> Bag:
 def decode(raw: RawMessage) -> Any:
     """Message object of the typestore; raises SampleError where the bytes are no such message."""
     try:
-        return typestore().deserialize_cdr(raw.data, raw.msgtype)
+        return _deserialized(raw.data, raw.msgtype)
     except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
         raise SampleError(raw.topic, raw.stamp_ns, f'{len(raw.data)} bytes', f'a {raw.msgtype} ({error})') from error
+
+
+def _deserialized(data: bytes, msgtype: str) -> Any:
+    """The message; up to 11 bytes may follow it, which a publisher of serialized messages on Fast DDS leaves there."""
+    for padding in (0, 4):
+        try:
+            return typestore().deserialize_cdr(data[:len(data) - padding], msgtype)
+        except SerdeError:
+            pass
+    return typestore().deserialize_cdr(data[:-8], msgtype)
 
 
 def _decompressed_message(data: bytes) -> bytes:
