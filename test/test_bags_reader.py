@@ -9,7 +9,7 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 
 from mbse_ros.bags.bag import Bag, RawMessage, decode
-from mbse_ros.bags.messages import header, joint_state
+from mbse_ros.bags.messages import header, make_message
 from mbse_ros.bags.reader import Sample, read_samples
 from mbse_ros.bags.topics import TopicMap
 from mbse_ros.bags.typestore import definition, typestore
@@ -163,7 +163,8 @@ def test_split_bags_are_read_in_the_order_of_recording(tmp_path):
 
 def test_bytes_that_fast_dds_leaves_behind_a_message_do_not_matter():
     """A publisher of serialized messages sends up to 11 of them; a message cut short is still refused."""
-    data = bytes(typestore().serialize_cdr(joint_state(5, 'crane', ['lift'], [0.25]), JOINT_STATE))
+    message = make_message(JOINT_STATE, {'header': header(5, 'crane'), 'name': ['lift'], 'position': [0.25]})
+    data = bytes(typestore().serialize_cdr(message, JOINT_STATE))
     for padding in range(12):
         message = decode(RawMessage(5, '/sensors/position', JOINT_STATE, data + b'\x7f' * padding))
         assert message.position.tolist() == [0.25] and list(message.name) == ['lift']

@@ -16,6 +16,8 @@ A = RNG.normal(size=(N, N)) * 60
 ROOT = RNG.normal(size=(N, 3))
 W, B = ROOT @ ROOT.T, RNG.normal(size=N)
 VARIANCE = np.array([0.04, 0.3])
+F, SIGMA = expm(A * DT), van_loan(A, W, DT)[1]
+G = np.linalg.solve(A, F - np.eye(N))
 
 
 @pytest.fixture(scope='module')
@@ -34,9 +36,7 @@ def step() -> ca.Function:
 
 def kalman(X: np.ndarray, P: np.ndarray, u: float, y: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Textbook step: block update in Joseph form with the rows that are not missing; zero-order hold of the input."""
-    F = expm(A * DT)
-    G = np.linalg.solve(A, F - np.eye(N))
-    X, P = F @ X + G @ B * u, F @ P @ F.T + van_loan(A, W, DT)[1]
+    X, P = F @ X + G @ B * u, F @ P @ F.T + SIGMA
     there = np.isfinite(y)
     H, R = np.eye(N)[list(MEASURED)][there], np.diag(r[there])
     if there.any():
@@ -63,9 +63,8 @@ def test_joint_innovation_likelihood_is_that_of_the_block(step: ca.Function) -> 
     X, root = rng.normal(size=N), rng.normal(size=(N, N))
     P, y = root @ root.T, rng.normal(size=2)
     *_, innovation, variance = (item.full()[:, 0] for item in step(X, P, 0.0, y, VARIANCE))
-    F = expm(A * DT)
     predicted, H = F @ X, np.eye(N)[list(MEASURED)]
-    S = H @ (F @ P @ F.T + van_loan(A, W, DT)[1]) @ H.T + np.diag(VARIANCE)
+    S = H @ (F @ P @ F.T + SIGMA) @ H.T + np.diag(VARIANCE)
     e = y - H @ predicted
     assert np.sum(innovation ** 2 / variance) == pytest.approx(e @ np.linalg.solve(S, e), rel=1e-9)
     assert innovation[0] == pytest.approx(e[0], rel=1e-9) and variance[0] == pytest.approx(S[0, 0], rel=1e-9)

@@ -8,7 +8,7 @@ from math import factorial
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mbse_ros.transition.exponential import ORDERS, exact_step, exact_transition, halvings_for, psi_series, transition
 from scipy.integrate import quad_vec
@@ -52,6 +52,7 @@ def random_matrix(rng: np.random.Generator, n: int, kind: str, norm: float) -> n
 
 
 @pytest.mark.parametrize('kind', ['dense', 'stiff', 'nilpotent', 'non-normal'])
+@settings(max_examples=40)
 @given(seed=SEEDS, n=SIZES, exponent=st.floats(-6, 1.3))
 def test_exact_is_the_matrix_exponential(kind: str, seed: int, n: int, exponent: float) -> None:
     dt = 1e-3
@@ -62,6 +63,7 @@ def test_exact_is_the_matrix_exponential(kind: str, seed: int, n: int, exponent:
     assert error(G, G_reference) < 1e-12
 
 
+@settings(max_examples=40)
 @given(seed=SEEDS, n=st.integers(1, 6), norm=st.floats(0.01, 1.0))
 def test_expressions_agree_within_the_domain_of_their_halvings(seed: int, n: int, norm: float) -> None:
     A = random_matrix(np.random.default_rng(seed), n, 'dense', norm / 2e-3)
@@ -93,6 +95,7 @@ def test_series_is_the_papers(order: int, symbolic: bool) -> None:
 
 
 @pytest.mark.parametrize('symbolic', [False, True])
+@settings(max_examples=40)
 @given(seed=SEEDS, n=st.integers(1, 6), norm=st.floats(0.01, 4.0))
 def test_exact_step_gives_all_flows_and_the_increment(symbolic: bool, seed: int, n: int, norm: float) -> None:
     """F(h), F(2h), ... F(dt) and G f, without G."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mbse_ros.transition.exponential import exact_step
 from mbse_ros.transition.noise import integrated_noise, paper_noise, symmetric, van_loan
@@ -77,6 +77,7 @@ def test_doublings_take_the_bound_of_the_short_step(doublings: int) -> None:
     assert relative(evaluated(A, W, dt, doublings), van_loan(A, W, dt)[1]) < bound
 
 
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2 ** 32), n=st.integers(1, 5), size=st.floats(1e-3, 1e4), doublings=st.integers(0, 2))
 def test_integrated_noise_is_symmetric_and_never_negative(seed: int, n: int, size: float, doublings: int) -> None:
     """However long the step: all weights are positive."""
