@@ -9,12 +9,10 @@ from math import inf, nan, sqrt
 import numpy as np
 
 from ..machine import Machine
-from .filter import BatchScatter, LowPass, TriangularWindow, t_quantile
+from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .inverse_dynamics import GATES, InverseDynamics
 from .quarantine import Quarantine
 from .settings import PayloadSettings
-
-NORMAL = 1.959964       # 95 % quantile, two sides
 
 
 @dataclass(frozen=True)

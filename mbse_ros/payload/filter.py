@@ -8,7 +8,9 @@ parameters go through the same filters as the samples and come out as the deriva
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import stdtrit
 
+NORMAL = 1.959964       # 95 % quantile, two sides
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
 
 def triangular_weights(window: int) -> np.ndarray:
@@ -125,8 +127,6 @@ class BatchScatter:
         return spread / total ** 2 * (freedom + 1.0) / freedom, freedom
 
 
-def t_quantile(freedom: float, normal: float = 1.959963984540054) -> float:
-    """Two-sided 95 % quantile of Student's t (Cornish-Fisher, within 0.6 % from 4 degrees of freedom on)."""
-    z, v = normal, max(freedom, 2.0)
-    third = (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384
-    return z + (z ** 3 + z) / (4 * v) + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * v ** 2) + third / v ** 3
+def t_quantile(freedom: float) -> float:
+    """Two-sided 95 % quantile of Student's t; that of the normal distribution for infinite ``freedom``."""
+    return float(stdtrit(freedom, 0.975)) if freedom < 1e6 else NORMAL

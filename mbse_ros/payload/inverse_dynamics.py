@@ -59,31 +59,33 @@ def sample_step(machine: Machine) -> ca.Function:
     """One sample ``(x, X, p) -> (x+, y)``.
 
     ``x`` = joint angles, start of the position problem; clean samples so far. ``p`` = covariance of X (column by
-    column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), uncertain parameters.
+    column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain
+    parameters. The weights are taken at the reference mass: at a sample's own they would depend on its error, and a
+    mean weighed so is too low.
     ``y`` = information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect
     to each parameter; gate that is closed (0: none). Nothing is divided by g1, which crosses zero in free fall.
     """
     r, parameters = residual(machine), machine.parameters.symbol
     n, m, count = r.X.numel(), ca.SX.sym('m'), len(machine.cylinders)
-    P, gates = ca.SX.sym('P', n, n), ca.SX.sym('gates', 4)
+    P, gates, reference = ca.SX.sym('P', n, n), ca.SX.sym('gates', 4), ca.SX.sym('reference')
     g = r.g0 + r.g1 * m
     J_X = ca.jacobian(g, r.X)
     low, high = machine.description.payload.limits
     margin = high - low
     first = ca.fmin(ca.fmax(-ca.dot(r.g1, r.g0) / ca.fmax(ca.sumsqr(r.g1), 1e-12), low - margin), high + margin)
-    weight = ca.inv(ca.substitute(J_X @ P @ J_X.T, m, first))
+    weight = ca.inv(ca.substitute(J_X @ P @ J_X.T, m, reference))
     row = r.g1.T @ weight
     information = row @ r.g1
     sensitivity = -row @ ca.substitute(ca.jacobian(g, parameters), m, first)
     closed = _closed_gate(machine, r, information, gates)
     y = ca.vertcat(information, -row @ r.g0, sensitivity.T, closed)
     newton = ca.Function('newton', [r.joints, r.X, parameters], [newton_step(machine.system, r.joints, r.X[:count])])
-    at = ca.Function('at', [r.joints, r.X, P, gates, parameters], [y])
-    x, p = ca.SX.sym('x', r.joints.numel() + 1), ca.SX.sym('p', n * n + 4 + parameters.numel())
-    X, solved, values = ca.SX.sym('X', n), x[:-1], p[n * n + 4:]
+    at = ca.Function('at', [r.joints, r.X, P, gates, reference, parameters], [y])
+    x, p = ca.SX.sym('x', r.joints.numel() + 1), ca.SX.sym('p', n * n + 5 + parameters.numel())
+    X, solved, values = ca.SX.sym('X', n), x[:-1], p[n * n + 5:]
     for _ in range(NEWTON):
         solved = newton(solved, X, values)
-    y = at(solved, X, ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], values)
+    y = at(solved, X, ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], p[n * n + 4], values)
     x_next, y = ca.cse([ca.vertcat(solved, x[-1] + (y[-1] == 0)), y])
     return ca.Function('mbse_payload', [x, X, p], [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
@@ -117,7 +119,7 @@ class InverseDynamics:
         self.machine = machine
         self._scan = Scan(sample_step(machine), backend)
         self._size = len(state_names(machine)[0]) ** 2
-        self._p = np.concatenate([np.zeros(self._size + 4), machine.parameters.mean])
+        self._p = np.concatenate([np.zeros(self._size + 5), machine.parameters.mean])
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
@@ -130,8 +132,9 @@ class InverseDynamics:
         """Forget the joint angles."""
         self._x: np.ndarray | None = None
 
-    def process(self, mean: np.ndarray, covariance: np.ndarray) -> MassSamples:
-        """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last.
+    def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
+        """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last; ``reference``: mass, kg, at
+        which they are weighed; None: the lower limit of the payload.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
@@ -139,6 +142,7 @@ class InverseDynamics:
             q = self.machine.position_problem.solve(mean[0, :len(self.machine.cylinders)])
             self._x = np.append(q[:len(self.machine.system.joints)], 0.0)
         self._p[:self._size] = covariance.ravel()
+        self._p[self._size + 4] = self.machine.description.payload.limits[0] if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
         if not isfinite(y[-1, 0]):

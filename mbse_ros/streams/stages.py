@@ -63,9 +63,9 @@ class ObserverStage:
             self.reset()
             self._observer.start(segment.values[0], segment.command_values[0])
         result = self._observer.process(segment.values, segment.command_values, segment.repeats, dt)
-        self._age += dt * len(segment.values)
         measured = segment.values[-1].tolist()
         status, reason = self._judge(result, measured)
+        self._age += dt * len(segment.values)       # a segment that began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
         return self._estimate(segment, result, measured, restart, status, reason)
