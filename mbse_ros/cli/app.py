@@ -96,10 +96,12 @@ def replay(
             '--paused', help='Wait for the service ~/pause (std_srvs/SetBool).')] = False,
         all_: Annotated[bool, typer.Option(
             '--all', help="Publish the bag's estimates too, not only its sensors.")] = False,
+        wait: Annotated[float, typer.Option(
+            help='Longest time to wait for a reader of each sensor topic before the start, s.')] = 5.0,
 ) -> None:
     """Publish a bag with /clock; pause and go on by the service /replay_node/pause."""
     from .up import replay_bag
-    raise typer.Exit(replay_bag(bag, rate, loop, paused, all_))
+    raise typer.Exit(replay_bag(bag, rate, loop, paused, all_, wait))
 
 
 @app.command()

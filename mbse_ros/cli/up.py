@@ -25,8 +25,9 @@ def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
     return up(crane_graph(parse_arguments(given)), duration=duration)
 
 
-def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool) -> int:
+def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool, wait: float) -> int:
     """Start the replay node; exit status. Without ``everything`` only the sensors are played: live nodes estimate."""
     topics = [] if everything else [topic for topic in open_bag(bag).topics if '/sensors/' in topic]
-    parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'topics': ' '.join(topics)}
+    parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'topics': ' '.join(topics),
+                  'wait_subscribers': 1 if wait > 0 else 0, 'wait_time': wait}
     return up(Graph((Process('replay_node', 'replay_node', parameters=parameters, final=True),)))
