@@ -20,7 +20,8 @@ RULES: dict[int, Callable] = {
     ca.OP_ASSIGN: lambda a: a, ca.OP_NEG: lambda a: -a, ca.OP_SQ: lambda a: a * a, ca.OP_TWICE: lambda a: 2 * a,
     ca.OP_INV: lambda a: 1 / a, ca.OP_SQRT: np.sqrt, ca.OP_SIN: np.sin, ca.OP_COS: np.cos, ca.OP_TANH: np.tanh,
     ca.OP_ADD: lambda a, b: a + b, ca.OP_SUB: lambda a, b: a - b, ca.OP_MUL: lambda a, b: a * b,
-    ca.OP_DIV: lambda a, b: a / b, ca.OP_FABS: lambda a: a if a.real >= 0 else -a, ca.OP_SIGN: lambda a: np.sign(a.real),
+    ca.OP_DIV: lambda a, b: a / b, ca.OP_FABS: lambda a: a if a.real >= 0 else -a,
+    ca.OP_SIGN: lambda a: np.sign(a.real),
     ca.OP_FMAX: _side(lambda first: first), ca.OP_FMIN: _side(lambda first: not first),
     ca.OP_LT: lambda a, b: float(a.real < b.real), ca.OP_LE: lambda a, b: float(a.real <= b.real),
     ca.OP_EQ: lambda a, b: float(a.real == b.real), ca.OP_NE: lambda a, b: float(a.real != b.real),
@@ -34,7 +35,7 @@ RULES: dict[int, Callable] = {
 def evaluate(function: ca.Function, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Outputs of an SX function, dense, complex; columns are 1-D."""
     inputs = [np.asarray(a, dtype=complex).ravel(order='F') for a in arguments]
-    inputs = [a if function.sparsity_in(i).is_dense() else a[function.sparsity_in(i).find()] for i, a in enumerate(inputs)]
+    inputs = [a[function.sparsity_in(i).find()] for i, a in enumerate(inputs)]
     work = np.zeros(function.sz_w(), dtype=complex)
     found = [np.zeros(function.nnz_out(i), dtype=complex) for i in range(function.n_out())]
     for k in range(function.n_instructions()):

@@ -63,7 +63,8 @@ def test_reduced_equations_are_those_with_multipliers(tree: Setup, seed: int) ->
     M, Q = (item.full() for item in tree.full(q, qd, PAYLOAD, tree.parameters.mean))
     force, m = np.array([400.0, -900.0, 250.0]), len(J)
     B = np.eye(len(q))[tree.system.independent]
-    whole = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((m, m))]]), np.concatenate([Q[:, 0] + B.T @ force, c[:, 0]]))
+    right = np.concatenate([Q[:, 0] + B.T @ force, c[:, 0]])
+    whole = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((m, m))]]), right)
     zdd = np.linalg.solve(Mbar, Qbar[:, 0] + force)
     np.testing.assert_allclose(zdd, whole[tree.system.independent], rtol=1e-9)
     np.testing.assert_allclose(R @ zdd + S @ c[:, 0], whole[:len(q)], rtol=1e-9, atol=1e-9)
@@ -79,10 +80,11 @@ def test_crane_is_reduced_by_its_lever() -> None:
     r, parameters = machine.reduced, machine.parameters.mean
     f = ca.Function('f', [machine.system.q, r.zd, machine.system.payload, machine.parameters.symbol],
                     [r.Mbar, r.Qbar, machine.system.M[0, 0]])
-    lengths = [np.hypot(0.3025 * np.cos(a) + 0.105 * np.sin(a) - 0.26, 0.3025 * np.sin(a) - 0.105 * np.cos(a) + 1.039986751)
-               for a in q[0] + np.array([-1e-5, 1e-5])]
+    lengths = [np.hypot(0.3025 * np.cos(a) + 0.105 * np.sin(a) - 0.26,
+                        0.3025 * np.sin(a) - 0.105 * np.cos(a) + 1.039986751) for a in q[0] + np.array([-1e-5, 1e-5])]
     lever = (lengths[1] - lengths[0]) / 2e-5
     Mbar, Qbar, M = (float(v) for v in f(q, 0.0, 50.0, parameters))
     assert Mbar == pytest.approx(M / lever ** 2, rel=1e-8)
-    reach = 143.66 * (1.229248 * np.cos(q[0]) - 0.055596 * np.sin(q[0])) + 50 * (2.89 * np.cos(q[0]) - 0.0246 * np.sin(q[0]))
+    reach = (143.66 * (1.229248 * np.cos(q[0]) - 0.055596 * np.sin(q[0]))
+             + 50 * (2.89 * np.cos(q[0]) - 0.0246 * np.sin(q[0])))
     assert Qbar == pytest.approx(-9.8066 * reach / lever, rel=1e-8)

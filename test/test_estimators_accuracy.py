@@ -106,7 +106,8 @@ def test_covariance_is_honest_on_ramps(valve: str) -> None:
     """Mean NEES of position, velocity, acceleration and pressures between 0.3 and 2 times its dimension."""
     run, part = cycle_run(valve), [0, 1, 2, 3, 4]
     truth = np.hstack([run.truth(name) for name in ('position', 'velocity', 'acceleration', 'pressure')])
-    found = [nees(o.state.mean[-1, part] - x, o.state.covariance[np.ix_(part, part)]) for o, x in zip(run.outputs, truth)]
+    found = [nees(o.state.mean[-1, part] - x, o.state.covariance[np.ix_(part, part)])
+             for o, x in zip(run.outputs, truth)]
     assert 0.3 * 5 < np.mean(found) < 2 * 5
 
 

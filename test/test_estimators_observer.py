@@ -130,7 +130,7 @@ def test_missing_equals_a_machine_without_that_sensor() -> None:
     without = Machine(replace(d, sensors=replace(d.sensors, pressure={'lift_piston': 12e3})))
     values, commands = measurements(200)
     values[:, 2] = np.nan
-    full, less = HydraulicObserver(crane(), ObserverSettings(), 'vm'), HydraulicObserver(without, ObserverSettings(), 'vm')
+    full, less = (HydraulicObserver(machine, ObserverSettings(), 'vm') for machine in (crane(), without))
     full.start(values[0], commands[0])
     less.start(values[0, :2], commands[0])
     a, b = full.process(values, commands, np.ones(3), DT), less.process(values[:, :2], commands, np.ones(2), DT)
@@ -158,7 +158,7 @@ def test_covariance_stays_symmetric_and_positive(valve: str, extreme: str) -> No
     """1e5 steps in one call and then one by one, also where the tuning is out of all reason."""
     observer = started(valve, EXTREMES[extreme])
     values, commands = measurements(20000, crane(valve))
-    values, commands = np.tile(np.vstack([values, values[::-1]]), (3, 1)), np.tile(np.vstack([commands, commands[::-1]]), (3, 1))
+    values, commands = (np.tile(np.vstack([item, item[::-1]]), (3, 1)) for item in (values, commands))
     values[50000:50500, 1:] = np.nan
     for part in np.split(np.arange(len(values)), [100000, 100001, 100011]):
         result = observer.process(values[part], commands[part], np.full(3, 10.0), DT)
@@ -195,7 +195,8 @@ def test_a_start_without_a_sample_finds_its_way(first: list[float]) -> None:
 def test_orders_approach_the_exact_transition() -> None:
     """At 1 kHz the fastest mode times the step is below 1 in a lift: each order is several times nearer."""
     values, commands = measurements(500)
-    runs = {order: started('orifice', ObserverSettings(transition=order)).process(values, commands, np.full(3, 10.0), DT)
+    repeats = np.full(3, 10.0)
+    runs = {order: started('orifice', ObserverSettings(transition=order)).process(values, commands, repeats, DT)
             for order in ('1', '2', '3', '4', 'exact')}
     spread = np.sqrt(np.diag(runs['exact'].covariance))
     away = [(np.abs(runs[order].mean - runs['exact'].mean).max(axis=0) / spread)[:5].max() for order in '1234']
@@ -241,7 +242,7 @@ def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
 
 @pytest.mark.parametrize('dt', [1e-4, 5e-3, 2e-2])
 def test_another_step_is_as_exact(dt: float) -> None:
-    """Halvings follow the step: one long step of a moving, stiff state against many short ones with nothing measured."""
+    """Halvings follow the step: one long step of a moving, stiff state against many short ones, nothing measured."""
     coarse, fine = started('orifice', backend='vm'), started('orifice', backend='vm')
     values, commands = measurements(400)
     for observer in (coarse, fine):
@@ -262,8 +263,8 @@ def two() -> Iterator[HydraulicObserver]:
 def test_general_dimensions(two: HydraulicObserver) -> None:
     """Two cylinders: the names' order, and at rest the estimate stays at what is measured."""
     assert two.names == ('position/lift', 'position/tilt', 'velocity/lift', 'velocity/tilt', 'acceleration/lift',
-                         'acceleration/tilt', 'pressure/lift_a', 'pressure/lift_b', 'pressure/tilt_a', 'pressure/tilt_b',
-                         'spool/lift_valve', 'spool/tilt_valve')
+                         'acceleration/tilt', 'pressure/lift_a', 'pressure/lift_b', 'pressure/tilt_a',
+                         'pressure/tilt_b', 'spool/lift_valve', 'spool/tilt_valve')
     first = np.array([0.2, 0.3, 5e6, 2e6, 4e6, 3e6])
     two.start(first, np.zeros(2))
     result = two.process(np.tile(first, (300, 1)), np.zeros((300, 2)), np.full(6, 10.0), DT)

@@ -50,7 +50,8 @@ def test_nominal_flow_comes_at_the_nominal_point() -> None:
 @given(limit=st.floats(1e3, 1e6))
 def test_flow_is_continuous_where_it_turns_laminar(limit: float) -> None:
     for sign in (-1, 1):
-        below, at, above = (number(turbulent_root(ca.SX(sign * limit * f), ca.SX(limit))) for f in (1 - 1e-9, 1, 1 + 1e-9))
+        below, at, above = (number(turbulent_root(ca.SX(sign * limit * share), ca.SX(limit)))
+                            for share in (1 - 1e-9, 1, 1 + 1e-9))
         assert at == pytest.approx(sign * np.sqrt(limit), rel=1e-12)
         assert below == pytest.approx(at, rel=1e-8) and above == pytest.approx(at, rel=1e-8)
     assert number(turbulent_root(ca.SX(0.0), ca.SX(limit))) == 0.0

@@ -150,11 +150,12 @@ def test_a_new_gate_changes_nothing_else(at_50: np.ndarray) -> None:
 
 
 def test_before_two_batches_the_interval_is_wide_by_one_samples_variance(carrier: Carrier, at_50: np.ndarray) -> None:
-    """As uncertain as one sample by the observer's covariance."""
+    """As uncertain as one sample by the observer's covariance, without a load."""
     early = feed(estimator(), at_50[:250])
-    J = [float((carrier.residual(at_50[125] + h * e, 50.0) - carrier.residual(at_50[125] - h * e, 50.0))[0]) / (2 * h)
+    X = at_50[125]
+    J = [float((carrier.residual(X + h * e, 0.0) - carrier.residual(X - h * e, 0.0))[0]) / (2 * h)
          for h, e in zip(STDDEV * 0.1, np.eye(6))]
-    lever = float((carrier.residual(at_50[125], 51.0) - carrier.residual(at_50[125], 50.0))[0])
+    lever = float((carrier.residual(X, 51.0) - carrier.residual(X, 50.0))[0])
     one_sample = sqrt(np.sum((np.array(J) * STDDEV) ** 2)) / lever
     late = feed(estimator(), at_50)
     assert early.stddev ** 2 - late.stddev ** 2 == pytest.approx(one_sample ** 2, rel=0.05)

@@ -35,8 +35,8 @@ def right_hand_side(machine: Machine, payload: float) -> tuple[Kernel, Kernel]:
     for _ in range(6):      # the position problem from one start for all positions
         joints, _, _ = plant_rates(machine, joints, x[0], x[1], x[2:] * 1e6, U)
     _, zdd, rates = plant_rates(machine, joints, x[0], x[1], x[2:] * 1e6, U)
-    xd = ca.substitute(ca.vertcat(x[1], zdd, rates / 1e6), ca.vertcat(machine.system.payload, machine.parameters.symbol),
-                       ca.vertcat(payload, machine.parameters.mean))
+    symbols = ca.vertcat(machine.system.payload, machine.parameters.symbol)
+    xd = ca.substitute(ca.vertcat(x[1], zdd, rates / 1e6), symbols, ca.vertcat(payload, machine.parameters.mean))
     return Kernel(ca.Function('f', [x, U], [xd]), 'vm'), Kernel(ca.Function('J', [x, U], [ca.jacobian(xd, x)]), 'vm')
 
 
@@ -106,7 +106,8 @@ def test_power_of_the_cylinder_is_the_change_of_energy() -> None:
     height = machine.system.points['boom.tip'][2] * machine.system.payload + 143.66 * (
         machine.system.points['boom.pivot'][2] + 1.229248 * ca.sin(machine.system.q[0])
         + 0.055596 * ca.cos(machine.system.q[0]))
-    both = Kernel(ca.Function('both', [machine.system.q, r.zd, pressures, machine.system.payload, machine.parameters.symbol],
+    inputs = [machine.system.q, r.zd, pressures, machine.system.payload, machine.parameters.symbol]
+    both = Kernel(ca.Function('both', inputs,
                               [r.zd ** 2 * r.Mbar / 2 + 9.8066 * height,
                                r.zd * (c.hydraulic_forces(pressures) - c.friction_forces(r.zd, pressures))]), 'vm')
     x = plant().start(np.array([0.16]), 50.0, p)

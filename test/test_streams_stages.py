@@ -37,7 +37,7 @@ def stage() -> ObserverStage:
 
 def test_settles_then_is_trusted(stage: ObserverStage) -> None:
     states = run(stage, *[REST] * 25)
-    assert [s.status for s in states] == [ObserverStatus.STARTING] * 19 + [ObserverStatus.OK] * 6
+    assert [s.status for s in states] == [ObserverStatus.STARTING] * 20 + [ObserverStatus.OK] * 5
     assert [s.restart for s in states] == [True] + [False] * 24
     assert 'settling' in states[0].reason and states[-1].reason == ''
     last = states[-1]
@@ -180,7 +180,8 @@ def test_payload_takes_no_state_that_is_not_trusted(status: ObserverStatus) -> N
     payload = PayloadStage(crane())
     states = [o.state for o in cycle_run('orifice').outputs[:300]]
     before = [payload.process(s) for s in states][-1]
-    held = payload.process(replace(states[-1], sequence=9, stamp_ns=5, status=status, reason='why', mean=states[-1].mean * np.nan))
+    held = payload.process(replace(states[-1], sequence=9, stamp_ns=5, status=status, reason='why',
+                                   mean=states[-1].mean * np.nan))
     assert held.status is PayloadStatus.NO_DATA and status.name.lower() in held.reason and 'why' in held.reason
     assert (held.mass, held.samples, held.sequence, held.stamp_ns) == (before.mass, before.samples, 9, 5)
     assert before.samples > 500 and np.isnan(held.raw)

@@ -55,8 +55,8 @@ def random_matrix(rng: np.random.Generator, n: int, kind: str, norm: float) -> n
 @settings(max_examples=40)
 @given(seed=SEEDS, n=SIZES, exponent=st.floats(-6, 1.3))
 def test_exact_is_the_matrix_exponential(kind: str, seed: int, n: int, exponent: float) -> None:
-    dt = 1e-3
-    A = random_matrix(np.random.default_rng(seed), n, kind, 10.0 ** exponent / dt)
+    dt, norm = 1e-3, 10.0 ** (exponent if kind == 'stiff' else min(exponent, 0.7))      # e^20 is not known to 1e-12
+    A = random_matrix(np.random.default_rng(seed), n, kind, norm / dt)
     F, G = exact_transition(A, dt)
     F_reference, G_reference = reference(A, dt)
     assert error(F, F_reference, 1.0) < 1e-12

@@ -62,7 +62,7 @@ def test_van_loan_of_a_random_walk_acceleration() -> None:
 
 @pytest.mark.parametrize('a_dt', [0.05, 0.25, 0.6, 1.3])
 def test_integrated_noise_keeps_its_error_bound(a_dt: float) -> None:
-    """The bound of the docstring, 5.2e-7 (8 a h)^6 with four steps h = dt / 4, on modes with the rate ``a``: a real one, and an undamped pair."""
+    """5.2e-7 (8 a h)^6 with four steps h = dt / 4, on modes with the rate ``a``: a real one, and an undamped pair."""
     for A in (np.array([[-a_dt]]), np.array([[0.0, a_dt], [-a_dt, 0.0]]), np.array([[a_dt]])):
         W = np.diag([1.0, 0.0])[:len(A), :len(A)]
         _, exact = van_loan(A, W, 1.0)
@@ -99,7 +99,8 @@ def test_paper_noise_has_the_blocks_of_the_paper() -> None:
     A, W = crane_like(900.0)
     dt, (A44, A45, A55), (qa, qp, qU) = 1e-3, A[[3, 3, 4], [3, 4, 4]], np.diag(W)[2:]
     Sigma = paper_noise(A, W, dt)
-    np.testing.assert_allclose(Sigma[1:3, 1:3], qa * np.array([[dt ** 3 / 3, dt ** 2 / 2], [dt ** 2 / 2, dt]]), rtol=1e-13)
+    motion = qa * np.array([[dt ** 3 / 3, dt ** 2 / 2], [dt ** 2 / 2, dt]])
+    np.testing.assert_allclose(Sigma[1:3, 1:3], motion, rtol=1e-13)
     assert Sigma[3, 3] == pytest.approx(dt ** 3 / 3 * (A45 * qU * A45 + A44 * qp * A44)
                                         + dt ** 2 / 2 * (A44 * qp + qp * A44) + qp * dt, rel=1e-13)
     assert Sigma[3, 4] == pytest.approx(dt ** 3 / 3 * A45 * qU * A55 + dt ** 2 / 2 * A45 * qU, rel=1e-13)
