@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_support import VALVES, Run, crane, cycle_run, estimate, simulate
+from core_support import VALVES, Run, crane, cycle_run, estimate, feed, simulate, two_cylinders
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.mechanism.description.model import Quantity
 from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
+from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 
@@ -100,6 +102,18 @@ def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
     outputs = estimate('orifice', frames, payload=PayloadSettings(**STATUSES[status])).outputs
     some = [o.payload for o in outputs if o.payload.status is status]
     assert some and all(bool(p.reason) == (status is not PayloadStatus.UPDATING) for p in some)
+
+
+def test_two_cylinders_weigh_as_well() -> None:
+    """General dimensions, end to end: boom and jib move together, each behind its own valve."""
+    machine = two_cylinders()
+    cycle = WorkCycle(0.35, (Move(0.0, 0.4), Move(4.0, 1.6), Move(0.0, 0.3)))
+    frames = SimulatedCrane(machine, 80.0, 1, cycle, plant=Plant(machine, 'vm')).run()
+    outputs = feed(Pipeline(machine, backend='vm'), frames)
+    errors = [o.state.mean[-1, :2] - f.position for o, f in zip(outputs, frames[1:])]
+    assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < 1e-4
+    last = outputs[-1].payload
+    assert last.samples > 800 and last.mass == pytest.approx(80.0, abs=2.0) and last.lower < 80.0 < last.upper
 
 
 def measured_samples(folder: Path) -> list[tuple[str, int, float]]:
