@@ -113,7 +113,7 @@ def test_two_cylinders_weigh_as_well() -> None:
     errors = [o.state.mean[-1, :2] - f.position for o, f in zip(outputs, frames[1:])]
     assert np.sqrt(np.mean(np.square(errors), axis=0)).max() < 1e-4
     last = outputs[-1].payload
-    assert last.samples > 800 and last.mass == pytest.approx(80.0, abs=2.0) and last.lower < 80.0 < last.upper
+    assert last.samples > 400 and last.mass == pytest.approx(80.0, abs=2.0) and last.lower < 80.0 < last.upper
 
 
 def measured_samples(folder: Path) -> list[tuple[str, int, float]]:
