@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from ..estimators.hydraulic_observer import observer_step
 from ..estimators.paper_reference import PaperModel, paper_step
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
+from .json_file import check_json_file, write_json
 from .timing import interleaved, machine_name
 
 BATCH = 1000
@@ -41,8 +41,9 @@ print(time.perf_counter() - start)
 '''
 
 
-def run_kernels(json_file: Path | None) -> None:
+def run_kernels(json_file: Path | None, rounds: int) -> None:
     """Measure, print and write."""
+    check_json_file(json_file)
     machine = load_machine('patu655_lift')
     model = hydraulic_model(machine)
     backends = ['vm', *(['c'] if have_compiler() else [])]
@@ -50,7 +51,7 @@ def run_kernels(json_file: Path | None) -> None:
     for backend in backends:
         calls[f'{backend} online'] = (_online(machine, model, backend), 500)
         calls[f'{backend} batch'] = (_batch(machine, model, backend), 2)
-    best = interleaved(calls)
+    best = interleaved(calls, rounds)
     cases = [{'name': 'crane_observer_step', 'backend': backend, 'states': len(model.names),
               'online_us': 1e6 * best[f'{backend} online'], 'batch_us': 1e6 * best[f'{backend} batch'] / BATCH,
               'first_step_s': _first_step(backend)} for backend in backends]
@@ -58,8 +59,7 @@ def run_kernels(json_file: Path | None) -> None:
     cases.append({'name': 'crane_observer_step', 'backend': 'numpy', 'states': len(model.names), 'online_us': online,
                   'batch_us': online, 'first_step_s': None})
     result = {'machine': machine_name(), 'cases': cases}
-    if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=2) + '\n')
+    write_json(json_file, result)
     _show(result)
 
 
@@ -113,11 +113,11 @@ def _first_step(backend: str) -> float:
 
 
 def _show(result: dict) -> None:
-    columns = ('case', 'backend', 'states', 'online, us', 'batch, us a step', 'first step, s')
+    columns = ('case', 'backend', 'states', 'online us', 'batch us', 'first s')
     table = Table(*columns, title=result['machine'])
     for case in result['cases']:
         first = '' if case['first_step_s'] is None else f'{case["first_step_s"]:.2f}'
         table.add_row(case['name'], case['backend'], str(case['states']), f'{case["online_us"]:.2f}',
                       f'{case["batch_us"]:.2f}', first)
     Console().print(table)
-    typer.echo('minimum over interleaved bursts in one run')
+    typer.echo('one step, minimum over interleaved bursts in one run; first: with imports and compilation')

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import typer
 
 from ..machine import load_machine
 from ..simulation.crane import SimulatedCrane
+from .json_file import check_json_file, write_json
 
 LOG_S = 23.5
 SEGMENT_S = 0.1     # a log needs no short segments
@@ -58,11 +58,12 @@ print(*best, sum(len(segment.values) for segment in long), peak)
 '''
 
 
-def run_pipeline(json_file: Path | None, runs: int = 7) -> None:
+def run_pipeline(json_file: Path | None, runs: int) -> None:
     """Simulate a log, run it ``runs`` times in a new process, print and write the fastest.
 
     ``real_time_share`` is that of observer and payload over segments of 0.1 s, as for a log.
     """
+    check_json_file(json_file)
     crane = SimulatedCrane(load_machine('patu655_lift'))
     rows = [(channel, frame.stamp_ns, value) for frame in crane.advance(round(LOG_S * 1e9))
             for channel, value in (*frame.samples.items(), *frame.commands.items())]
@@ -79,8 +80,7 @@ def run_pipeline(json_file: Path | None, runs: int = 7) -> None:
               'segment_s': SEGMENT_S,
               'short_segments_share': shares[1], 'with_interpolation_share': shares[2],
               'short_segments_with_interpolation_share': shares[3]}
-    if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=2) + '\n')
+    write_json(json_file, result)
     long, short, long_whole, short_whole = (f'{100 * share:.2f} %' for share in shares)
     typer.echo(f'{LOG_S} s of samples, {int(steps)} steps, shares of real time, fastest of {runs}:\n'
                f'observer and payload {long} in segments of {SEGMENT_S} s, {short} in those of one sensor period\n'

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,10 @@ import numpy as np
 import typer
 
 from ..bags.writer import BagWriter
+from ..errors import BagError, SettingError
 from ..machine import load_machine
+from ..streams.records import PayloadStatus
+from .json_file import check_json_file, write_json
 from .offline import Estimate, estimate_bag, parse_tuning
 
 
@@ -21,30 +23,47 @@ def estimate_command(bag: Path, machine: str, valve: str | None, output: Path | 
                      full: bool, report: Path | None, words: Sequence[str], namespace: str | None,
                      backend: str) -> None:
     """Estimate, print, and write what was asked for."""
+    check_outputs(output, json_file, report)
     estimate = estimate_bag(bag, load_machine(machine, valve), parse_tuning(words), namespace, backend)
     for warning in estimate.warnings:
         typer.echo(f'warning: {warning}', err=True)
     if output is not None:
         write_estimates(estimate, output)
-    if json_file is not None:
-        json_file.write_text(json.dumps(as_json(estimate, full), indent=None if full else 2) + '\n')
+    write_json(json_file, as_json(estimate, full), None if full else 2)
     if report is not None:
         from ..report.writer import write_report
         from .report_run import report_run
-        typer.echo(f'report: {write_report(report_run(estimate, bag.name), report)}')
+        facts = {'Bag': str(bag)} | ({'Tuning': ', '.join(words)} if words else {})
+        run = report_run(estimate, f'Estimate from {bag.resolve().name}', facts)
+        typer.echo(f'report: {write_report(run, report)}')
     typer.echo(summary(estimate))
 
 
+def check_outputs(output: Path | None, json_file: Path | None, report: Path | None) -> None:
+    """Refuse, before the work, what cannot be written; raises BagError or SettingError."""
+    if output is not None and output.exists():
+        raise BagError(str(output), 'exists already and is not overwritten')
+    check_json_file(json_file)
+    if report is not None and report.exists() and not report.is_dir():
+        raise SettingError('--report', str(report), 'a folder')
+
+
 def summary(estimate: Estimate) -> str:
-    """The answer in two lines."""
+    """The answer, what became of it at the end of the log, and the cost."""
     payload = estimate.outputs[-1].payload
     if not math.isfinite(payload.mass):
-        answer = f'payload: unknown ({payload.reason or payload.status.name.lower()})'
+        answer = f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}'
     else:
-        answer = f'payload {payload.mass:.2f} kg, 95 % interval {payload.lower:.2f} to {payload.upper:.2f} kg'
+        answer = f'payload {payload.mass:.2f} kg, 95 % interval {_interval(payload.lower, payload.upper)}'
+        answer += f', from {payload.samples} samples of the mass'
+        if payload.status is not PayloadStatus.UPDATING:
+            answer += f'\nheld at the end of the log: {payload.reason}'
     return (f'{answer}\n{estimate.log_seconds:.1f} s of data in {estimate.seconds:.3f} s '
-            f'({100 * estimate.seconds / estimate.log_seconds:.2f} % of real time), {payload.samples} samples of the '
-            'mass')
+            f'({100 * estimate.seconds / estimate.log_seconds:.2f} % of real time)')
+
+
+def _interval(lower: float, upper: float) -> str:
+    return f'{lower:.2f} to {upper:.2f} kg' if math.isfinite(upper - lower) else 'not known yet'
 
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bags.bag import open_bag
-from ..bags.reader import read_samples
+from ..bags.bag import Bag, decode, open_bag
+from ..bags.reader import Sample, SampleReader, read_samples
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import TopicMap
 from ..errors import BagError, SampleError, SettingError
@@ -22,8 +22,11 @@ from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
+from .result_findings import elapsed, fit_lines, mass_lines, state_lines
+from .sample_findings import dropped_lines, machine_lines, sample_lines, stroke_lines, unused_lines
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
+KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,14 @@ class Estimate:
         return np.array([o.state.stamp_ns for o in self.outputs], dtype=np.int64)
 
     @property
+    def elapsed(self) -> np.ndarray:
+        """Time from the start of the log to the stamps (n,), s; where the clock was set back it goes on from there."""
+        return elapsed(self.outputs)
+
+    @property
     def log_seconds(self) -> float:
         """Length of the log, s."""
-        return (self.outputs[-1].state.stamp_ns - self.outputs[0].segment.start_ns) * 1e-9
+        return float(self.elapsed[-1])
 
 
 def parse_tuning(words: Sequence[str]) -> dict[str, Settings]:
@@ -59,14 +67,21 @@ def parse_tuning(words: Sequence[str]) -> dict[str, Settings]:
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
         chosen[room][name] = _value(key, text, known[name])
-    return {room: kind(**chosen[room]) for room, kind in TUNING.items()}
+    return {room: _settings(room, values) for room, values in chosen.items()}
+
+
+def _settings(room: str, values: dict[str, Any]) -> Settings:
+    try:
+        return TUNING[room](**values)
+    except SettingError as error:
+        raise SettingError(f'{room}.{error.name}', error.value, error.expected) from None
 
 
 def _value(key: str, text: str, kind: type) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise SettingError(key, text, f'a {kind.__name__}') from None
+        raise SettingError(key, text, KINDS[kind.__name__]) from None
 
 
 def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
@@ -80,37 +95,48 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     samples = list(reader)
     pipeline = Pipeline(machine, **tuning, backend=backend)
     outputs: list[Output] = []
-    dropped: list[SampleError] = []
+    dropped: dict[int, SampleError] = {}
     start = time.perf_counter()
-    for channel, stamp_ns, value in samples:
+    for place, (channel, stamp_ns, value) in enumerate(samples):
         try:
             outputs.extend(pipeline.add(channel, stamp_ns, value))
         except SampleError as error:
-            dropped.append(error)
+            dropped[place] = error
     seconds = time.perf_counter() - start
-    warnings = reader.warnings + _summary(dropped) + ([pipeline.observer.note] if pipeline.observer.note else [])
+    warnings = reader.warnings + dropped_lines(dropped.values())
     if not outputs:
-        waiting = ', '.join(pipeline.interpolator.waiting_for) or 'more samples'
-        raise BagError(str(bag), f'nothing to estimate: no samples of {waiting} ({len(samples)} samples read)'
-                       + ''.join(f'; {w}' for w in warnings))
+        raise _nothing(bag, pipeline, samples, warnings)
+    start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
+    warnings += machine_lines(_frame(source, reader, topics), machine)
+    warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, dropped, start_ns, gap_ns)
+    warnings += stroke_lines(samples, machine) + _result_lines(outputs, machine)
+    warnings += [pipeline.observer.note] if pipeline.observer.note else []
     return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds)
 
 
-def _summary(dropped: list[SampleError]) -> list[str]:
-    """First dropped sample of each channel, with how many followed."""
-    counts: dict[str, list[SampleError]] = {}
-    for error in dropped:
-        counts.setdefault(error.channel, []).append(error)
-    return [f'{len(errors)} samples of {channel} dropped, the first: {errors[0]}' for channel, errors in counts.items()]
+def _result_lines(outputs: Sequence[Output], machine: Machine) -> list[str]:
+    t, limits = elapsed(outputs), machine.description.payload.limits
+    return state_lines(outputs, t) + fit_lines(outputs, t) + mass_lines(outputs, t, limits)
 
 
-def truth_at(estimate: Estimate) -> TruthSeries | None:
-    """Truth at the stamps of the segments; None where there is none, or a stamp has none."""
-    if estimate.truth is None:
-        return None
-    place = {int(stamp): i for i, stamp in enumerate(estimate.truth.stamp_ns)}
-    rows = [place.get(int(stamp)) for stamp in estimate.stamps_ns]
-    if None in rows:
-        return None
-    columns = ('stamp_ns', 'position', 'velocity', 'acceleration', 'pressure', 'payload')
-    return replace(estimate.truth, **{name: getattr(estimate.truth, name)[rows] for name in columns})
+def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> BagError:
+    """Why no segment came out."""
+    found = {sample.channel for sample in samples}
+    silent = [channel for channel in pipeline.interpolator.waiting_for if channel not in found]
+    reason = 'an estimate needs two samples of every sensor'
+    if silent:
+        reason = 'no sample of ' + ', '.join(silent)
+    if silent and all(channel.startswith('command/') for channel in silent):
+        reason += ' (--valve unknown needs no command)'
+    others = [line for line in warnings if line.partition(':')[0] not in silent]
+    return BagError(str(bag), '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others]))
+
+
+def _frame(source: Bag, reader: SampleReader, topics: TopicMap) -> str:
+    """frame_id of the first position message: bags of this package have the machine's name there."""
+    for raw in source.messages([topics.absolute(topics.position, reader.namespace)]):
+        try:
+            return decode(raw).header.frame_id
+        except SampleError:
+            continue
+    return ''

@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timezone
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
-from ..errors import MbseError
+from ..errors import PositionProblemError
 from ..machine import Machine
 from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
-from ..streams.records import PayloadStatus
-from .offline import Estimate, truth_at
+from ..report.text import number
+from ..streams.pipeline import Output
+from ..streams.records import ObserverStatus, PayloadStatus
+from .offline import Estimate
+from .truth import truth_at
 
 SHOWN = {'position': ('mm', 1e3), 'velocity': ('mm/s', 1e3), 'acceleration': ('m/s²', 1.0), 'pressure': ('MPa', 1e-6),
          'spool': ('V', 1.0), 'flow': ('l/min', 6e4)}
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows'}
+ERRORS = {'pressure': ('kPa', 1e-3)}     # units of small differences, where they are others
 FRAMES_PER_SECOND = 12.5
 ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
@@ -26,19 +31,20 @@ ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push aga
 
 def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
     """All that the report shows of an estimate."""
-    t = (estimate.stamps_ns - estimate.outputs[0].segment.start_ns) * 1e-9
-    truth = truth_at(estimate)
+    t, truth = estimate.elapsed, truth_at(estimate.truth, estimate.machine, estimate.stamps_ns)
     return Run(
         title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
         notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),
         innovations=tuple(_innovations(estimate, t)), nis=_nis(estimate, t), payload=_payload(estimate, t, truth),
-        animation=_animation(estimate, t), tables=tuple(_tables(estimate, truth)))
+        animation=_animation(estimate, t), tables=tuple(_tables(estimate, t, truth)))
 
 
 def _facts(estimate: Estimate) -> dict[str, str]:
     kinds = {v.kind for v in estimate.machine.description.hydraulics.valves.values()}
-    return {'Machine': estimate.machine.name, 'Valve model': ', '.join(sorted(kinds)),
-            'Length of the log': f'{estimate.log_seconds:.1f} s', 'Segments': str(len(estimate.outputs)),
+    start = datetime.fromtimestamp(estimate.outputs[0].segment.start_ns // 1_000_000_000, timezone.utc)
+    return {'Valve model': ', '.join(sorted(kinds)), 'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC',
+            'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.outputs)} segments',
+            'Samples of the mass': str(estimate.outputs[-1].payload.samples),
             'Computing time': f'{estimate.seconds:.3f} s ({100 * estimate.seconds / estimate.log_seconds:.2f} % of '
                               'real time)'}
 
@@ -86,7 +92,8 @@ def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
     value, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
     result = []
     for i, channel in enumerate(states[0].channels):
-        unit, scale = ('kPa', 1e-3) if channel.startswith('pressure') else SHOWN['position']
+        kind = channel.split('/')[0]
+        unit, scale = ERRORS.get(kind) or SHOWN[kind]
         result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
     return result
 
@@ -95,7 +102,7 @@ def _nis(estimate: Estimate, t: np.ndarray) -> Nis:
     dof = np.array([float(o.state.nis_dof) for o in estimate.outputs])
     safe = np.maximum(dof, 1.0)
     value = np.where(dof > 0, [o.state.nis for o in estimate.outputs], np.nan)
-    return Nis(t, value, dof, chi2.ppf(0.025, safe), chi2.ppf(0.975, safe))
+    return Nis(t, value, dof, chdtri(safe, 0.975), chdtri(safe, 0.025))
 
 
 def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
@@ -107,44 +114,49 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
                         true=None if truth is None else truth.payload)
 
 
-def _animation(estimate: Estimate, t: np.ndarray) -> Animation | None:
-    """Estimated and measured machine at the frames of the animation; None where it leaves its geometry."""
+def _animation(estimate: Estimate, t: np.ndarray) -> Animation:
+    """Estimated and measured machine at the frames of the animation."""
     machine, states = estimate.machine, [o.state for o in estimate.outputs]
     count = len(machine.cylinders)
     step = max(1, round(1.0 / FRAMES_PER_SECOND / max(np.median(np.diff(t)), 1e-6))) if len(t) > 1 else 1
     rows = range(0, len(t), step)
     columns = [states[0].channels.index(f'position/{c}') for c in machine.cylinders
                if f'position/{c}' in states[0].channels]
-    try:
-        estimated = _lines(machine, [states[i].mean[-1, :count] for i in rows])
-        measured = _lines(machine, [states[i].measured[columns] for i in rows]) if len(columns) == count else None
-    except MbseError:
-        return None
-    masses = [estimate.outputs[i].payload.mass for i in rows]
-    captions = [f'{mass:.1f} kg' if np.isfinite(mass) else '? kg' for mass in masses]
-    return Animation(t[list(rows)], estimated, measured, captions)
+    estimated = _lines(machine, [states[i].mean[-1, :count] for i in rows])
+    measured = _lines(machine, [states[i].measured[columns] for i in rows]) if len(columns) == count else None
+    return Animation(t[list(rows)], estimated, measured, [_caption(estimate.outputs[i]) for i in rows])
+
+
+def _caption(output: Output) -> str:
+    """The mass, and the observer's status where it cannot be trusted."""
+    mass, status = output.payload.mass, output.state.status
+    text = f'{mass:.1f} kg' if np.isfinite(mass) else 'mass not known yet'
+    return text if status is ObserverStatus.OK else f'{text} (observer {status.name.lower()})'
 
 
 def _lines(machine: Machine, positions: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Polylines (frames, k, 3) at piston positions; a sample that is missing repeats the one before."""
-    frames, last = [], np.mean(machine.stroke, axis=1)
+    """Polylines (frames, k, 3) at piston positions; NaN where one is missing or out of the machine's reach."""
+    middle = machine.outline(np.mean(machine.stroke, axis=1))
+    hidden, frames = {name: np.full_like(points, np.nan) for name, points in middle.items()}, []
     for position in positions:
-        last = np.where(np.isfinite(position), position, last)
-        frames.append(machine.outline(last))
-    return {name: np.array([frame[name] for frame in frames]) for name in frames[0]}
+        try:
+            frames.append(machine.outline(position) if np.isfinite(position).all() else hidden)
+        except PositionProblemError:
+            frames.append(hidden)
+    return {name: np.array([frame[name] for frame in frames]) for name in middle}
 
 
-def _tables(estimate: Estimate, truth: TruthSeries | None) -> list[Table]:
+def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Errors against the truth, after the first second."""
     if truth is None:
         return []
-    late = (estimate.stamps_ns - estimate.outputs[0].segment.start_ns) > 1_000_000_000
     names, known = estimate.outputs[0].state.names, _true_columns(estimate.machine, truth)
     rows = []
     for name, true in known.items():
         error = np.array([o.state.mean[-1, names.index(name)] for o in estimate.outputs]) - true
-        if late.any():
-            unit, scale = SHOWN[name.split('/')[0]]
-            rows.append((name, f'{scale * np.sqrt(np.mean(error[late] ** 2)):.4g} {unit}',
-                         f'{scale * np.max(np.abs(error[late])):.4g} {unit}'))
-    return [Table('Error against the truth at the stamps, after 1 s', ('quantity', 'RMS', 'largest'), rows)]
+        error = error[(t > 1.0) & np.isfinite(error)]
+        if error.size:
+            unit, scale = ERRORS.get(name.split('/')[0]) or SHOWN[name.split('/')[0]]
+            rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
+                         f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
+    return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []

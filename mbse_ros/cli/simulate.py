@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.progress import track
 
 from ..bags.writer import BagWriter
@@ -38,6 +39,8 @@ def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) ->
 def simulate_bag(machine: str, output: Path, payload: float, seed: int, cycle: str, ramp: float, rate: float,
                  storage: str) -> None:
     """Simulate and write; the same arguments give the same bag."""
+    if seed < 0:
+        raise SettingError('seed', seed, 'a whole number from 0')
     model = load_machine(machine)
     low, high = model.description.payload.limits
     if not low <= payload <= high:
@@ -46,6 +49,6 @@ def simulate_bag(machine: str, output: Path, payload: float, seed: int, cycle: s
                            start_ns=START_NS)
     count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
     with BagWriter(output, storage, frame=model.name) as writer:
-        for _ in track(range(count), f'simulating {model.name}', transient=True):
+        for _ in track(range(count), f'simulating {model.name}', transient=True, disable=not Console().is_terminal):
             write_frame(writer, crane, crane.frame())
     typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {payload:g} kg, seed {seed}')

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 
-def interleaved(calls: Mapping[str, tuple[Callable[[], object], int]], rounds: int = 60) -> dict[str, float]:
+def interleaved(calls: Mapping[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
     """Seconds a call, by name: the minimum over ``rounds`` bursts of so many calls, the cases taking turns."""
     best = {name: float('inf') for name in calls}
     for _ in range(rounds):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..bags.bag import open_bag
-from ..errors import SettingError
+from ..errors import BagError, SettingError
 from ..nodes.graph import Graph, Process, crane_graph, parse_arguments
 from ..nodes.up import up
 
@@ -27,7 +27,12 @@ def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
 
 def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool, wait: float) -> int:
     """Start the replay node; exit status. Without ``everything`` only the sensors are played: live nodes estimate."""
-    topics = [] if everything else [topic for topic in open_bag(bag).topics if '/sensors/' in topic]
+    if not rate > 0:
+        raise SettingError('rate', rate, 'a number above 0')
+    known = open_bag(bag).topics
+    topics = [] if everything else [topic for topic in known if '/sensors/' in topic]
+    if not everything and not topics:
+        raise BagError(str(bag), 'no sensors to replay; there are ' + ', '.join(sorted(known)) + ' (--all plays them)')
     parameters = {'bag': str(bag), 'rate': rate, 'loop': loop, 'paused': paused, 'topics': ' '.join(topics),
                   'wait_subscribers': 1 if wait > 0 else 0, 'wait_time': wait}
     return up(Graph((Process('replay_node', 'replay_node', parameters=parameters, final=True),)))
