@@ -87,7 +87,8 @@ def table_of_accuracy(rows: list[dict]) -> None:
             some = [r for r in rows if r['valve'] == valve and r['payload'] == payload]
             print(f'{valve:8} {payload:5.0f} kg  after 3 s: largest {max(abs(r["after_3s"]) for r in some):.2f}  '
                   f'end: mean {np.mean([r["end"] for r in some]):+.2f} '
-                  f'largest {max(abs(r["end"]) for r in some):.2f} kg  half-width {np.median([r["half_width"] for r in some]):.2f}')
+                  f'largest {max(abs(r["end"]) for r in some):.2f} kg  '
+                  f'half-width {np.median([r["half_width"] for r in some]):.2f}')
 
 
 def table_of_random(rows: list[dict]) -> None:
