@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mbse check`: what is understood is printed with units, what is wrong is one line with file, key, value, expected."""
+
+from pathlib import Path
+
+import pytest
+from cli_support import mbse, refused
+from source_tree import ROOT
+
+MACHINES = sorted(path.stem for path in (ROOT / 'config' / 'machines').glob('*.yaml'))
+LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
+
+
+@pytest.mark.parametrize('machine', MACHINES)
+def test_machines_of_the_package(machine):
+    done = mbse('check', machine)
+    assert done.status == 0 and not done.err
+    lines = done.out.splitlines()
+    assert lines[0].split() == ['machine', machine] and lines[-1].startswith('ok: ')
+    assert f'{machine}.yaml' in lines[-1] and any('closed_length' in line and ' mm' in line for line in lines)
+
+
+def test_what_was_understood():
+    """Values in units that people read, the uncertainty, and what follows from them."""
+    words = ' '.join(mbse('check', 'patu655_lift').out.split())
+    for text in ('bore 100 mm', 'mass 143.66 +- 1.437 kg', 'piston area 78.53982 cm^2', 'position/lift 0.4 mm',
+                 'volume lift_piston 0.190019 l to 4.391899 l', 'friction scale 1 +- 0.1', 'payload 0 to 1000 kg'):
+        assert text in words
+
+
+def test_a_file_is_checked_by_its_path(tmp_path):
+    (tmp_path / 'mine.yaml').write_text(LIFT.replace('public code of', 'measured [red]by[/red]'))
+    done = mbse('check', tmp_path / 'mine.yaml')
+    assert done.status == 0 and '[red]by[/red]' in done.out     # a file's words are no markup
+
+
+BROKEN = {      # what to replace, by what; what the line must say after the name of the file
+    'unknown key': ('bore:', 'boar:', "cylinders.lift.boar: got 'boar', expected one of the keys", 'did you mean bore?'),
+    'unit of another kind': ('100 mm', '100 bar', "cylinders.lift.bore: got '100 bar', expected", 'such as'),
+    'no unit': ('100 mm', '100', "cylinders.lift.bore: got '100', expected", 'with a unit'),
+    'type': ('100 mm', '[1, 2]', "cylinders.lift.bore: got ['1', '2'], expected a number", ''),
+    'not positive': ('143.66 kg', '-3 kg', "bodies.boom.mass.value: got '-3 kg', expected", 'above 0'),
+    'missing key': ('    bore: 100 mm\n', '', 'cylinders.lift.bore: got None, expected this key, which is missing', ''),
+    'twice': ('    rod: 56 mm', '    rod: 56 mm\n    rod: 50 mm', "got 'rod', expected each key once", ''),
+    'no such point': ('boom.rod_eye', 'boom.eye', "cylinders.lift.rod_eye: got 'boom.eye', expected", 'rod_eye'),
+    'rod too thick': ('rod: 56 mm', 'rod: 156 mm', "cylinders.lift.rod: got '156 mm', expected a rod thinner", ''),
+    'no such kind': ('kind: orifice', 'kind: servo', "lift_valve.kind: got 'servo', expected", 'orifice, unknown'),
+    'another format': ('machine/1', 'machine/9', "format: got 'mbse/machine/9', expected mbse/machine/1", ''),
+    'no YAML': ('ground:', 'ground: [', 'expected correct YAML', 'line '),
+    'out of reach': ('stroke: 0.535 m', 'stroke: 0.75 m', "cylinders.lift: got 'a piston at 0.75 m', expected "
+                     'closed_length, stroke and points with which the mechanism reaches it', ''),
+}
+
+
+@pytest.mark.parametrize('name', BROKEN)
+def test_broken_file(name, tmp_path):
+    old, new, *expected = BROKEN[name]
+    assert old in LIFT
+    path = tmp_path / 'broken.yaml'
+    path.write_text(LIFT.replace(old, new, 1))
+    line = refused('check', path)
+    assert line.startswith(f'{path}: ') and all(text in line for text in expected), line
+
+
+def test_estimate_and_simulate_refuse_it_in_the_same_words(tmp_path):
+    path = tmp_path / 'broken.yaml'
+    path.write_text(LIFT.replace('bore:', 'boar:'))
+    line = refused('check', path)
+    assert refused('simulate', path, '-o', tmp_path / 'bag') == line
+    assert refused('estimate', tmp_path / 'bag', '--machine', path) == line
+    assert not (tmp_path / 'bag').exists()
+
+
+@pytest.mark.parametrize('content, text', [
+    (b'', 'the file is empty'), (b'- 1\n', 'expected a mapping with the keys format, name'),
+    ('name: \xe4'.encode('latin1'), 'a readable text file in UTF-8')])
+def test_no_machine_at_all(content, text, tmp_path):
+    (tmp_path / 'x.yaml').write_bytes(content)
+    assert text in refused('check', tmp_path / 'x.yaml')
+
+
+def test_no_such_machine(tmp_path):
+    line = refused('check', 'excavator')
+    assert line == ("excavator: machine: got 'excavator', expected a path to a .yaml file or one of: "
+                    + ', '.join(MACHINES))
+    assert 'No such file' in refused('check', Path(tmp_path / 'none.yaml'))
