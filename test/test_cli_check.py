@@ -35,7 +35,7 @@ def test_a_file_is_checked_by_its_path(tmp_path):
 
 
 BROKEN = {      # what to replace, by what; what the line must say after the name of the file
-    'unknown key': ('bore:', 'boar:', "cylinders.lift.boar: got 'boar', expected one of the keys", 'did you mean bore?'),
+    'unknown key': ('bore:', 'boar:', "cylinders.lift.boar: got 'boar', expected one of the keys", 'mean bore?'),
     'unit of another kind': ('100 mm', '100 bar', "cylinders.lift.bore: got '100 bar', expected", 'such as'),
     'no unit': ('100 mm', '100', "cylinders.lift.bore: got '100', expected", 'with a unit'),
     'type': ('100 mm', '[1, 2]', "cylinders.lift.bore: got ['1', '2'], expected a number", ''),

@@ -151,7 +151,7 @@ def pipeline(json_: Json = None,
 def main() -> None:
     """Entry point: an error of this package, or of a file, is one line and exit status 2."""
     try:
-        app()
+        app(prog_name='mbse')
     except MbseError as error:
         typer.echo(f'mbse: {error}', err=True)
         sys.exit(2)

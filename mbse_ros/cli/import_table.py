@@ -16,4 +16,5 @@ def import_command(table: Path, map_file: Path, output: Path, storage: str) -> N
     typer.echo(f'wrote {output}: {found.rows} rows over {(found.last_ns - found.first_ns) * 1e-9:.1f} s of '
                + ', '.join(found.channels))
     for channel, count in found.missing.items():
-        typer.echo(f'warning: {channel}: {count} cells of {found.rows} are empty', err=True)
+        cells = 'cell' if count == 1 else 'cells'
+        typer.echo(f'warning: {channel}: {count} {cells} of {found.rows} without a value', err=True)

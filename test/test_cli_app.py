@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry point: help, exit status, one line for an error, imports only where they are needed."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cli_support import mbse, recorded, refused
+from source_tree import ROOT
+
+from mbse_ros.cli import app as module
+
+COMMANDS = ('simulate', 'import', 'estimate', 'check', 'up', 'replay', 'demo', 'benchmark')
+
+
+def test_help_names_every_command_in_whole_sentences():
+    done = mbse('--help')
+    listed = done.out.partition('Commands:\n')[2].splitlines()
+    assert done.status == 0 and tuple(line.split()[0] for line in listed) == COMMANDS
+    assert all(line.endswith('.') and not line.endswith('...') for line in listed)     # not cut off
+
+
+@pytest.mark.parametrize('command', [*COMMANDS, 'benchmark kernels', 'benchmark pipeline'])
+def test_help_of_a_command(command):
+    done = mbse(*command.split(), '--help')
+    assert done.status == 0 and f'mbse {command}' in done.out and not done.err
+
+
+def test_every_command_and_option_is_documented():
+    page = (ROOT / 'docs' / 'command_line.md').read_text()
+    for command in (*COMMANDS[:-1], 'benchmark kernels', 'benchmark pipeline'):
+        assert f'mbse {command}' in page, command
+        words = {word.strip('[],') for word in mbse(*command.split(), '--help').out.split()}
+        options = {word for word in words if word.startswith('--') and word not in ('--help', '--')}
+        assert not {option for option in options if f'`{option}' not in page}, command
+
+
+@pytest.mark.parametrize('words, text', [
+    (['dig'], "No such command 'dig'"), (['check'], 'Missing argument'),
+    (['estimate', 'x', '--speed', '3'], 'No such option'), (['simulate', 'patu655_lift'], 'Missing option'),
+    (['simulate', 'patu655_lift', '-o', 'x', '--payload', 'much'], '--payload'),
+    (['benchmark', 'kernels', '--rounds', '0'], '--rounds')])
+def test_usage_errors(words, text):
+    done = mbse(*words)
+    assert done.status == 2 and done.err.startswith('Usage: mbse ') and text in done.err
+    assert 'Traceback' not in done.err and not done.out
+
+
+@pytest.mark.parametrize('error, status, text', [
+    (FileNotFoundError(2, 'No such file', 'x/y'), 2, 'mbse: x/y: No such file\n'),
+    (OSError('disk full'), 2, 'mbse: files: disk full\n'), (KeyboardInterrupt(), 130, '')])
+def test_how_it_ends(error, status, text, monkeypatch):
+    def app(**_):
+        raise error
+    monkeypatch.setattr(module, 'app', app)
+    assert mbse('anything') == (status, '', text)
+
+
+def test_a_fault_of_the_program_is_not_hidden(monkeypatch):
+    def app(**_):
+        raise ZeroDivisionError
+    monkeypatch.setattr(module, 'app', app)
+    with pytest.raises(ZeroDivisionError):
+        mbse('anything')
+
+
+def modules_of(*words):
+    """Modules that a process of the command line has imported."""
+    code = ('import atexit, sys; sys.argv[0] = "mbse"; atexit.register(lambda: print("@", *sys.modules)); '
+            'from mbse_ros.cli import main; main()')
+    done = subprocess.run([sys.executable, '-c', code, *words], env={**os.environ, 'PYTHONPATH': str(ROOT)},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.rpartition('@')[2].split())
+
+
+def test_the_command_line_starts_at_once():
+    """Help needs no numbers, and a check no bags, plots or ROS."""
+    slow = {'numpy', 'casadi', 'scipy', 'matplotlib', 'plotly', 'rosbags', 'mcap', 'rclpy', 'pint', 'rich.console'}
+    assert not modules_of('--help') & slow
+    assert modules_of('check', 'patu655_lift') & slow == {'numpy', 'casadi', 'rich.console'}
+
+
+@pytest.mark.parametrize('words, text', [
+    (['digger'], "graph: got 'digger', expected crane"),
+    (['crane', 'payload'], "argument: got 'payload', expected name:=value"),
+    (['crane', '--payload', '3'], 'expected name:=value'),
+    (['crane', 'weight:=3'], "weight: got '3', expected one of the arguments machine, valve, simulate, payload"),
+    (['crane', 'payload:=much'], "payload: got 'much'"),
+    (['crane', 'machine:=excavator'], 'expected a path to a .yaml file or one of')])
+def test_up_refuses(words, text):
+    assert text in refused('up', *words)
+
+
+def test_replay_refuses(tmp_path):
+    for words in ([], ['--all']):
+        assert refused('replay', tmp_path / 'none', *words) == f'{tmp_path}/none: is not there'
+    bag = recorded(tmp_path / 'bag', lambda topic, t, message: message if topic == '/truth' else None, 0.1)
+    assert refused('replay', bag) == f'{bag}: no sensors to replay; there are /truth (--all plays them)'
+    assert refused('replay', bag, '--rate', '0') == 'rate: got 0.0, expected a number above 0'

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mbse benchmark`: the fixed JSON forms; no figure is judged here."""
+
+import json
+
+from cli_support import mbse, refused
+
+from mbse_ros.compiled import have_compiler
+
+
+def test_kernels(tmp_path):
+    done = mbse('benchmark', 'kernels', '--rounds', 1, '--json', tmp_path / 'k.json')
+    assert done.status == 0 and 'crane_observer_step' in done.out
+    result = json.loads((tmp_path / 'k.json').read_text())
+    assert set(result) == {'machine', 'cases'} and isinstance(result['machine'], str)
+    assert [case['backend'] for case in result['cases']] == ['vm', *(['c'] if have_compiler() else []), 'numpy']
+    for case in result['cases']:
+        assert set(case) == {'name', 'backend', 'states', 'online_us', 'batch_us', 'first_step_s'}
+        assert (case['name'], case['states']) == ('crane_observer_step', 6)
+        assert case['online_us'] > 0.0 and case['batch_us'] > 0.0
+        assert (case['first_step_s'] is None) == (case['backend'] == 'numpy')
+
+
+def test_pipeline(tmp_path):
+    done = mbse('benchmark', 'pipeline', '--runs', 1, '--json', tmp_path / 'new' / 'p.json')
+    result = json.loads((tmp_path / 'new' / 'p.json').read_text())
+    assert done.status == 0 and '23500 steps' in done.out
+    assert {'log_s', 'steps', 'real_time_share', 'peak_mb'} <= set(result)
+    assert (result['log_s'], result['steps']) == (23.5, 23500)
+    assert 0.0 < result['real_time_share'] < 1.0 and result['peak_mb'] > 20.0
+
+
+def test_a_folder_is_no_file(tmp_path):
+    for name in ('kernels', 'pipeline'):
+        assert refused('benchmark', name, '--json', tmp_path).endswith('expected a file, not a folder')
