@@ -68,15 +68,18 @@ def lift() -> tuple[RawMessage, ...]:
         return tuple(Bag(f'{folder}/lift').messages())
 
 
-def recorded(folder: Path, edit: Edit = lambda topic, t, message: message, until: float = 6.5) -> Path:
-    """A bag of the first seconds of the lift: up, a hold, and down again.
+def recorded(folder: Path, edit: Edit = lambda topic, t, message: message, until: float = 5.6,
+             truth: bool = False) -> Path:
+    """A bag of the first seconds of the lift: up, a hold, and from 4.7 s on down again; without the truth.
 
     ``edit`` gets topic, time from the start, s, and message, and returns a message or None: lost.
     """
     with BagWriter(folder, frame='patu655_lift') as writer:
         for raw in lift():
             t = (raw.stamp_ns - START_NS) * 1e-9
-            message = edit(raw.topic, t, decode(raw)) if t <= until else None
+            if t > until + 1e-6 or raw.topic == TRUTH and not truth:
+                continue
+            message = edit(raw.topic, t, decode(raw))
             if message is not None:
                 writer.write(raw.topic, raw.msgtype, raw.stamp_ns, message)
     return folder

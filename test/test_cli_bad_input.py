@@ -63,7 +63,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         "/sensors/position at 1700000004010000000 ns: got '2 positions', expected as many positions as names (and 3 "
         'more)'], None),
     'too short': (sensor(POSITION, set_to([])), ["got '0 positions', expected as many"], None),
-    'unknown cylinder': (renamed, ["got 'tilt', expected one of lift (and 249 more)",
+    'unknown cylinder': (renamed, ["got 'tilt', expected one of lift (and 159 more)",
                                    'position/lift: silent from t = 4.00 s to the end',
                                    'the mass is held: no sample of it after t = 3.'], 'no_data'),
     'repeated stamps': (stamps(POSITION, set_to(START_NS + 4 * SECOND), 4.0, 4.045), [
@@ -80,7 +80,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'the estimate started anew at t = 5.01 s: no sensor had sent for longer'], None),
     'pressure dies': (sensor(ROD, None, 5.0, 99.0), [
         'pressure/lift_rod: silent from t = 5.00 s to the end',
-        'the observer coasted for 1.50 s in all, first at t = 5.01 s: missing: pressure/lift_rod',
+        'the observer coasted for 0.60 s in all, first at t = 5.01 s: missing: pressure/lift_rod',
         'the mass is held: no sample of it after t = '], 'no_data'),
     'position dies': (sensor(POSITION, None, 5.0, 99.0), [
         'position/lift: silent from t = 5.00 s to the end', 'the mass is held: no sample of it after t = '], 'no_data'),
@@ -91,19 +91,18 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
     'late sensor': (sensor(ROD, None, -1.0, 2.0), ['not used: they came before every sensor and command had sent'],
                     None),
     'stroke left': (sensor(POSITION, lambda z: z + 0.6, 4.0, 99.0), [
-        'position/lift: 250 samples of 651 outside the stroke of 0 to 0.535 m, the first 0.816',
+        'position/lift: 160 samples of 561 outside the stroke of 0 to 0.535 m, the first 0.816',
         'the observer was lost for', 'position/lift: ', 'the mass is held: no sample of it after t = 3.'], 'no_data'),
     'millimetres': (sensor(POSITION, lambda z: 1000 * z, -1.0, 99.0), [
-        'position/lift: 651 samples of 651 outside the stroke', 'the observer was lost for 6.50 s in all'], 'no_data'),
+        'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),
     'bar': (lambda topic, t, message: sensor(topic, lambda p: 1e-5 * p, -1.0, 99.0)(topic, t, message)
             if 'pressure' in topic else message, [
         'pressure/lift_rod: ', 'the mass is not within 0 to 1000 kg (payload.limits of the machine)'], None),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
-        'position/lift: 1 of 650 samples lie more than 6 sigma from their prediction, the farthest 1'], None),
+        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest 1'], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
-        'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 32 pauses of more than 0.1 s '
-        '(interpolation.max_gap)', 'the observer was lost for 6.'], 'no_data'),
-    'truth of a while': (lambda topic, t, message: None if topic == TRUTH and t > 3.0 else message, [], None),
+        'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 28 pauses of more than 0.1 s '
+        '(interpolation.max_gap)', 'the observer was lost for 5.'], 'no_data'),
 }
 
 
@@ -115,7 +114,6 @@ def test_goes_on_and_tells(name, tmp_path):
     lines = iter(done.warnings)
     missing = [text for text in expected if not any(text in line for line in lines)]      # in this order
     assert not missing, done.warnings
-    assert expected or not done.warnings
     payload = json.loads((tmp_path / 'result.json').read_text())['payload']
     assert payload['status'] == (status or payload['status']) and payload['status'] in ('no_data', 'updating',
                                                                                        'accelerating', 'too_slow')
@@ -127,7 +125,7 @@ def test_goes_on_and_tells(name, tmp_path):
 
 
 def test_good_data_give_no_warning(tmp_path):
-    done = mbse('estimate', recorded(tmp_path / 'bag', until=24.0))
+    done = mbse('estimate', recorded(tmp_path / 'bag', until=24.0, truth=True))
     assert (done.status, done.err) == (0, '')
     assert done.out.splitlines()[1] == ('held at the end of the log: piston too slow: friction is not known near '
                                         'standstill')
@@ -141,12 +139,12 @@ def test_the_report_says_what_was_odd(tmp_path):
     run = report_run(estimate, 'x')
     assert [f'Warning: {line}' for line in estimate.warnings] == list(run.notes[:len(estimate.warnings)])
     late = run.animation.t > 5.2
-    assert np.isnan(run.animation.measured['payload'][late]).all() and late.sum() > 10
+    assert np.isnan(run.animation.measured['payload'][late]).all() and late.sum() > 3
     assert np.isfinite(run.animation.estimated['payload'][late]).all()
     assert run.animation.captions[-1].endswith('kg (observer coasting)')
     back = estimate_bag(recorded(tmp_path / 'back', GOES_ON['clock set back'][0]), machine, parse_tuning([]))
     run = report_run(back, 'x')
-    assert np.all(np.diff(run.payload.t) > 0) and back.log_seconds == pytest.approx(6.5, abs=0.03)
+    assert np.all(np.diff(run.payload.t) > 0) and back.log_seconds == pytest.approx(5.6, abs=0.03)
     assert run.facts['Start of the log'] == '2023-11-14 22:13:20 UTC'
 
 
@@ -172,7 +170,7 @@ def only(*topics):
     (lambda topic, t, message: message, 0.005, 'an estimate needs two samples of every sensor (4 samples read)'),
 ])
 def test_nothing_to_estimate(edit, until, text, tmp_path):
-    assert text in refused('estimate', recorded(tmp_path / 'bag', edit, until))
+    assert text in refused('estimate', recorded(tmp_path / 'bag', edit, until, truth=True))
 
 
 def test_no_bag(tmp_path):
