@@ -7,6 +7,7 @@ from cli_support import START_NS, lift, mbse, refused
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.series import read_truth
+from mbse_ros.cli.simulate import cycle_of
 
 
 def test_same_arguments_same_bag_in_both_storages(tmp_path):
@@ -33,6 +34,11 @@ def test_arguments_have_an_effect(tmp_path):
     assert len(three) == len(four) == 481 and three != four
     motion = [read_truth(tmp_path / f'{seed}').position for seed in (3, 4)]
     assert np.abs(motion[0] - motion[1]).max() < 1e-3       # the operator only sees the noise
+
+
+def test_random_cycles_go_by_the_seed():
+    assert cycle_of('random', 0.2, 3) == cycle_of('random', 0.2, 3) != cycle_of('random', 0.2, 4)
+    assert cycle_of('lift_hold_lower', 0.02, 3).moves[1].ramp == 0.02
 
 
 @pytest.mark.parametrize('words, text', [
