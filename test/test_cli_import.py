@@ -102,3 +102,4 @@ def test_the_measured_lift(shared_data, tmp_path):
     assert not estimate.warnings and abs(estimate.outputs[-1].payload.mass - 211.0) < 0.05 * 211.0
     run = report_run(estimate, 'x')
     assert ONE_LIFT in run.notes and run.facts['Valve model'] == 'unknown' and run.payload.true is None
+    assert 'Start of the log' not in run.facts      # the table has no date

@@ -42,7 +42,8 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
 def _facts(estimate: Estimate) -> dict[str, str]:
     kinds = {v.kind for v in estimate.machine.description.hydraulics.valves.values()}
     start = datetime.fromtimestamp(estimate.outputs[0].segment.start_ns // 1_000_000_000, timezone.utc)
-    return {'Valve model': ', '.join(sorted(kinds)), 'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC',
+    dated = {'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}     # else no clock
+    return {'Valve model': ', '.join(sorted(kinds)), **dated,
             'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.outputs)} segments',
             'Samples of the mass': str(estimate.outputs[-1].payload.samples),
             'Computing time': f'{estimate.seconds:.3f} s ({100 * estimate.seconds / estimate.log_seconds:.2f} % of '
