@@ -16,7 +16,7 @@ SETUP = (ROOT / 'setup.py').read_text()
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow'}      # where the name to import is not the name to install
 KEYS = {'casadi': 'casadi-pip', 'rosbags': 'python3-rosbags-pip', 'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
-WITHOUT_KEY = {'lz4', 'mcap', 'pint', 'plotly', 'zstandard'}    # rosdep knows none: docs/installation.md
+WITHOUT_KEY = {'lz4', 'mcap', 'pint', 'plotly', 'simpleeval', 'zstandard'}    # rosdep knows none: docs/installation.md
 REQUIREMENTS = ROOT / 'tools' / 'requirements'
 
 
