@@ -18,7 +18,7 @@ from .hydraulics.circuit import Circuit
 from .mechanism.description.load import load_description
 from .mechanism.description.model import MachineDescription
 from .mechanism.parameters import ParameterSet
-from .mechanism.system import System, build_system
+from .mechanism.machine_system import MachineSystem, build_system
 from .resources import share_directory
 
 VALVE_KINDS = ('orifice', 'unknown')
@@ -33,7 +33,7 @@ class Machine:
     def __init__(self, description: MachineDescription) -> None:
         self.description = description
         self.parameters = ParameterSet()
-        self.system: System = build_system(description, self.parameters)
+        self.system: MachineSystem = build_system(description, self.parameters)
         self.circuit = Circuit(description, self.parameters)
         self._register_hydraulic_parameters()
 

@@ -9,7 +9,7 @@ import pytest
 from core_support import crane
 from mbse_ros.dynamics.matrix_r import reduce
 from mbse_ros.mechanism.parameters import ParameterSet
-from mbse_ros.mechanism.system import System, build_system
+from mbse_ros.mechanism.machine_system import System, build_system
 from spatial_tree import spatial_tree
 
 PAYLOAD = 30.0

@@ -15,33 +15,60 @@ from ..mechanism.system import System
 
 @dataclass(frozen=True)
 class Reduced:
-    """Expressions in q, zd: ``qd = R zd``, ``qdd = R zdd + S c``, ``Mbar zdd = Qbar + F``.
+    """Expressions in q, zd, t, u: ``qd = R zd + S b``, ``qdd = R zdd + S c``, ``Mbar zdd = Qbar + F``.
 
-    ``R`` (n, g), ``S`` (n, m), ``c`` (m,), ``Mbar`` (g, g), ``Qbar`` (g,); F are forces along z.
+    ``R`` (n, g), ``S`` (n, m), ``b``, ``c`` (m,), ``Mbar`` (g, g), ``Qbar`` (g,); F are forces along z.
     """
 
     zd: ca.SX
     R: ca.SX
     S: ca.SX
+    b: ca.SX
     c: ca.SX
     Mbar: ca.SX
     Qbar: ca.SX
 
+    @property
+    def qd(self) -> ca.SX:
+        """Velocities of all coordinates (n,)."""
+        return self.R @ self.zd + self.S @ self.b
+
+
+def constraint_rates(system: System) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """``J = Phi_q`` (m, n), ``b`` and ``c`` (m,) of ``J qd = b`` and ``J qdd = c``."""
+    J, b = ca.jacobian(system.Phi, system.q), -ca.jacobian(system.Phi, system.t)
+    return J, b, -_second_rate(system, J @ system.qd - b)
+
+
+def _second_rate(system: System, rate: ca.SX) -> ca.SX:
+    """Time derivative of ``Phi_q qd + Phi_t`` without the term ``Phi_q qdd``."""
+    return ca.jtimes(rate, system.q, system.qd) + ca.jacobian(rate, system.t)
+
 
 def reduce(system: System) -> Reduced:
     """Matrix-R form of a system; the velocities of all coordinates are expressed by ``zd``."""
-    q, qd = system.q, system.qd
-    J = ca.jacobian(system.Phi, q)
-    B = ca.SX.eye(q.numel())[system.independent, :]
-    m = system.Phi.numel()
-    inverse = ca.solve(ca.densify(ca.vertcat(J, B)), ca.SX.eye(q.numel()))
-    S, R = inverse[:, :m], inverse[:, m:]
-    c = -ca.jtimes(ca.jtimes(system.Phi, q, qd), q, qd)
+    J, b, c = constraint_rates(system)
+    R, S = velocity_maps(system, J)
     zd = ca.SX.sym('zd', len(system.independent))
     Mbar = R.T @ system.M @ R
-    Qbar = R.T @ (system.Q - system.M @ S @ c)
-    c, Qbar = ca.substitute([c, Qbar], [qd], [R @ zd])
-    return Reduced(zd, R, S, c, Mbar, Qbar)
+    Qbar = R.T @ (system.Q - system.M @ (S @ c))
+    c, Qbar = ca.substitute([c, Qbar], [system.qd], [R @ zd + S @ b])
+    return Reduced(zd, R, S, b, c, Mbar, Qbar)
+
+
+def velocity_maps(system: System, J: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """``R`` (n, g) and ``S`` (n, m), from the inverse of the dependent columns of J alone."""
+    dependent, independent = system.dependent, system.independent
+    inverse = ca.solve(J[:, dependent], ca.SX.eye(system.m)) if system.m else ca.SX(0, 0)
+    place = _places(dependent + independent)
+    R = ca.vertcat(-inverse @ J[:, independent], ca.SX.eye(len(independent)))[place, :]
+    S = ca.vertcat(inverse, ca.SX(len(independent), system.m))[place, :]
+    return R, S
+
+
+def _places(order: list[int]) -> list[int]:
+    """Where each coordinate stands in the given order."""
+    return [order.index(i) for i in range(len(order))]
 
 
 def total_jacobian(expression: ca.SX, system: System, reduced: Reduced) -> ca.SX:

@@ -11,12 +11,12 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..mechanism.parameters import ParameterSet
-from ..mechanism.system import System
+from ..mechanism.machine_system import MachineSystem
 
 SINGULAR = 1e-6   # smallest relative pivot of the dependent Jacobian that still determines the motion
 
 
-def newton_step(system: System, joints: ca.SX, pistons: ca.SX) -> ca.SX:
+def newton_step(system: MachineSystem, joints: ca.SX, pistons: ca.SX) -> ca.SX:
     """One Newton step on the joint coordinates (m,) for given piston positions (g,).
 
     At a solution its derivative is the exact derivative of the solution (implicit function theorem),
@@ -31,7 +31,7 @@ def newton_step(system: System, joints: ca.SX, pistons: ca.SX) -> ca.SX:
 class PositionProblem:
     """Solver of ``Phi(q) = 0`` for given piston positions."""
 
-    system: System
+    system: MachineSystem
     parameters: ParameterSet
     tolerance: float = 1e-13
     iterations: int = 50

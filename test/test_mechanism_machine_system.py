@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mbse_ros.errors import DescriptionError
 from mbse_ros.mechanism.parameters import ParameterSet
 from mbse_ros.mechanism.rotation import axis_rotation, rpy_rotation
-from mbse_ros.mechanism.system import System, build_system
+from mbse_ros.mechanism.machine_system import System, build_system
 from scipy.integrate import solve_ivp
 from spatial_tree import Lagrange, spatial_tree
 from transforms3d.axangles import axangle2mat

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a mechanism description to its ``System``, in any coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ..errors import DescriptionError, SettingError
+from .coordinates.kinematics import Frame, Kinematics
+from .coordinates.named import add_named
+from .coordinates.natural import natural
+from .coordinates.reference_point import reference_point
+from .coordinates.relative import relative
+from .forces import Applied, applied_forces
+from .inertia import body_terms
+from .linkage.model import GROUND, MechanismDescription, PointRef
+from .system import System
+from .values import Values
+
+COORDINATES = {'natural': natural, 'reference_point': reference_point, 'relative': relative}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismSystem(System):
+    """``System`` of a described mechanism.
+
+    ``inputs`` names u; ``owners`` (m,) gives the joint, body, coordinate or driver of each constraint row and
+    ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
+    energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
+    ``values`` holds the symbols of uncertain and free numbers.
+    """
+
+    description: MechanismDescription
+    values: Values
+    inputs: tuple[str, ...]
+    owners: tuple[str, ...]
+    row_bodies: tuple[tuple[str, ...], ...]
+    frames: dict[str, Frame]
+    potential: ca.SX
+    other_forces: ca.SX
+
+    @property
+    def kinetic(self) -> ca.SX:
+        """Kinetic energy, J."""
+        return ca.dot(self.qd, self.M @ self.qd) / 2
+
+
+def build_mechanism(description: MechanismDescription, coordinates: str | None = None,
+                    independent: Sequence[str] | None = None, free: Collection[str] = ()) -> MechanismSystem:
+    """Symbolic system of a described mechanism.
+
+    ``coordinates``: 'natural', 'reference_point' or 'relative' (default: the file's); ``independent``: names of
+    coordinates (default: the file's; empty where they are to be chosen by the numbers); ``free``: parameters, or keys
+    of numbers such as ``bodies.crank.mass``, that become symbols. Raises DescriptionError, SettingError.
+    """
+    chosen = coordinates or description.coordinate_type
+    if chosen not in COORDINATES:
+        raise SettingError('coordinates', chosen, 'one of ' + ', '.join(COORDINATES))
+    values = Values(description, free)
+    kinematics = COORDINATES[chosen](description, values)
+    add_named(kinematics)
+    t = ca.SX.sym('t')
+    driven = _drivers(kinematics, t)
+    system = _system(kinematics, applied_forces(kinematics), t, driven)
+    values.check_free()
+    names = description.independent if independent is None else tuple(independent)
+    return system.with_independent(system.indices(names))
+
+
+def _drivers(kinematics: Kinematics, t: ca.SX) -> list[int]:
+    """Prescribed motions as constraint rows."""
+    first = len(kinematics.rows)
+    for driver in kinematics.description.drivers.values():
+        coordinate = kinematics.q[kinematics.names.index(driver.coordinate)]
+        motion = kinematics.values.evaluate(driver.motion, t=t) * driver.factor
+        kinematics.row(f'drivers.{driver.name}', driver.name, coordinate - motion)
+    return list(range(first, len(kinematics.rows)))
+
+
+def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int]) -> MechanismSystem:
+    description, n = kinematics.description, len(kinematics.q)
+    if n == 0:
+        raise DescriptionError(description.file, 'bodies', list(description.bodies), 'a body that can move')
+    gravity = kinematics.values.vector(description.gravity)
+    M, Q, potential = ca.SX.zeros(n, n), applied.conservative + applied.other, applied.potential
+    for body in description.bodies.values():
+        M_b, Q_b, energy = body_terms(kinematics, body, gravity)
+        M, Q, potential = M + M_b, Q + Q_b, potential + energy
+    rows = kinematics.rows
+    return MechanismSystem(
+        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd), M=M, Q=ca.densify(Q),
+        Phi=ca.densify(ca.vertcat(*(row.expression for row in rows))) if rows else ca.SX(0, 1),
+        names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
+        start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),
+        description=description, values=kinematics.values, inputs=applied.inputs,
+        owners=tuple(row.owner for row in rows), row_bodies=tuple(row.bodies for row in rows),
+        frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other))
+
+
+def _points(kinematics: Kinematics) -> dict[str, ca.SX]:
+    """Positions of all points in the machine frame."""
+    owners = {GROUND: kinematics.description.ground}
+    owners |= {name: body.points for name, body in kinematics.description.bodies.items()}
+    return {f'{body}.{point}': kinematics.point(PointRef(body, point)) for body, points in owners.items()
+            for point in points}

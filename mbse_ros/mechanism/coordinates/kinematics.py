@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every choice of coordinates gives: frames of the bodies and constraint rows as functions of ``q``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from ..linkage.model import GROUND, MechanismDescription, PointRef
+from ..values import Values
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Pose of a body: ``origin`` (d,) m and ``rotation`` (d, d) in the machine frame; ``omega`` rad/s, a scalar in a
+    plane, in space (3,) along the body's axes. ``angle`` is the absolute angle over full turns where the coordinates
+    know it (planar reference-point and relative), else None."""
+
+    origin: ca.SX
+    rotation: ca.SX
+    omega: ca.SX
+    angle: ca.SX | None = None
+
+    def at(self, local: ca.SX) -> ca.SX:
+        """Position of a point of the body, m."""
+        return self.origin + self.rotation @ local
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint ``expression = 0``; ``owner``: the joint, body or driver that it belongs to."""
+
+    name: str
+    owner: str
+    expression: ca.SX
+    bodies: tuple[str, ...] = ()
+
+
+@dataclass
+class Kinematics:
+    """Coordinates, frames and constraints while a system is put together.
+
+    ``natural``: by body the direction whose derivative is the angular velocity (constant mass matrix), natural
+    coordinates only. ``world``: positions of points that are coordinates themselves. ``joints``: for joints that the
+    coordinates know, their own coordinate (angle or displacement).
+    """
+
+    description: MechanismDescription
+    values: Values
+    q: list[ca.SX] = field(default_factory=list)
+    qd: list[ca.SX] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    frames: dict[str, Frame] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    natural: dict[str, ca.SX] = field(default_factory=dict)
+    world: dict[str, ca.SX] = field(default_factory=dict)
+    joints: dict[str, ca.SX] = field(default_factory=dict)
+
+    def coordinate(self, name: str, start: float) -> ca.SX:
+        """A new coordinate; its velocity is made with it."""
+        self.q.append(ca.SX.sym(name))
+        self.qd.append(ca.SX.sym(f'{name}_dot'))
+        self.names.append(name)
+        self.start.append(float(start))
+        return self.q[-1]
+
+    def local(self, point: PointRef) -> ca.SX:
+        """Coordinates of a point in the frame of its body; the ground's are in the machine frame."""
+        ground = point.body == GROUND
+        points = self.description.ground if ground else self.description.bodies[point.body].points
+        return self.values.vector(points[point.point])
+
+    def point(self, point: PointRef) -> ca.SX:
+        """Position of a point in the machine frame, m."""
+        known = self.world.get(str(point))
+        return self.frames[point.body].at(self.local(point)) if known is None else known
+
+    def row(self, name: str, owner: str, expression: ca.SX, bodies: tuple[str, ...] = ()) -> None:
+        """A new constraint."""
+        self.rows.append(Row(name, owner, expression, bodies))
+
+    def velocity_of(self, expression: ca.SX) -> ca.SX:
+        """Time derivative along the motion."""
+        return ca.jtimes(expression, ca.vertcat(*self.q), ca.vertcat(*self.qd)) if self.q else 0 * expression
+
+    def at_start(self, *expressions: ca.SX) -> list[np.ndarray]:
+        """Numbers of expressions at the guess of the start and the nominal parameters."""
+        function = ca.Function('start', [ca.vertcat(*self.q), self.values.symbol], list(expressions))
+        return [result.full() for result in function.call([ca.DM(self.start), ca.DM(self.values.mean)])]
+
+
+def ground_frame(dimension: int) -> Frame:
+    """The machine frame."""
+    omega = ca.SX(0) if dimension == 2 else ca.SX.zeros(3)
+    return Frame(ca.SX.zeros(dimension), ca.SX.eye(dimension), omega, ca.SX(0) if dimension == 2 else None)
+
+
+def cross2(a: ca.SX, b: ca.SX) -> ca.SX:
+    """z component of the product of two planar vectors."""
+    return a[0] * b[1] - a[1] * b[0]
+
+
+def perpendicular(a: ca.SX) -> ca.SX:
+    """A planar vector turned by +90 degrees."""
+    return ca.vertcat(-a[1], a[0])

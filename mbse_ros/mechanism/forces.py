@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Springs, dampers, constant and input forces as generalised forces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from .coordinates.kinematics import Kinematics
+from .linkage.model import Force, Spring
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Generalised forces (n,): ``conservative`` springs with their ``potential``, J; ``other``: dampers, loads, inputs.
+
+    ``other`` changes the energy: its power is ``qd' other``.
+    """
+
+    conservative: ca.SX
+    other: ca.SX
+    potential: ca.SX
+    inputs: tuple[str, ...]
+    u: ca.SX
+
+
+def applied_forces(kinematics: Kinematics) -> Applied:
+    """All springs and forces of the description."""
+    description = kinematics.description
+    n = len(kinematics.q)
+    inputs = tuple(dict.fromkeys(force.input for force in description.forces.values() if force.input))
+    u = ca.SX.sym('u', len(inputs)) if inputs else ca.SX(0, 1)
+    elastic, other, potential = ca.SX.zeros(n), ca.SX.zeros(n), ca.SX(0)
+    for spring in description.springs.values():
+        spring_force, damper_force, energy = _spring(kinematics, spring)
+        elastic, other, potential = elastic + spring_force, other + damper_force, potential + energy
+    for force in description.forces.values():
+        other = other + _force(kinematics, force, u[inputs.index(force.input)] if force.input else None)
+    return Applied(elastic, other, potential, inputs, u)
+
+
+def _spring(kinematics: Kinematics, spring: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Elastic and damping forces (n,), and the energy stored, J."""
+    q, values = ca.vertcat(*kinematics.q), kinematics.values
+    if spring.points is None:
+        length = q[kinematics.names.index(spring.coordinate)]
+    else:
+        length = ca.norm_2(kinematics.point(spring.points[1]) - kinematics.point(spring.points[0]))
+    along = ca.jacobian(length, q).T
+    stretch, stiffness = length - values(spring.free), values(spring.stiffness)
+    rate = kinematics.velocity_of(length)
+    return -along * stiffness * stretch, -along * values(spring.damping) * rate, stiffness * stretch ** 2 / 2
+
+
+def _force(kinematics: Kinematics, force: Force, symbol: ca.SX | None) -> ca.SX:
+    """Generalised force (n,) of one load."""
+    q, qd = ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd)
+    value = kinematics.values.vector(force.value) if symbol is None else symbol
+    if force.coordinate:
+        return ca.jacobian(q[kinematics.names.index(force.coordinate)], q).T * value
+    if force.point is not None:
+        vector = value if symbol is None else value * ca.SX(list(force.direction))
+        return ca.jacobian(kinematics.point(force.point), q).T @ vector
+    frame = kinematics.frames[force.body]
+    turning = ca.jacobian(frame.omega, qd).T
+    if frame.omega.numel() == 1:
+        return turning * value
+    vector = value if symbol is None else value * ca.SX(list(force.direction))
+    return turning @ (frame.rotation.T @ vector)      # omega is along the body's axes, the torque the machine's

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inertia of the bodies and their share of the equations of motion."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from .coordinates.kinematics import Frame, Kinematics
+from .linkage.model import Body
+from .values import Values
+
+
+def rod(body: Body, values: Values) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Middle (d,), direction times length (d,) and squared length of a uniform rod."""
+    first, second = (values.vector(point) for point in list(body.points.values())[:2])
+    along = second - first
+    return (first + second) / 2, along, ca.sumsqr(along)
+
+
+def center_of_mass(body: Body, values: Values) -> ca.SX:
+    """Centre of mass (d,) in the body's frame, m."""
+    return rod(body, values)[0] if body.uniform else values.vector(body.center_of_mass)
+
+
+def inertia(body: Body, values: Values) -> ca.SX:
+    """Inertia about the centre of mass in the body's frame, kg m2: scalar in a plane, (3, 3) in space."""
+    planar = len(next(iter(body.points.values()))) == 2
+    if body.uniform:
+        _, along, squared = rod(body, values)
+        mass = values(body.mass)
+        return mass * squared / 12 if planar else mass / 12 * (squared * ca.SX.eye(3) - along @ along.T)
+    if planar:
+        return ca.SX(values(body.inertia[0]))
+    xx, yy, zz, xy, xz, yz = (values(item) for item in body.inertia)
+    return ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+
+
+def body_terms(kinematics: Kinematics, body: Body, gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Mass matrix (n, n), gravity and velocity forces (n,), and potential energy, J, of one body."""
+    q, qd, frame = ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd), kinematics.frames[body.name]
+    centre = frame.at(center_of_mass(body, kinematics.values))
+    mass = kinematics.values(body.mass)
+    J_v = ca.jacobian(centre, q)
+    bias = ca.jtimes(J_v @ qd, q, qd)
+    M, Q = mass * J_v.T @ J_v, mass * J_v.T @ (gravity - bias)
+    M_w, Q_w = _rotation_terms(kinematics, body, frame, q, qd)
+    return M + M_w, Q + Q_w, -mass * ca.dot(gravity, centre)
+
+
+def _rotation_terms(kinematics: Kinematics, body: Body, frame: Frame, q: ca.SX, qd: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Rotational part. In natural coordinates the turning unit vector has the constant mass matrix of that choice."""
+    tensor = inertia(body, kinematics.values)
+    if body.name in kinematics.natural:
+        J_n = ca.jacobian(kinematics.natural[body.name], q)
+        return tensor * J_n.T @ J_n, ca.SX.zeros(q.numel())
+    J_w = ca.jacobian(frame.omega, qd)
+    bias = tensor @ ca.jtimes(frame.omega, q, qd)
+    if frame.omega.numel() == 3:
+        bias = bias + ca.cross(frame.omega, tensor @ frame.omega)
+    return J_w.T @ tensor @ J_w, -J_w.T @ bias
