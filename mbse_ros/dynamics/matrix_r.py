@@ -60,13 +60,13 @@ def velocity_maps(system: System, J: ca.SX) -> tuple[ca.SX, ca.SX]:
     """``R`` (n, g) and ``S`` (n, m), from the inverse of the dependent columns of J alone."""
     dependent, independent = system.dependent, system.independent
     inverse = ca.solve(J[:, dependent], ca.SX.eye(system.m)) if system.m else ca.SX(0, 0)
-    place = _places(dependent + independent)
+    place = places(dependent + independent)
     R = ca.vertcat(-inverse @ J[:, independent], ca.SX.eye(len(independent)))[place, :]
     S = ca.vertcat(inverse, ca.SX(len(independent), system.m))[place, :]
     return R, S
 
 
-def _places(order: list[int]) -> list[int]:
+def places(order: list[int]) -> list[int]:
     """Where each coordinate stands in the given order."""
     return [order.index(i) for i in range(len(order))]
 

@@ -3,57 +3,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 
 from ..mechanism.system import System
-from .matrix_r import Reduced, constraint_rates, reduce
+from .matrix_r import constraint_rates, places
+
+LARGEST_SCALAR = 14     # dependent coordinates up to which all is written out in scalar operations
+
+Expression = ca.SX     # or ca.MX
+Solve = Callable[[Expression], Expression]
+
+
+def is_small(system: System) -> bool:
+    """Whether the system is written out in scalar operations."""
+    return len(system.dependent) <= LARGEST_SCALAR
+
+
+def state_function(system: System, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+    """Function ``(q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)`` of the state ``X = [z, zd]``, ``f = [zd, zdd]``.
+
+    ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (paper 000 Eq. 21), ``B`` (2g, k) = df/du, ``qdd``
+    (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``: written out in
+    scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose cost grows
+    with the number of nonzeros; default by the number of dependent coordinates.
+
+    With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
+    velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.
+    """
+    if scalar is None:
+        scalar = is_small(system)
+    kind = ca.SX if scalar else ca.MX
+    g = len(system.independent)
+    q, zd, u, t, p = (kind.sym(name, size) for name, size in (
+        ('q', system.n), ('zd', g), ('u', system.u.numel()), ('t', 1), ('p', parameters.numel())))
+    pieces = Pieces(system, parameters)
+    J, b = pieces.constraints(q, t, p)
+    maps = Maps.of(system, J, scalar)
+    R = maps.R
+    qd = R @ zd + maps.S(b)
+    M, Q, Q_u, c = pieces.dynamics(q, qd, u, t, p)
+    free = maps.S(c)
+    reduced = _solver(R.T @ M @ R, scalar)
+    zdd = reduced(R.T @ (Q - M @ free))
+    qdd = R @ zdd + free
+    lam = maps.S_transposed(Q - M @ qdd)
+    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    along = -maps.S(rate_q @ R)                            # velocities change with q at constant zd
+    dG = ca.horzcat(G_q @ R + G_qd @ along, G_qd @ R)
+    dH = ca.horzcat(H_q @ R + H_qd @ along, H_qd @ R)
+    lower = reduced(R.T @ (dG - M @ maps.S(dH)))
+    A = ca.vertcat(ca.horzcat(kind(g, g), kind.eye(g)), lower)
+    B = ca.vertcat(kind(g, u.numel()), reduced(R.T @ Q_u))
+    return ca.Function('mbse_state', [q, zd, u, t, p], [zdd, A, B, qdd, lam, qd],
+                       ['q', 'zd', 'u', 't', 'p'], ['zdd', 'A', 'B', 'qdd', 'lam', 'qd'], {'cse': True})
 
 
 @dataclass(frozen=True)
-class StateEquations:
-    """Expressions in q, zd, u, t of the state ``X = [z, zd]``.
+class Maps:
+    """``R`` (n, g) and the products with ``S`` (n, m) and its transpose, by the dependent block of J."""
 
-    ``zdd`` (g,), ``qdd`` (n,), ``multipliers`` (m,) with ``M qdd + J' lam = Q``; ``A`` (2g, 2g) = df/dX with
-    ``f = [zd, zdd]`` (paper 000 Eq. 21), ``B`` (2g, k) = df/du.
+    R: Expression
+    S: Solve
+    S_transposed: Solve
+
+    @classmethod
+    def of(cls, system: System, J: Expression, scalar: bool) -> Maps:
+        """Maps of the system's partition; singular at a dead point."""
+        dependent, independent = system.dependent, system.independent
+        g = len(independent)
+        place = places(dependent + independent)
+        J_d = J[:, dependent]
+        solve, solve_transposed = _solver(J_d, scalar), _solver(J_d.T, scalar)
+        identity = type(J).eye(g)
+        R = ca.vertcat(-solve(J[:, independent]), identity)[place, :]
+        return cls(R, lambda x: ca.vertcat(solve(x), type(J)(g, x.shape[1]))[place, :],
+                   lambda x: solve_transposed(x[dependent, :]))
+
+
+def _solver(A: Expression, scalar: bool) -> Solve:
+    """Solver for several right-hand sides: by the explicit inverse in scalar expressions (shared by all uses), by a
+    sparse QR factorisation otherwise."""
+    if A.shape[0] == 0:
+        return lambda x: x
+    if not scalar:
+        return lambda x: ca.solve(A, ca.densify(x), 'qr')
+    inverse = ca.solve(A, ca.SX.eye(A.shape[0]))
+    return lambda x: inverse @ x
+
+
+class Pieces:
+    """Functions of all coordinates that need no linear solve; taken with SX or MX arguments.
+
+    ``constraints (q, t, p) -> (J, b)``, ``dynamics (q, qd, u, t, p) -> (M, Q, dQ/du, c)``, ``tangents (q, qd, u, t, p,
+    qdd, lam)`` -> derivatives of G and H by q and qd, and of the constraints' rate by q.
     """
 
-    reduced: Reduced
-    zdd: ca.SX
-    qdd: ca.SX
-    multipliers: ca.SX
-    A: ca.SX
-    B: ca.SX
-
-
-def state_equations(system: System) -> StateEquations:
-    """State equations by matrix-R, for systems small enough for scalar expressions.
-
-    Derivatives along ``dq = R e_k`` (with the velocities that keep the constraints) and ``dqd = R e_k``: with
-    ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, whose values are zero, ``dzdd = Mbar^-1 R' (dG - M S dH)``.
-    """
-    reduced, g = reduce(system), len(system.independent)
-    M, R, S = system.M, reduced.R, reduced.S
-    zdd = ca.solve(reduced.Mbar, reduced.Qbar)
-    qdd = R @ zdd + S @ reduced.c
-    multipliers = S.T @ (ca.substitute(system.Q, system.qd, reduced.qd) - M @ qdd)
-    out, symbols = _tangents(system)
-    G_q, G_qd, H_q, H_qd, rate_q = ca.substitute(out, symbols, [reduced.qd, qdd, multipliers])
-    along = -S @ (rate_q @ R)                              # velocities change with q at constant zd
-    dG = ca.horzcat(G_q @ R + G_qd @ along, G_qd @ R)
-    dH = ca.horzcat(H_q @ R + H_qd @ along, H_qd @ R)
-    lower = ca.solve(reduced.Mbar, R.T @ (dG - M @ (S @ dH)))
-    A = ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)
-    force = ca.solve(reduced.Mbar, R.T @ ca.substitute(ca.jacobian(system.Q, system.u), system.qd, reduced.qd))
-    return StateEquations(reduced, zdd, qdd, multipliers, A, ca.vertcat(ca.SX(g, system.u.numel()), force))
-
-
-def _tangents(system: System) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Partial derivatives of G, H and of the constraints' rate; and the symbols of qd, qdd, lam in them."""
-    J, b, c = constraint_rates(system)
-    qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
-    G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ system.qd - b
-    out = [ca.jacobian(G, system.q), ca.jacobian(G, system.qd), ca.jacobian(H, system.q), ca.jacobian(H, system.qd),
-           ca.jacobian(rate, system.q)]
-    return out, [system.qd, qdd, lam]
+    def __init__(self, system: System, parameters: ca.SX) -> None:
+        q, qd, u, t = system.q, system.qd, system.u, system.t
+        J, b, c = constraint_rates(system)
+        qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
+        G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
+        partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
+        self.constraints = ca.Function('constraints', [q, t, parameters], [J, b])
+        self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
+                                    [system.M, system.Q, ca.jacobian(system.Q, u), c])
+        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations that satisfy the constraints: from a guess, and others near one, to judge ranks away from luck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.linalg import lstsq, null_space
+
+from ..errors import PositionProblemError
+
+Residual = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]    # q -> Phi (m,), Phi_q (m, n)
+
+TOLERANCE = 1e-12
+LARGEST_STEP = 0.5     # of any coordinate in one iteration; a longer step may leave the branch of the guess
+SAMPLES = 6
+DISTANCE = 0.05        # how far the samples lie from a configuration, m or rad
+
+
+def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), iterations: int = 60) -> np.ndarray:
+    """Configuration (n,) with ``Phi = 0`` near the guess, by Gauss-Newton with the shortest steps.
+
+    The coordinates ``fixed`` keep their values. Redundant rows do no harm. Raises PositionProblemError.
+    """
+    q, free = np.array(guess, dtype=float), [i for i in range(len(guess)) if i not in set(fixed)]
+    best = np.inf
+    for _ in range(iterations):
+        phi, J = residual(q)
+        size = float(np.max(np.abs(phi), initial=0.0))
+        scale = max(1.0, float(np.max(np.abs(q), initial=0.0)) ** 2)
+        if not np.isfinite(size):
+            break
+        if size <= TOLERANCE * scale and size >= 0.25 * best or size == 0.0:
+            return q
+        best = min(best, size)
+        step = lstsq(J[:, free], phi, cond=1e-10)[0] if free else np.zeros(0)
+        q[free] -= step * min(1.0, LARGEST_STEP / max(np.max(np.abs(step), initial=0.0), 1e-300))
+    raise PositionProblemError(size, iterations, q)
+
+
+def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndarray]:
+    """Configurations near ``q`` along the motion that the constraints allow, ``q`` first."""
+    generator, found = np.random.default_rng(seed), [q]
+    directions = null_space(residual(q)[1], rcond=1e-8)
+    for _ in range(SAMPLES):
+        weights = generator.uniform(-1.0, 1.0, directions.shape[1])
+        try:
+            found.append(assemble(residual, q + DISTANCE * directions @ weights))
+        except PositionProblemError:       # a direction that a singular position only seems to allow
+            continue
+    return found

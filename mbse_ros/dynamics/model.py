@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Model``: the numbers of one mechanism; every function of it compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..errors import DescriptionError, PositionProblemError
+from ..mechanism.assembly import MechanismSystem, build_mechanism
+from ..mechanism.linkage.load import load_mechanism
+from ..mechanism.linkage.model import MechanismDescription
+from .configurations import assemble, neighbours
+from .matrix_r import constraint_rates
+from .partition import choose_independent
+from .partitioned import Partitioned
+from .redundancy import independent_rows
+from .terms_arrays import Terms
+
+
+@dataclass(frozen=True)
+class State:
+    """A configuration (n,) and its velocities (n,), SI, at a time, s."""
+
+    q: np.ndarray
+    qd: np.ndarray
+    t: float = 0.0
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Kinetic and potential energy, J, and the power of dampers, loads and inputs, W (drivers not included)."""
+
+    kinetic: float
+    potential: float
+    power: float
+
+    @property
+    def total(self) -> float:
+        """Kinetic and potential energy, J."""
+        return self.kinetic + self.potential
+
+
+class Model:
+    """A mechanism with numbers in it.
+
+    ``names`` (n,) of the coordinates, ``rows`` (m,) of the constraints, ``inputs`` (k,); ``independent`` the chosen
+    coordinates' names; ``degrees_of_freedom`` g; ``redundant`` names the constraints that others imply (they stay in
+    ``Phi`` but not in the equations); ``parameters`` (p,) the values of uncertain and free numbers, may be changed.
+    Raises DescriptionError, SettingError, PositionProblemError, SingularConfigurationError.
+    """
+
+    def __init__(self, description: MechanismDescription, coordinates: str | None = None,
+                 independent: Sequence[str] | None = None, free: Collection[str] = (), backend: str = 'auto') -> None:
+        self.description, self.backend = description, backend
+        self.system: MechanismSystem = build_mechanism(description, coordinates, independent, free)
+        self.names, self.rows, self.inputs = self.system.names, self.system.rows, self.system.inputs
+        self.parameters = self.system.values.mean
+        self._partitions: dict[tuple[int, ...], Partitioned] = {}
+        self._assembled = self._assemble()
+        samples = np.array([self.residual(q)[1] for q in neighbours(self.residual, self._assembled)])
+        self.active = independent_rows(samples)
+        self.redundant = tuple(name for i, name in enumerate(self.rows) if i not in self.active)
+        self.degrees_of_freedom = len(self.names) - len(self.active)
+        self.default = self._choose(self.residual(self._assembled)[1][self.active])
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the independent coordinates."""
+        return tuple(self.names[i] for i in self.default)
+
+    @property
+    def z(self) -> list[int]:
+        """Places of the independent coordinates in q."""
+        return list(self.default)
+
+    @cached_property
+    def start(self) -> State:
+        """The assembled start with the velocities that the file gives; all others follow or are zero."""
+        given = self.description.initial.velocity
+        indices = self.system.indices(given)
+        J, b = self._rates(self._assembled, 0.0)
+        rows = np.vstack([J, np.eye(len(self.names))[indices]])
+        values = np.concatenate([b, [scalar.value for scalar in given.values()]])
+        qd, _, _, _ = np.linalg.lstsq(rows, values, rcond=1e-10)
+        worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
+        if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
+            raise DescriptionError(self.description.file, 'initial.velocity', list(given),
+                                   'velocities that the constraints allow together')
+        return State(self._assembled.copy(), qd)
+
+    def partition(self, independent: Sequence[int] | None = None) -> Partitioned:
+        """State equations in the independent coordinates at these places of q (default: the model's own)."""
+        chosen = tuple(self.default if independent is None else independent)
+        if chosen not in self._partitions:
+            rows = list(self.active)
+            self._partitions[chosen] = Partitioned(self.system, chosen, rows, self.parameters, self.backend)
+        return self._partitions[chosen]
+
+    def residual(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """``Phi`` (m,) and ``Phi_q`` (m, n), all rows."""
+        phi, J = self._position(q, [t], self.parameters)
+        return phi, J.reshape(len(self.rows), len(self.names))
+
+    def terms(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Terms:
+        """Mass matrix, forces and constraints of all coordinates, redundant rows included."""
+        M, Q, J, c, phi, rate, _ = self._terms(q, qd, self._inputs(u), [t], self.parameters)
+        n, m = len(self.names), len(self.rows)
+        return Terms(M=M.reshape(n, n), Q=Q, J=J.reshape(m, n), c=c, Phi=phi, Phidot=rate)
+
+    def energy(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Energy:
+        """Energies and power at a state."""
+        values = self._terms(q, qd, self._inputs(u), [t], self.parameters)[6]
+        return Energy(*(float(value) for value in values))
+
+    def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
+        """Coordinates (n,) at independent ones (g,), near a guess (n,); raises PositionProblemError."""
+        return self.partition().position(z, guess, t)
+
+    def accelerations(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0,
+                      formulation: str = 'matrix_r', **options: object) -> np.ndarray:
+        """Accelerations (n,) by a formulation (``dynamics.formulations.FORMULATIONS``)."""
+        from .formulations import accelerations     # here, because only this method needs all of them
+        if formulation == 'matrix_r':
+            options.setdefault('independent', self.z)
+        return accelerations(formulation, self.terms(q, qd, u, t), **options).qdd
+
+    def _inputs(self, u: np.ndarray | None) -> np.ndarray:
+        return np.zeros(len(self.inputs)) if u is None else np.asarray(u, dtype=float)
+
+    def _assemble(self) -> np.ndarray:
+        """Start from the guess; the coordinates that the file gives are kept."""
+        guess = self.system.start.copy()
+        given = self.description.initial.position
+        fixed = self.system.indices(given)
+        guess[fixed] = [scalar.value for scalar in given.values()]
+        try:
+            return assemble(self.residual, guess, fixed)
+        except PositionProblemError as error:
+            raise DescriptionError(
+                self.description.file, 'initial.position' if given else 'points',
+                f'a loop that does not close (residual {error.residual:.3g})' if not given else list(given),
+                'a start at which all loops close; worst: '
+                + self._worst(np.array(error.coordinates))) from error
+
+    def _worst(self, q: np.ndarray) -> str:
+        phi = np.abs(self.residual(q)[0])
+        return self.rows[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))]
+
+    def _choose(self, J: np.ndarray) -> tuple[int, ...]:
+        """The file's independent coordinates, or the best conditioned ones."""
+        wanted, g = self.system.independent, self.degrees_of_freedom
+        if wanted and len(wanted) != g:
+            raise DescriptionError(self.description.file, 'independent', [self.names[i] for i in wanted],
+                                   f'{g} independent coordinates, the degrees of freedom of the mechanism')
+        return tuple(wanted) if wanted else tuple(choose_independent(J))
+
+    def _rates(self, q: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        terms = self.terms(q, np.zeros(len(q)), None, t)
+        return terms.J, -terms.Phidot
+
+    @cached_property
+    def _position(self) -> Kernel:
+        system = self.system
+        J = ca.jacobian(system.Phi, system.q)
+        return Kernel(ca.Function('mbse_constraints', [system.q, system.t, system.values.symbol], [system.Phi, J]),
+                      self.backend)
+
+    @cached_property
+    def _terms(self) -> Kernel:
+        system = self.system
+        J, b, c = constraint_rates(system)
+        energies = ca.vertcat(system.kinetic, system.potential, ca.dot(system.qd, system.other_forces))
+        return Kernel(ca.Function(
+            'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
+            [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True}), self.backend)
+
+
+def load_model(mechanism: str | Path | MechanismDescription, coordinates: str | None = None,
+               independent: Sequence[str] | None = None, free: Collection[str] = (), backend: str = 'auto') -> Model:
+    """Model of a mechanism: name of a file in ``config/mechanisms``, path, or description; see ``Model``."""
+    described = isinstance(mechanism, MechanismDescription)
+    return Model(mechanism if described else load_mechanism(mechanism), coordinates, independent, free, backend)

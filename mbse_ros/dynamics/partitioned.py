@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One choice of independent coordinates of a mechanism: its state equations and its position problem, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..errors import PositionProblemError, SingularConfigurationError
+from ..mechanism.assembly import MechanismSystem
+from .partition import alternatives, condition
+from .state_equations import Maps, Pieces, is_small, state_function
+
+POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
+POSITION_ITERATIONS = 30
+SINGULAR = 1e9                  # condition of the dependent Jacobian at which the choice is a dead point
+
+
+@dataclass(frozen=True)
+class StateRates:
+    """``zdd`` (g,), ``A`` (2g, 2g) = df/dX, ``B`` (2g, k) = df/du, ``qdd``, ``qd`` (n,), multipliers ``lam`` (m,)."""
+
+    zdd: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    qdd: np.ndarray
+    lam: np.ndarray
+    qd: np.ndarray
+
+
+class Partitioned:
+    """State equations ``X = [z, zd]`` of a system for given independent coordinates.
+
+    ``independent`` are places in q, ``rows`` the constraints that count (no redundant ones). Every method raises
+    SingularConfigurationError, with coordinates that would do, where the choice does not determine the motion.
+    """
+
+    def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
+                 parameters: np.ndarray, backend: str = 'auto') -> None:
+        self.independent, self._backend, self.parameters = list(independent), backend, parameters
+        self.system = replace(system, independent=list(independent), Phi=system.Phi[list(rows)],
+                              rows=tuple(system.rows[i] for i in rows))
+        self.names = tuple(system.names[i] for i in independent)
+
+    def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
+        """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
+        u = np.zeros(self.system.u.numel()) if u is None else u
+        zdd, A, B, qdd, lam, qd = self._state(q, zd, u, [t], self.parameters)
+        if not np.isfinite(zdd).all():
+            self._refuse(q, t)
+        g = len(self.independent)
+        return StateRates(zdd, A.reshape(2 * g, 2 * g), B.reshape(2 * g, -1), qdd, lam, qd)
+
+    def velocity(self, q: np.ndarray, zd: np.ndarray, t: float = 0.0) -> np.ndarray:
+        """Velocities (n,) of all coordinates."""
+        qd, = self._velocity(q, zd, [t], self.parameters)
+        if not np.isfinite(qd).all():
+            self._refuse(q, t)
+        return qd
+
+    def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
+        """Coordinates (n,) at independent ones (g,) near a guess (paper 000 Eq. 7); raises PositionProblemError too."""
+        q = np.array(guess, dtype=float)
+        q[self.independent] = z
+        return self.close(q, t)
+
+    def close(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
+        """Newton's method on the dependent coordinates, the independent ones kept."""
+        last = np.inf
+        for _ in range(POSITION_ITERATIONS):
+            fresh, size = self._newton(q, [t], self.parameters)
+            size = float(size[0])
+            tolerance = POSITION_TOLERANCE * max(1.0, float(np.max(np.abs(q))) ** 2)
+            if size <= 1e-3 * tolerance or (size <= tolerance and size >= 0.25 * last):
+                return q
+            if not np.isfinite(fresh).all():
+                self._refuse(q, t)
+            q, last = fresh, size
+        raise PositionProblemError(size, POSITION_ITERATIONS, q)
+
+    def condition(self, q: np.ndarray, t: float = 0.0) -> float:
+        """Condition number of the dependent part of the constraint Jacobian."""
+        return condition(self._jacobian_at(q, t), self.independent)
+
+    def _refuse(self, q: np.ndarray, t: float) -> None:
+        """Say which coordinates fail here and which would do."""
+        J = self._jacobian_at(q, t)
+        if not np.isfinite(J).all():
+            raise PositionProblemError(np.inf, POSITION_ITERATIONS, q)
+        names = self.system.names
+        would_do = tuple(tuple(names[i] for i in choice) for choice in alternatives(J, self.independent))
+        raise SingularConfigurationError(self.names, condition(J, self.independent), would_do)
+
+    def _jacobian_at(self, q: np.ndarray, t: float) -> np.ndarray:
+        J, = self._jacobian(q, [t], self.parameters)
+        return J.reshape(self.system.m, self.system.n)
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """The state equations as a CasADi function (``state_function``)."""
+        return state_function(self.system, self.system.values.symbol)
+
+    @cached_property
+    def _state(self) -> Kernel:
+        return Kernel(self.function, self._backend)
+
+    @cached_property
+    def _newton(self) -> Kernel:
+        return Kernel(newton_function(self.system), self._backend)
+
+    @cached_property
+    def _velocity(self) -> Kernel:
+        return Kernel(velocity_function(self.system), self._backend)
+
+    @cached_property
+    def _jacobian(self) -> Kernel:
+        system = self.system
+        J = ca.jacobian(system.Phi, system.q)
+        return Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
+
+
+def newton_function(system: MechanismSystem) -> ca.Function:
+    """Function ``(q, t, p) -> (q after one Newton step, max |Phi| before it)``; independent coordinates are kept."""
+    q, t, p, maps = _constraint_maps(system)
+    phi = ca.Function('residual', [system.q, system.t, system.values.symbol], [system.Phi])(q, t, p)
+    return ca.Function('mbse_newton', [q, t, p], [q - maps[0].S(phi), ca.norm_inf(phi)], {'cse': True})
+
+
+def velocity_function(system: MechanismSystem) -> ca.Function:
+    """Function ``(q, zd, t, p) -> qd = R zd + S b``."""
+    q, t, p, (maps, b) = _constraint_maps(system)
+    zd = type(q).sym('zd', len(system.independent))
+    return ca.Function('mbse_velocity', [q, zd, t, p], [maps.R @ zd + maps.S(b)], {'cse': True})
+
+
+def _constraint_maps(system: MechanismSystem) -> tuple[ca.SX, ca.SX, ca.SX, tuple[Maps, ca.SX]]:
+    """Symbols q, t, p, of the kind that suits the size, and the maps with ``b`` there."""
+    scalar = is_small(system)
+    kind = ca.SX if scalar else ca.MX
+    q, t, p = kind.sym('q', system.n), kind.sym('t'), kind.sym('p', system.values.symbol.numel())
+    J, b = Pieces(system, system.values.symbol).constraints(q, t, p)
+    return q, t, p, (Maps.of(system, J, scalar), b)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs of the sensors of a mechanism as expressions of its motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from .assembly import MechanismSystem
+from .linkage.model import PointRef, Sensor
+
+
+@dataclass(frozen=True)
+class SensorModel:
+    """``channels`` name the components (``encoder``, ``acc.x``, ...) of ``output`` (s,), an expression in the system's
+    q, qd, t, u and in ``qdd`` (n,) and ``lam`` (m,), SI; ``stddev`` (s,); ``angular`` (s,): wraps at +-pi."""
+
+    channels: tuple[str, ...]
+    output: ca.SX
+    qdd: ca.SX
+    lam: ca.SX
+    stddev: np.ndarray
+    angular: tuple[bool, ...]
+
+
+def sensor_model(system: MechanismSystem) -> SensorModel:
+    """All sensors of the description, in the file's order."""
+    qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
+    channels, outputs, stddev, angular = [], [], [], []
+    for sensor in system.description.sensors.values():
+        output = ca.SX(_KINDS[sensor.kind](system, sensor, qdd, lam))
+        names = [sensor.name] if output.numel() == 1 else [f'{sensor.name}.{"xyz"[k]}' for k in range(output.numel())]
+        channels += names
+        outputs.append(output)
+        stddev += [sensor.stddev] * len(names)
+        angular += [sensor.kind == 'inclinometer'] * len(names)
+    return SensorModel(tuple(channels), ca.vertcat(*outputs) if outputs else ca.SX(0, 1), qdd, lam,
+                       np.array(stddev, dtype=float), tuple(angular))
+
+
+def _rate(system: MechanismSystem, expression: ca.SX) -> ca.SX:
+    return ca.jtimes(expression, system.q, system.qd)
+
+
+def _second_rate(system: MechanismSystem, expression: ca.SX, qdd: ca.SX) -> ca.SX:
+    return ca.jtimes(_rate(system, expression), system.q, system.qd) + ca.jtimes(expression, system.q, qdd)
+
+
+def _place(system: MechanismSystem, point: PointRef) -> ca.SX:
+    return system.points[str(point)]
+
+
+def _encoder(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return system.q[system.names.index(sensor.coordinate)]
+
+
+def _coordinate_rate(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return system.qd[system.names.index(sensor.coordinate)]
+
+
+def _position(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return _place(system, sensor.points[0])
+
+
+def _velocity(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return _rate(system, _place(system, sensor.points[0]))
+
+
+def _gyro(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    """Angular velocity: in a plane from the coordinates themselves, not the nominal length; in space along the body's
+    axes."""
+    return system.frames[sensor.body].omega
+
+
+def _accelerometer(system: MechanismSystem, sensor: Sensor, qdd: ca.SX, _: ca.SX) -> ca.SX:
+    """Specific force ``a - g`` of a point along axes of its body."""
+    point = sensor.points[0]
+    force = _second_rate(system, _place(system, point), qdd)
+    if sensor.gravity:
+        force = force - system.values.vector(system.description.gravity)
+    axes = ca.SX(np.array(sensor.axes, dtype=float))
+    return axes @ (system.frames[point.body].rotation.T @ force)
+
+
+def _distance(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return ca.norm_2(_place(system, sensor.points[1]) - _place(system, sensor.points[0]))
+
+
+def _inclinometer(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    rotation = system.frames[sensor.body].rotation
+    return ca.atan2(rotation[1, 0], rotation[0, 0])
+
+
+def _force(system: MechanismSystem, sensor: Sensor, _: ca.SX, lam: ca.SX) -> ca.SX:
+    """Force or torque that a driver exerts along its coordinate: ``-lam`` of its row."""
+    return -lam[system.owners.index(sensor.driver)]
+
+
+_KINDS = {'encoder': _encoder, 'rate': _coordinate_rate, 'position': _position, 'velocity': _velocity, 'gyro': _gyro,
+          'accelerometer': _accelerometer, 'distance': _distance, 'inclinometer': _inclinometer, 'force': _force}
