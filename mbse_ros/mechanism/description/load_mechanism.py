@@ -51,13 +51,13 @@ def _inertia(entry: Entry) -> tuple[Quantity, ...]:
     kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, Kind('kg*m^2'))}
     inertia = tuple(read_quantity(parts[name], kind) if name in parts else Quantity(0.0)
                     for name, kind in kinds.items())
-    if set(_MOMENTS) <= set(parts) and not _plausible(*(item.value for item in inertia)):
+    if set(_MOMENTS) <= set(parts) and not plausible_inertia(*(item.value for item in inertia)):
         raise entry.error('moments of inertia of a real body: no principal moment above the sum of the other two',
                           [item.value for item in inertia])
     return inertia
 
 
-def _plausible(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> bool:
+def plausible_inertia(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> bool:
     """Triangle inequality of the principal moments: the second moments of mass must be positive semidefinite."""
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return bool(2.0 * moments.max() <= moments.sum() * (1.0 + 1e-6))

@@ -20,7 +20,7 @@ import casadi as ca
 import simpleeval
 from casadi import SX
 
-__all__ = ['FUNCTIONS', 'Number', 'evaluate', 'motion', 'names_in']
+__all__ = ['FUNCTIONS', 'Number', 'evaluate', 'evaluate_with', 'motion', 'names_in', 'power']
 
 Number = float | SX
 MAX_CHARACTERS, MAX_EXPONENT = 8000, 100.0
@@ -124,7 +124,8 @@ def _unknown(word: str, names: Mapping[str, object], called: bool) -> str:
         f'; did you mean {close[0]}?' if close else '')
 
 
-def _power(base: object, exponent: object) -> object:
+def power(base: object, exponent: object) -> object:
+    """base ** exponent of floats or symbols; ValueError for a huge exponent or a result that is not real."""
     if isinstance(exponent, float) and abs(exponent) > MAX_EXPONENT:
         raise ValueError(f'the exponent {exponent:g} is larger than {MAX_EXPONENT:g}')
     result = base ** exponent
@@ -134,7 +135,7 @@ def _power(base: object, exponent: object) -> object:
 
 
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-              ast.Pow: _power, ast.USub: operator.neg, ast.UAdd: operator.pos}
+              ast.Pow: power, ast.USub: operator.neg, ast.UAdd: operator.pos}
 
 
 def _function(name: str, real: Callable, symbolic: Callable, most: int = 1, least: int = 1) -> Callable:
