@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from ..errors import SingularConfigurationError
 from ..mechanism.system import System
+from .block_solver import BlockSolver
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,20 @@ def reduce(system: System) -> Reduced:
 def velocity_maps(system: System, J: ca.SX) -> tuple[ca.SX, ca.SX]:
     """``R`` (n, g) and ``S`` (n, m), from the inverse of the dependent columns of J alone."""
     dependent, independent = system.dependent, system.independent
-    inverse = ca.solve(J[:, dependent], ca.SX.eye(system.m)) if system.m else ca.SX(0, 0)
+    inverse = dependent_solver(system, J).solve(ca.SX.eye(system.m)) if system.m else ca.SX(0, 0)
     place = places(dependent + independent)
     R = ca.vertcat(-inverse @ J[:, independent], ca.SX.eye(len(independent)))[place, :]
     S = ca.vertcat(inverse, ca.SX(len(independent), system.m))[place, :]
     return R, S
+
+
+def dependent_solver(system: System, J: ca.SX) -> BlockSolver:
+    """Solver with the dependent columns of J; SingularConfigurationError when they can never determine the motion."""
+    try:
+        return BlockSolver.of(J[:, system.dependent])
+    except ValueError:
+        names = tuple(system.names[i] for i in system.independent)
+        raise SingularConfigurationError(names, float('inf')) from None
 
 
 def places(order: list[int]) -> list[int]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 
 from ..mechanism.system import System
-from .matrix_r import constraint_rates, places
+from .block_solver import BlockSolver
+from .matrix_r import constraint_rates, dependent_solver, places
 
 LARGEST_SCALAR = 14     # dependent coordinates up to which all is written out in scalar operations
 
@@ -46,7 +47,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     qd = R @ zd + maps.S(b)
     M, Q, Q_u, c = pieces.dynamics(q, qd, u, t, p)
     free = maps.S(c)
-    reduced = _solver(R.T @ M @ R, scalar)
+    reduced, _ = _solvers(R.T @ M @ R, scalar)
     zdd = reduced(R.T @ (Q - M @ free))
     qdd = R @ zdd + free
     lam = maps.S_transposed(Q - M @ qdd)
@@ -76,22 +77,25 @@ class Maps:
         g = len(independent)
         place = places(dependent + independent)
         J_d = J[:, dependent]
-        solve, solve_transposed = _solver(J_d, scalar), _solver(J_d.T, scalar)
+        if scalar and system.m:
+            blocks = dependent_solver(system, J)
+            solve, solve_transposed = blocks.solve, blocks.solve_transposed
+        else:
+            solve, solve_transposed = _solvers(J_d, scalar)
         identity = type(J).eye(g)
         R = ca.vertcat(-solve(J[:, independent]), identity)[place, :]
         return cls(R, lambda x: ca.vertcat(solve(x), type(J)(g, x.shape[1]))[place, :],
                    lambda x: solve_transposed(x[dependent, :]))
 
 
-def _solver(A: Expression, scalar: bool) -> Solve:
-    """Solver for several right-hand sides: by the explicit inverse in scalar expressions (shared by all uses), by a
-    sparse QR factorisation otherwise."""
+def _solvers(A: Expression, scalar: bool) -> tuple[Solve, Solve]:
+    """Solvers with A and with its transpose: by blocks in scalar expressions, else by sparse QR factorisations."""
     if A.shape[0] == 0:
-        return lambda x: x
-    if not scalar:
-        return lambda x: ca.solve(A, ca.densify(x), 'qr')
-    inverse = ca.solve(A, ca.SX.eye(A.shape[0]))
-    return lambda x: inverse @ x
+        return (lambda x: x), (lambda x: x)
+    if scalar:
+        blocks = BlockSolver.of(A)
+        return blocks.solve, blocks.solve_transposed
+    return lambda x: ca.solve(A, ca.densify(x), 'qr'), lambda x: ca.solve(A.T, ca.densify(x), 'qr')
 
 
 class Pieces:
