@@ -40,12 +40,35 @@ class PositionProblemError(MbseError):
 
 
 class SingularConfigurationError(MbseError):
-    """The chosen independent coordinates do not determine the motion at this position (a dead point)."""
+    """The chosen independent coordinates do not determine the motion at this position (a dead point).
 
-    def __init__(self, coordinates: Sequence[str], condition: float) -> None:
+    ``alternatives``: choices of coordinates that would, best first.
+    """
+
+    def __init__(self, coordinates: Sequence[str], condition: float,
+                 alternatives: Sequence[Sequence[str]] = ()) -> None:
         self.coordinates, self.condition = tuple(coordinates), condition
-        super().__init__(
-            f'singular position: {", ".join(coordinates)} do not determine the motion (condition {condition:.3g})')
+        self.alternatives = tuple(tuple(choice) for choice in alternatives)
+        would_do = '; '.join(self._exchange(choice) for choice in self.alternatives)
+        super().__init__(f'singular position: {", ".join(coordinates)} do not determine the motion '
+                         f'(condition {condition:.3g})' + (f'; would do here: {would_do}' if would_do else ''))
+
+    def _exchange(self, choice: Sequence[str]) -> str:
+        """The difference of a choice: 'P2.x instead of theta'."""
+        added = [name for name in choice if name not in self.coordinates]
+        dropped = [name for name in self.coordinates if name not in choice]
+        return f'{", ".join(added)} instead of {", ".join(dropped)}'
+
+
+class SingularEquationsError(MbseError):
+    """The constrained equations of motion have no solution, or not only one, at this position.
+
+    Attributes: ``reason``; ``names`` of the constraint rows or of the coordinates that it is about.
+    """
+
+    def __init__(self, reason: str, names: Sequence[str]) -> None:
+        self.reason, self.names = reason, tuple(names)
+        super().__init__(f'equations of motion: {reason}: {", ".join(self.names)}')
 
 
 class SampleError(MbseError):
