@@ -53,7 +53,8 @@ def test_names_in():
     ('2L', "operator is missing before 'L'"), ('2(3)', 'no arithmetic'), ('L(3)', 'operator is missing before'),
     ('crnk', 'did you mean crank?'), ('sqr(2)', 'did you mean sqrt?'), ('sqrt', 'no finite number'),
     ('sqrt + 1', 'no arithmetic'), ('sqrt()', 'has 0 arguments'), ('sqrt(1, 2)', 'has 2 arguments'),
-    ('hypot(3)', 'has 1 arguments, expected 2'), ('min(*L)', 'no arithmetic'), ('sqrt(x=4)', "character '='"),
+    ('hypot(3)', 'has 1 arguments, expected 2'), ('min(*L)', 'no arithmetic'),
+    ('sqrt(x=4)', "character '='"),
     ('1/zero', 'divides by zero'), ('0**-1', 'divides by zero'), ('10**99*10**99*10**99*10**99', 'no finite number'),
     ('exp(1000)', 'too large'), ('9**9**9', 'larger than 100'), ('99**99**99**99', 'larger than 100'),
     ('1e400', 'no finite number'), ('sqrt(-1)', 'is no real number'), ('log(0)', 'is no real number'),
@@ -64,7 +65,8 @@ def test_names_in():
     ('1; 2', 'character'), ('L % 2', 'character'), ('L // 2', 'no arithmetic'), ('2 @ 3', 'character'),
     ('0x10', 'operator is missing'), ('1_000', 'cannot stand'),
     ('(' * 300 + '1' + ')' * 300, 'no arithmetic|deep'),
-    ('-' * 7000 + '1', 'deep'), ('²', 'character'), ('1' * 9000, 'characters'), ('nan', 'unknown name'), ('１', 'char'),
+    ('-' * 7000 + '1', 'deep'), ('²', 'character'), ('1' * 9000, 'characters'), ('nan', 'unknown name'),
+    ('１', 'char'),
 ])
 def test_refused(text, reason):
     with pytest.raises(ValueError, match=reason):
@@ -72,8 +74,8 @@ def test_refused(text, reason):
 
 
 @given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(
-    ['L', 'crank', 'zero', 'pi', 'sqrt', 'log', 'min', '(', ')', '+', '-', '*', '/', '**', ',', ' ', '1e300', '0', '7.5',
-     'lambda', '.', '[', '"'])).map(''.join)))
+    ['L', 'crank', 'zero', 'pi', 'sqrt', 'log', 'min', '(', ')', '+', '-', '*', '/', '**', ',', ' ', '1e300', '0',
+     '7.5', 'lambda', '.', '[', '"'])).map(''.join)))
 def test_any_text_is_a_finite_number_or_a_value_error(text):
     try:
         assert math.isfinite(evaluate(text, NAMES))

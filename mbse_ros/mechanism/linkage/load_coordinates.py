@@ -113,8 +113,7 @@ def _check_motion(entry: Entry, text: str, parameters: dict[str, Scalar]) -> Non
 
 def read_independent(entry: Entry, references: References, drivers: dict[str, Driver]) -> tuple[str, ...]:
     """Names of coordinates, empty for `auto`."""
-    if isinstance(entry.value, str):
-        entry.choice(('auto',), 'a list of coordinates of `named`, or')
+    if entry.value == 'auto':
         return ()
     items = entry.items('coordinates of `named`, or auto')
     if not items:

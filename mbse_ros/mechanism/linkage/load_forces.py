@@ -84,7 +84,8 @@ def _force(name: str, entry: Entry, references: References) -> Force:
 
 def _direction_keys(target: str, what: str, references: References) -> set[str]:
     """Where a direction belongs: an input force on a point, a torque in space."""
-    return {'direction'} if (target, what) == ('point', 'input') or (target == 'body' and not references.planar) else set()
+    wanted = (target, what) == ('point', 'input') or (target == 'body' and not references.planar)
+    return {'direction'} if wanted else set()
 
 
 def _check_extra(entry: Entry, parts: dict[str, Entry], keys: set[str]) -> None:

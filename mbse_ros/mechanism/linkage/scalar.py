@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of a mechanism file to numbers in SI: plain, with a unit, arithmetic over the parameters, or with a stddev."""
+"""Entries of a mechanism file to numbers in SI: plain, with a unit, arithmetic over the parameters, with a stddev."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ class Numbers:
 
     def texts(self, entry: Entry, kind: Kind, size: int) -> Vector:
         """List of `size` numbers without standard deviations."""
-        what = f'a list of {size} numbers, each {kind}'
+        what = f'{size} numbers, each {kind}'
         return tuple(self._read(item, kind, item.key) for item in entry.items(what, size))
 
     def direction(self, entry: Entry, size: int) -> tuple[float, ...]:
         """List of `size` numbers, made a unit vector."""
-        parts = [self.constant(item, Kind('1')) for item in entry.items(f'a list of {size} numbers', size)]
+        parts = [self.constant(item, Kind('1')) for item in entry.items(f'{size} numbers', size)]
         length = math.hypot(*parts)
         if length < 1e-6:
             raise entry.error('a direction, not a zero vector')
