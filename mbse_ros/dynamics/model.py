@@ -19,7 +19,7 @@ from ..mechanism.linkage.model import MechanismDescription
 from .configurations import assemble, neighbours
 from .matrix_r import constraint_rates
 from .partition import choose_independent
-from .partitioned import Partitioned
+from .partitioned import Partitioned, affordable
 from .redundancy import independent_rows
 from .terms_arrays import Terms
 
@@ -169,17 +169,17 @@ class Model:
     def _position(self) -> Kernel:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
-        return Kernel(ca.Function('mbse_constraints', [system.q, system.t, system.values.symbol], [system.Phi, J]),
-                      self.backend)
+        return Kernel(ca.Function('mbse_constraints', [system.q, system.t, system.values.symbol], [system.Phi, J]), 'vm')
 
     @cached_property
     def _terms(self) -> Kernel:
         system = self.system
         J, b, c = constraint_rates(system)
         energies = ca.vertcat(system.kinetic, system.potential, ca.dot(system.qd, system.other_forces))
-        return Kernel(ca.Function(
+        function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
-            [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True}), self.backend)
+            [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
+        return Kernel(function, affordable(self.backend, function.n_instructions()))
 
 
 def load_model(mechanism: str | Path | MechanismDescription, coordinates: str | None = None,

@@ -13,12 +13,13 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..mechanism.assembly import MechanismSystem
+from .matrix_r import constraint_rates
 from .partition import alternatives, condition
 from .state_equations import Maps, Pieces, is_small, state_function
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
-SINGULAR = 1e9                  # condition of the dependent Jacobian at which the choice is a dead point
+LARGEST_COMPILED = 15_000       # scalar operations that a C compiler turns into code in a few seconds
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,12 @@ class Partitioned:
 
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
                  parameters: np.ndarray, backend: str = 'auto') -> None:
-        self.independent, self._backend, self.parameters = list(independent), backend, parameters
+        self.independent, self.parameters = list(independent), parameters
         self.system = replace(system, independent=list(independent), Phi=system.Phi[list(rows)],
                               rows=tuple(system.rows[i] for i in rows))
         self.names = tuple(system.names[i] for i in independent)
+        self._pieces = Pieces(self.system, self.system.values.symbol)
+        self._backend = affordable(backend, self._pieces.operations)
 
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
@@ -54,7 +57,7 @@ class Partitioned:
         if not np.isfinite(zdd).all():
             self._refuse(q, t)
         g = len(self.independent)
-        return StateRates(zdd, A.reshape(2 * g, 2 * g), B.reshape(2 * g, -1), qdd, lam, qd)
+        return StateRates(zdd, A.reshape(2 * g, 2 * g), B.reshape(2 * g, len(u)), qdd, lam, qd)
 
     def velocity(self, q: np.ndarray, zd: np.ndarray, t: float = 0.0) -> np.ndarray:
         """Velocities (n,) of all coordinates."""
@@ -124,6 +127,11 @@ class Partitioned:
         return Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
 
 
+def affordable(backend: str, operations: int) -> str:
+    """'vm' in place of 'auto' for functions that would keep the C compiler busy for long."""
+    return 'vm' if backend == 'auto' and operations > LARGEST_COMPILED else backend
+
+
 def newton_function(system: MechanismSystem) -> ca.Function:
     """Function ``(q, t, p) -> (q after one Newton step, max |Phi| before it)``; independent coordinates are kept."""
     q, t, p, maps = _constraint_maps(system)
@@ -143,5 +151,5 @@ def _constraint_maps(system: MechanismSystem) -> tuple[ca.SX, ca.SX, ca.SX, tupl
     scalar = is_small(system)
     kind = ca.SX if scalar else ca.MX
     q, t, p = kind.sym('q', system.n), kind.sym('t'), kind.sym('p', system.values.symbol.numel())
-    J, b = Pieces(system, system.values.symbol).constraints(q, t, p)
+    J, b = ca.Function('constraints', [system.q, system.t, system.values.symbol], constraint_rates(system)[:2])(q, t, p)
     return q, t, p, (Maps.of(system, J, scalar), b)

@@ -115,3 +115,8 @@ class Pieces:
         self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
                                     [system.M, system.Q, ca.jacobian(system.Q, u), c])
         self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial)
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of all of them."""
+        return sum(f.n_instructions() for f in (self.constraints, self.dynamics, self.tangents))
