@@ -50,3 +50,10 @@ def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndar
         except PositionProblemError:       # a direction that a singular position only seems to allow
             continue
     return found
+
+
+def slowest(rows: np.ndarray, values: np.ndarray, slow: Sequence[int]) -> np.ndarray:
+    """Velocities (n,) with ``rows qd = values`` in which those of the coordinates ``slow`` are as small as can be."""
+    qd = lstsq(rows, values, cond=1e-10)[0]
+    free = null_space(rows, rcond=1e-10)
+    return qd - free @ lstsq(free[list(slow)], qd[list(slow)], cond=1e-10)[0] if free.size and slow else qd

@@ -16,7 +16,7 @@ from ..errors import DescriptionError, PositionProblemError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..mechanism.linkage.load import load_mechanism
 from ..mechanism.linkage.model import MechanismDescription
-from .configurations import assemble, neighbours
+from .configurations import assemble, neighbours, slowest
 from .matrix_r import constraint_rates
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
@@ -82,13 +82,13 @@ class Model:
 
     @cached_property
     def start(self) -> State:
-        """The assembled start with the velocities that the file gives; all others follow or are zero."""
+        """The assembled start; independent velocities that the file does not give are zero."""
         given = self.description.initial.velocity
-        indices = self.system.indices(given)
         J, b = self._rates(self._assembled, 0.0)
-        rows = np.vstack([J, np.eye(len(self.names))[indices]])
+        wanted = [i for i in self.default if self.names[i] not in given]
+        rows = np.vstack([J, np.eye(len(self.names))[self.system.indices(given)]])
         values = np.concatenate([b, [scalar.value for scalar in given.values()]])
-        qd, _, _, _ = np.linalg.lstsq(rows, values, rcond=1e-10)
+        qd = slowest(rows, values, wanted)
         worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
         if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise DescriptionError(self.description.file, 'initial.velocity', list(given),
