@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example of docs/mechanism_yaml.md loads; a fragment is laid over the whole file that stands before it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mbse_ros.mechanism.linkage.explain import explain
+from mbse_ros.mechanism.linkage.expressions import FUNCTIONS
+from mbse_ros.mechanism.linkage.load import parse_mechanism
+
+TEXT = (Path(__file__).parents[1] / 'docs' / 'mechanism_yaml.md').read_text(encoding='utf-8')
+BLOCKS = re.findall(r'```yaml\n(.*?)```', TEXT, re.DOTALL)
+
+
+def laid_over(base, change):
+    """Dictionaries are merged, everything else is replaced."""
+    if not isinstance(base, dict) or not isinstance(change, dict):
+        return change
+    return {**base, **{key: laid_over(base.get(key), item) for key, item in change.items()}}
+
+
+def examples():
+    whole = None
+    for block in BLOCKS:
+        tree = yaml.load(block, Loader=yaml.BaseLoader)
+        whole = tree if 'format' in tree else laid_over(whole, tree)
+        yield yaml.safe_dump(whole, sort_keys=False)
+
+
+@pytest.mark.parametrize('text', list(examples()))
+def test_examples_load(text):
+    mechanism = parse_mechanism(text)
+    assert all(row.value for section in explain(mechanism) for row in section.rows)
+
+
+def test_the_page_names_all_functions():
+    assert all(re.search(rf'\b{name}\b', TEXT) for name in FUNCTIONS)
