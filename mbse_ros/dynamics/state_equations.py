@@ -12,15 +12,21 @@ from ..mechanism.system import System
 from .block_solver import BlockSolver
 from .matrix_r import constraint_rates, dependent_solver, places
 
-LARGEST_SCALAR = 14     # dependent coordinates up to which all is written out in scalar operations
+LARGEST_BLOCK = 12      # coupled dependent coordinates up to which all is written out in scalar operations
 
 Expression = ca.SX     # or ca.MX
 Solve = Callable[[Expression], Expression]
 
 
 def is_small(system: System) -> bool:
-    """Whether the system is written out in scalar operations."""
-    return len(system.dependent) <= LARGEST_SCALAR
+    """Whether the system is written out in scalar operations: its loops, taken one after the other, are small.
+
+    A chain of forty four-bars is small, its blocks have two rows; the time then grows in proportion to its length.
+    """
+    if not system.m:
+        return True
+    J = ca.jacobian(system.Phi, system.q)
+    return max(len(rows) for rows in dependent_solver(system, J).rows) <= LARGEST_BLOCK
 
 
 def state_function(system: System, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
@@ -29,7 +35,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (paper 000 Eq. 21), ``B`` (2g, k) = df/du, ``qdd``
     (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``: written out in
     scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose cost grows
-    with the number of nonzeros; default by the number of dependent coordinates.
+    with the number of nonzeros; default: ``is_small``.
 
     With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
     velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.
