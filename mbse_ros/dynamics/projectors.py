@@ -84,7 +84,7 @@ def _solve(terms: Terms, S: np.ndarray) -> np.ndarray:
     typical = np.median(diagonal[diagonal > 0]) if (diagonal > 0).any() else 1.0
     unit = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, typical))
     motion, rows = S.T @ terms.M * unit, terms.J * unit
-    sizes = np.concatenate([np.full(len(motion), np.linalg.norm(motion) or 1.0), row_sizes(rows)])
+    sizes = np.concatenate([np.full(len(motion), np.linalg.norm(terms.M * unit) or 1.0), row_sizes(rows)])
     whole = decompose(np.vstack([motion, rows]), sizes, tolerance=1e-12)
     if whole.rank < terms.n:
         raise SingularEquationsError(UNDETERMINED, undetermined(terms) or terms.coordinates)

@@ -29,26 +29,29 @@ class RedundantRow:
 def independent_rows(J: np.ndarray, tolerance: float = RANK_TOLERANCE) -> list[int]:
     """Places of rows of full rank, earlier rows kept before later ones.
 
-    ``J`` (m, n), or samples (k, m, n) at several assembled positions: then a row is dropped only if it depends on
-    earlier ones at all of them, so that no singular position passes for redundancy.
+    ``J`` (m, n), or samples (k, m, n) at several assembled positions. At a singular position rows are dependent that
+    are not elsewhere, so a row counts by the largest rank that it and those before it reach at any of the positions.
     """
-    samples = _unit_samples(J)
+    largest = np.max(_ranks(_unit_samples(J), tolerance), axis=0, initial=0)
+    return [int(i) for i in np.flatnonzero(np.diff(largest, prepend=0))]
+
+
+def _ranks(samples: np.ndarray, tolerance: float) -> np.ndarray:
+    """Rank (k, m) of the rows up to each, at each position, by Gram-Schmidt."""
     count, m, n = samples.shape
-    bases, sizes = np.zeros((count, n, min(m, n))), np.zeros(count, dtype=int)
-    kept = []
+    bases, ranks = np.zeros((count, n, min(m, n))), np.zeros((count, m), dtype=int)
+    size = np.zeros(count, dtype=int)
     for i in range(m):
         rest = samples[:, i, :]
         for _ in range(2):                              # projected twice: orthogonal to the last digit
             along = np.swapaxes(bases, 1, 2) @ rest[..., None]
             rest = rest - (bases @ along)[..., 0]
         left = np.linalg.norm(rest, axis=1)
-        if not (left > tolerance).any():
-            continue
-        kept.append(i)
         for k in np.flatnonzero(left > tolerance):
-            bases[k, :, sizes[k]] = rest[k] / left[k]
-            sizes[k] += 1
-    return kept
+            bases[k, :, size[k]] = rest[k] / left[k]
+            size[k] += 1
+        ranks[:, i] = size
+    return ranks
 
 
 def redundant_rows(J: np.ndarray, names: Sequence[str] = (), tolerance: float = RANK_TOLERANCE) -> list[RedundantRow]:
@@ -75,10 +78,12 @@ def _unit_samples(J: np.ndarray) -> np.ndarray:
     return np.array([sample / row_sizes(sample)[:, None] for sample in samples]).reshape(samples.shape)
 
 
-def _regular(samples: np.ndarray, rows: list[int]) -> list[np.ndarray]:
+def _regular(samples: np.ndarray, rows: list[int]) -> np.ndarray:
     """The samples where these rows are most independent; the rest would name rows that are not involved."""
-    ranks = [len(independent_rows(sample[rows])) for sample in samples]
-    return [sample for sample, rank in zip(samples, ranks) if rank == max(ranks)]
+    if not rows:
+        return samples[:1]
+    ranks = _ranks(samples[:, rows], RANK_TOLERANCE)[:, -1]
+    return samples[ranks == ranks.max()]
 
 
 def _shares(sample: np.ndarray, earlier: list[int], row: int) -> np.ndarray:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paper 004's operators onto the kernel, level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dynamics_arrays import assert_multipliers, assert_same, parallelogram, random_terms
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mbse_ros.dynamics.kkt import kkt
+from mbse_ros.dynamics.projectors import WAYS, enforce
+from mbse_ros.dynamics.terms_arrays import Terms
+from scipy.linalg import null_space
+
+LEVELS = [[4, 1], [0, 6, 2], [5], [3, 7]]
+
+
+@pytest.mark.parametrize('way', WAYS)
+@settings(max_examples=25)
+@given(st.integers(0, 2 ** 32 - 1), st.integers(0, 2))
+def test_levels_give_the_model_of_all_constraints(way: str, seed: int, massless: int) -> None:
+    """Accelerations of the full equations; S spans the kernel; the ranks add up although two rows are redundant."""
+    terms = random_terms(seed, redundant=2, massless=massless)
+    found, expected = enforce(terms, LEVELS, way), kkt(terms, redundant=True)
+    assert_same(found.accelerations.qdd, expected.qdd, 1e-9)
+    assert_multipliers(terms, found.accelerations.multipliers, expected.multipliers, 1e-9)
+    assert_same(enforce(terms, [range(8)], way).accelerations.qdd, expected.qdd, 1e-9)
+    size = np.linalg.norm(terms.J, axis=1)
+    np.testing.assert_allclose(terms.J @ found.S / size[:, None], 0, atol=1e-10)
+    assert np.linalg.matrix_rank(found.S, tol=1e-8) == 4
+    assert found.ranks[:2] == (2, 3) and sum(found.ranks) == 6
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_operators_are_those_of_the_theorems(way: str) -> None:
+    """The complement has orthonormal columns; the others are the orthogonal projector, whatever the levels."""
+    terms = random_terms(9, redundant=2)
+    S, N = enforce(terms, LEVELS, way).S, null_space(terms.J / np.linalg.norm(terms.J, axis=1)[:, None], rcond=1e-10)
+    if way == 'complement':
+        np.testing.assert_allclose(S.T @ S, np.eye(4), atol=1e-13)
+        S = S @ S.T
+    np.testing.assert_allclose(S, N @ N.T, atol=1e-12)
+    np.testing.assert_allclose(S @ S, S, atol=1e-13)
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_rank_drops_at_a_singular_position(way: str) -> None:
+    """Three cranks on a coupler: the third says nothing new; in line they allow a second motion."""
+    M, levels = np.diag([1.0, 2, 1, 1, 3, 1]), [[0, 1, 2], [3, 4, 5]]
+    assert enforce(Terms(M, np.ones(6), parallelogram(0.7), np.zeros(6)), levels, way).ranks == (3, 2)
+    assert enforce(Terms(M, np.ones(6), parallelogram(0.0), np.zeros(6)), levels, way).ranks == (3, 1)
+
+
+def test_unknown_way() -> None:
+    with pytest.raises(ValueError, match='complement, inverse, orthonormalization'):
+        enforce(random_terms(1), [range(6)], 'guess')
