@@ -179,7 +179,8 @@ class Model:
         function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
             [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
-        return Kernel(function, affordable(self.backend, function.n_instructions()))
+        outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # dense matrices, mostly zeros to store
+        return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
 
 
 def load_model(mechanism: str | Path | MechanismDescription, coordinates: str | None = None,

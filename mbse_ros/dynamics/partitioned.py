@@ -19,7 +19,7 @@ from .state_equations import Maps, Pieces, is_small, state_function
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
-LARGEST_COMPILED = 15_000       # scalar operations that a C compiler turns into code in a few seconds
+LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
 @dataclass(frozen=True)
