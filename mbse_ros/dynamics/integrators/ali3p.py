@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ALI3P: augmented Lagrangian of index 3 with projections of velocities and accelerations, trapezoidal rule."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...compiled import Kernel
+from ...errors import SettingError
+from ..formulations import accelerations
+from .ali3p_functions import iteration_function, projection_function
+from .task import Record, Task
+
+ITERATIONS = 100
+
+
+def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
+    """Fill the record by ALI3P on all coordinates, second order in dt (paper 001 section 12.1).
+
+    Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;
+    ``tolerance`` of the largest correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``:
+    very short steps or large masses want a larger alpha. DivergenceError where the iteration does not end.
+    """
+    if not (0 < penalty < np.inf and tolerance > 0):
+        raise SettingError('penalty, tolerance', (penalty, tolerance), 'positive numbers')
+    steps = _Steps(task, penalty)
+    steps.begin(record)
+    try:
+        for step in range(1, len(task.times)):
+            steps.advance(step, task.times[step], tolerance)
+            steps.write(record, step)
+    finally:
+        record.evaluations += steps.iterations
+
+
+class _Steps:
+    """Both functions, bound to arrays in place; ``q0, qd0, qdd0`` (n,) at the end of the last step, ``q`` ahead."""
+
+    def __init__(self, task: Task, penalty: float) -> None:
+        self.task, self.iterations, model = task, 0, task.model
+        n, m = len(model.names), len(model.rows)
+        self.q, self._q, self.qd, self.qdd, self._ahead, self.q0, self.qd0, self.qdd0 = np.zeros((8, n))
+        self.lam, self._lam = np.zeros((2, m))
+        self.u, self.t, self.dt, self._size = np.zeros(len(model.inputs)), np.zeros(1), np.zeros(1), np.zeros(1)
+        arguments = [self.q, self.lam, self.u, self.t, self.dt, np.array([penalty]),
+                     np.array(model.parameters, dtype=float), self.q0, self.qd0, self.qdd0]
+        self._iterate = Kernel(iteration_function(model.system), model.backend).bind(
+            arguments, [self._q, self._lam, self._size])
+        self._project = Kernel(projection_function(model.system), model.backend).bind(
+            arguments, [self.qd, self.qdd, self._ahead])
+
+    def begin(self, record: Record) -> None:
+        """The start, with accelerations and multipliers that redundant rows do not disturb."""
+        start, model, dt = self.task.start, self.task.model, self.task.dt
+        self.u[:] = self.task.u(start.t, start.q, start.qd)
+        found = accelerations('udwadia_kalaba', model.terms(start.q, start.qd, self.u, start.t))
+        self.q0[:], self.qd0[:], self.qdd0[:], self.lam[:] = start.q, start.qd, found.qdd, found.multipliers
+        self.q[:] = start.q + dt * (start.qd + dt / 2 * found.qdd)
+        self.write(record, 0)
+
+    def advance(self, step: int, t: float, tolerance: float) -> None:
+        """One step to t: iterations, then projections."""
+        self.dt[0] = t - self.task.times[step - 1]
+        self.t[0] = t
+        if self.task.inputs is not None:
+            self.u[:] = self.task.u(t, self.q, self.qd0 + self.dt[0] * self.qdd0)
+        for _ in range(ITERATIONS):
+            self._iterate()
+            self.iterations += 1
+            self.q[:], self.lam[:] = self._q, self._lam
+            if not self._size[0] > tolerance:       # NaN ends it too
+                break
+        if not self._size[0] <= tolerance:
+            raise self.task.diverged(step, f'correction of q {self._size[0]:.3g}')
+        self._project()
+        self.q0[:], self.qd0[:], self.qdd0[:] = self.q, self.qd, self.qdd
+        self.q[:] = self._ahead
+
+    def write(self, record: Record, step: int) -> None:
+        """Keep the end of the step in the record."""
+        record.q[step], record.qd[step], record.qdd[step] = self.q0, self.qd0, self.qdd0
+        record.lam[step], record.u[step] = self.lam, self.u
+        record.last = step

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two functions of a step of ALI3P: an iteration of the positions, and the projections of the rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ...mechanism.assembly import MechanismSystem
+from ..matrix_r import constraint_rates
+
+LARGEST_SCALAR = 10     # coordinates up to which all is written out in scalar operations
+PASSES = 3              # of a projection; each divides what is left of the violation by about dt^2 alpha J J' / 4 M
+
+Expression = ca.SX      # or ca.MX
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Arguments of both functions, with q (n,) the positions and ``lam`` (m,) the multipliers of the iteration."""
+
+    q: Expression
+    lam: Expression
+    u: Expression
+    t: Expression
+    dt: Expression
+    alpha: Expression
+    p: Expression
+    before: tuple[Expression, Expression, Expression]     # q, qd, qdd at the start of the step
+
+    @classmethod
+    def of(cls, system: MechanismSystem) -> Symbols:
+        """Symbols of the kind that suits the size of the system."""
+        kind = ca.SX if system.n <= LARGEST_SCALAR else ca.MX
+        q, lam, u, t, dt, alpha, p, *before = (kind.sym(name, size) for name, size in (
+            ('q', system.n), ('lam', system.m), ('u', system.u.numel()), ('t', 1), ('dt', 1), ('alpha', 1),
+            ('p', system.values.symbol.numel()), ('q0', system.n), ('qd0', system.n), ('qdd0', system.n)))
+        return cls(q, lam, u, t, dt, alpha, p, tuple(before))
+
+    @property
+    def all(self) -> list[Expression]:
+        """Arguments in their order: q, lam, u, t, dt, alpha, p, q0, qd0, qdd0."""
+        return [self.q, self.lam, self.u, self.t, self.dt, self.alpha, self.p, *self.before]
+
+    @property
+    def trapezoidal(self) -> tuple[Expression, Expression]:
+        """Velocities and accelerations (n,) that the trapezoidal rule gives at q."""
+        q0, qd0, qdd0 = self.before
+        change = self.q - q0
+        return 2 / self.dt * change - qd0, 4 / self.dt ** 2 * change - 4 / self.dt * qd0 - qdd0
+
+
+def iteration_function(system: MechanismSystem) -> ca.Function:
+    """Function ``-> (q, lam, max |dq|)`` after one iteration (arguments: ``Symbols.all``).
+
+    Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
+    ``lam += alpha Phi`` at the new positions (paper 001 section 12.1; mathematics of the augmented Lagrangian).
+    """
+    s, terms, constraints = Symbols.of(system), _terms(system), _constraints(system)
+    qd, qdd = s.trapezoidal
+    M, Q, K, C = terms(s.q, qd, s.u, s.t, s.p)
+    phi, J, _, _ = constraints(s.q, qd, s.t, s.p)
+    scale = s.dt ** 2 / 4
+    residual = scale * (M @ qdd + J.T @ (s.lam + s.alpha * phi) - Q)
+    dq = -_solver(M + s.dt / 2 * C + scale * (s.alpha * (J.T @ J) + K))(residual)
+    q = s.q + dq
+    lam = s.lam + s.alpha * constraints(q, qd, s.t, s.p)[0]
+    return ca.Function('mbse_ali3p', s.all, [q, lam, ca.norm_inf(dq)], {'cse': True})
+
+
+def projection_function(system: MechanismSystem) -> ca.Function:
+    """Function ``-> (qd, qdd, q a step ahead)`` on the constraints (arguments: ``Symbols.all``; lam is not used).
+
+    ``T qd = W qd* - dt^2/4 J' alpha Phi_t`` and ``T qdd = W qdd* - dt^2/4 J' alpha (Jdot qd + Phidot_t)`` with ``W``
+    the tangent T without constraints, repeated with multipliers so that the rest of the violation goes too.
+    """
+    s, terms, constraints = Symbols.of(system), _terms(system), _constraints(system)
+    qd, qdd = s.trapezoidal
+    M, _, K, C = terms(s.q, qd, s.u, s.t, s.p)
+    _, J, b, _ = constraints(s.q, qd, s.t, s.p)
+    scale = s.dt ** 2 / 4
+    W = M + s.dt / 2 * C + scale * K
+    solve = _solver(W + scale * s.alpha * (J.T @ J))
+    qd = _project(solve, W @ qd, J, b, scale * s.alpha)
+    c = constraints(s.q, qd, s.t, s.p)[3]
+    qdd = _project(solve, W @ qdd, J, c, scale * s.alpha)
+    ahead = s.q + s.dt * (qd + s.dt / 2 * qdd)
+    return ca.Function('mbse_ali3p_projection', s.all, [qd, qdd, ahead], {'cse': True})
+
+
+def _project(solve: Callable[[Expression], Expression], right: Expression, J: Expression, rate: Expression,
+             weight: Expression) -> Expression:
+    """Rates x (n,) with ``J x = rate``, nearest to those that ``right`` stands for."""
+    multipliers = weight * rate
+    x = solve(right + J.T @ multipliers)
+    for _ in range(PASSES - 1):
+        multipliers = multipliers - weight * (J @ x - rate)
+        x = solve(right + J.T @ multipliers)
+    return x
+
+
+def _solver(T: Expression) -> Callable[[Expression], Expression]:
+    """Solver with a matrix that is positive definite but for small terms: inverse by QR, or sparse QR at run time."""
+    if isinstance(T, ca.SX):
+        inverse = ca.solve(ca.densify(T), ca.SX.eye(T.shape[0]))
+        return lambda right: inverse @ right
+    return lambda right: ca.solve(T, ca.densify(right), 'qr')
+
+
+def _terms(system: MechanismSystem) -> ca.Function:
+    """``(q, qd, u, t, p) -> (M, Q, K = -dQ/dq, C = -dQ/dqd)``."""
+    K, C = -ca.jacobian(system.Q, system.q), -ca.jacobian(system.Q, system.qd)
+    return ca.Function('terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
+                       [system.M, system.Q, K, C])
+
+
+def _constraints(system: MechanismSystem) -> ca.Function:
+    """``(q, qd, t, p) -> (Phi, J, b, c)``."""
+    J, b, c = constraint_rates(system)
+    return ca.Function('constraints', [system.q, system.qd, system.t, system.values.symbol], [system.Phi, J, b, c])

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Independent coordinates along a motion: kept, or chosen again before they fail."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import MbseError, SingularConfigurationError
+from ..partition import alternatives, choose_independent, condition
+from ..partitioned import Partitioned
+from .task import Record, Task, at_time
+
+HYSTERESIS = 10.0       # a choice may be so many times worse than the best before it is changed
+REVIEW = 64             # steps after which the best choice is looked for anyway
+RANK_LOST = 1e-3        # smallest singular value of the rows of unit length that tells a singular position
+
+
+class Choice:
+    """The partition in use at each step of a motion, and the guard of its dead points.
+
+    A choice fails where the determinant of the dependent block of J changes its sign. ``volume`` is
+    ``sqrt(det(R'R)) = sqrt(det(J J')) / |det J_d|`` >= 1, for one degree of freedom the condition ``|R|``.
+    """
+
+    def __init__(self, task: Task, record: Record) -> None:
+        self.task, self.record, self.model = task, record, task.model
+        self.auto = task.independent == 'auto' or task.independent is None and not self.model.description.independent
+        self._steps = 0
+        J = self._jacobian(task.start.q, task.start.t)
+        if task.independent is None:
+            places = self._best(J) if self.auto else self.model.z
+        else:
+            places = self._best(J) if self.auto else self.model.system.indices(task.independent)
+        self._take(places, task.start.q, task.start.t)
+
+    def check(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
+        """Look at the step from q (n,) to its prediction ``ahead``; True where another partition is used from now on.
+
+        Raises SingularConfigurationError where fixed coordinates pass a dead point in this step.
+        """
+        J = self._jacobian(ahead, t_ahead)
+        sign, size = np.linalg.slogdet(J[:, self._dependent])
+        if sign != self._sign:
+            if np.linalg.slogdet(self._jacobian(q, t)[:, self._dependent])[0] != sign:
+                return self._pass(q, ahead, t, t_ahead)
+            self._sign = sign
+        return self.auto and self._review(J, size, q, t)
+
+    def refuse(self, q: np.ndarray, t: float) -> MbseError:
+        """The error of fixed coordinates at a dead point near q."""
+        J, names = self._jacobian(q, t), self.model.names
+        would_do = [', '.join(names[i] for i in found) for found in alternatives(J, self.partition.independent)]
+        return at_time(SingularConfigurationError(self.partition.names, condition(J, self.partition.independent),
+                                                  would_do), t)
+
+    def _pass(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
+        """The determinant changes its sign within the step: a dead point of the choice, or a singular position."""
+        at = self._crossing(q, ahead, t, t_ahead)
+        between, t_between = q + at * (ahead - q), t + at * (t_ahead - t)
+        J = self._jacobian(between, t_between)
+        unit = J / np.linalg.norm(J, axis=1, keepdims=True)
+        if np.linalg.svd(unit, compute_uv=False)[-1] < RANK_LOST:       # no choice would do: inertia carries on
+            self.record.singular_times.append(t_between)
+            self._sign = -self._sign
+            return False
+        if not self.auto:
+            raise self.refuse(between, t_between)
+        self._take(self._best(J), q, t)
+        return True
+
+    def _crossing(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> float:
+        """Share of the step after which the determinant is zero, by bisection."""
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            s = (low + high) / 2
+            J = self._jacobian(q + s * (ahead - q), t + s * (t_ahead - t))
+            if np.linalg.slogdet(J[:, self._dependent])[0] == self._sign:
+                low = s
+            else:
+                high = s
+        return (low + high) / 2
+
+    def _review(self, J: np.ndarray, size: float, q: np.ndarray, t: float) -> bool:
+        """Change to the best choice where this one is much worse."""
+        self._steps += 1
+        volume = np.exp(np.linalg.slogdet(J @ J.T)[1] / 2 - size)
+        if volume <= self._limit and self._steps % REVIEW:
+            return False
+        best = self._best(J)
+        self._limit = HYSTERESIS * self._volume(J, best)
+        if volume <= self._limit:
+            return False
+        self._take(best, q, t)
+        return True
+
+    def _take(self, places: list[int], q: np.ndarray, t: float) -> None:
+        """Use the independent coordinates at these places of q from now on."""
+        self.partition: Partitioned = self.model.partition(places)
+        self._dependent = self.partition.system.dependent
+        J = self._jacobian(q, t)
+        self._sign = np.linalg.slogdet(J[:, self._dependent])[0]
+        self._limit = HYSTERESIS * self._volume(J, self._best(J)) if self.auto else np.inf
+        self.record.choices.append((t, self.partition.names))
+
+    def _best(self, J: np.ndarray) -> list[int]:
+        return choose_independent(J, names=self.model.names)
+
+    def _volume(self, J: np.ndarray, independent: list[int]) -> float:
+        dependent = [i for i in range(J.shape[1]) if i not in independent]
+        return float(np.exp(np.linalg.slogdet(J @ J.T)[1] / 2 - np.linalg.slogdet(J[:, dependent])[1]))
+
+    def _jacobian(self, q: np.ndarray, t: float) -> np.ndarray:
+        return self.model.residual(q, t)[1][self.model.active]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (paper 000 section 3.2)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ...errors import SettingError
+from ...transition.exponential import ORDERS, transition
+from .fixed_step import march
+from .point import Field, Point
+from .task import Record, Task
+
+
+def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
+    """Fill the record by the exponential scheme, second order in dt from order 1 on.
+
+    ``order`` 0..4 of the series of G (paper 000 Eq. 25) or 'exact'; SettingError for another. A truncated order where
+    the system is stiff for this dt is told once in ``record.warnings``. Where inputs or drivers depend on time, f and A
+    are those in the middle of the step, so that the order stays two.
+    """
+    if str(order) not in ORDERS:
+        raise SettingError('order', order, 'one of ' + ', '.join(ORDERS))
+    march(task, record, partial(_step, str(order)))
+
+
+def _step(order: str, field: Field, point: Point, t: float) -> Point:
+    dt, model = t - point.t, _model_point(field, point, t)
+    A = model.rates.A
+    if order != 'exact' and not field.record.warnings and stiffness(A) * dt > 1.0:
+        field.record.warnings.append(f't = {point.t:.9g} s: the system is stiff for this step, |A dt| = '
+                                     f'{stiffness(A) * dt:.3g} > 1: order {order} is not enough, take exact')
+    return field.at(point.X + transition(A, dt, order)[1] @ model.f, point.ahead(dt), t)
+
+
+def _model_point(field: Field, point: Point, t: float) -> Point:
+    """Where the equations are linearised."""
+    task, half = field.task, (t - point.t) / 2
+    if task.inputs is None and not task.rheonomic:
+        return point
+    middle = point.t + half
+    u = task.u(middle, point.q + half * point.rates.qd, point.rates.qd + half * point.rates.qdd)
+    return field.at(point.X, point.q, middle, u)
+
+
+def stiffness(A: np.ndarray) -> float:
+    """Norm of ``A = [[0, I], [a, b]]`` (2g, 2g), 1/s, with velocities scaled by ``sqrt|a|`` to compare with positions.
+
+    In plain units a vibration of angular frequency w would count as w^2.
+    """
+    g = len(A) // 2
+    a, b = (float(np.abs(part).sum(axis=1).max(initial=0.0)) for part in (A[g:, :g], A[g:, g:]))
+    return a ** 0.5 + b

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every integrator is given, and where it writes what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import DivergenceError, MbseError
+from ..model import Model, State
+
+Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]     # t, q (n,), qd (n,) -> u (k,)
+
+
+@dataclass
+class Record:
+    """Motion at the times ``t`` (k,): ``q, qd, qdd`` (k, n), multipliers ``lam`` (k, m), inputs ``u`` (k, i).
+
+    Rows up to ``last`` are filled. ``work`` (k,), J, is filled by schemes that integrate the power themselves
+    (``has_work``). ``choices`` are the independent coordinates with the time of their choice, ``warnings`` and
+    ``singular_times`` what happened on the way, ``evaluations`` counts the state equations.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    lam: np.ndarray
+    u: np.ndarray
+    work: np.ndarray
+    last: int = -1
+    has_work: bool = False
+    choices: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    singular_times: list[float] = field(default_factory=list)
+    evaluations: int = 0
+
+    @classmethod
+    def of(cls, model: Model, times: np.ndarray) -> Record:
+        """Empty record of a model at times (k,)."""
+        k, n, m, i = len(times), len(model.names), len(model.rows), len(model.inputs)
+        return cls(times, *(np.zeros((k, size)) for size in (n, n, n, m, i)), np.zeros(k))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A motion to find: ``times`` (k,), s, from ``start`` in steps of ``dt``.
+
+    ``inputs`` gives u (k,), None means zero; ``independent`` names coordinates, None the model's own, 'auto' chooses
+    and re-chooses them; ``scheme`` is the name for messages.
+    """
+
+    model: Model
+    start: State
+    times: np.ndarray
+    dt: float
+    scheme: str
+    inputs: Inputs | None = None
+    independent: Sequence[str] | str | None = None
+
+    @property
+    def rheonomic(self) -> bool:
+        """Whether the constraints depend on time."""
+        return bool(self.model.system.driven)
+
+    def u(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Inputs at a state; raises ValueError for a wrong number, DivergenceError is left to the equations."""
+        size = len(self.model.inputs)
+        if self.inputs is None:
+            return np.zeros(size)
+        u = np.atleast_1d(np.asarray(self.inputs(t, q, qd), dtype=float))
+        if u.shape != (size,):
+            raise ValueError(f'inputs: got shape {u.shape}, expected ({size},) for {", ".join(self.model.inputs)}')
+        return u
+
+    def diverged(self, step: int, detail: str = '') -> DivergenceError:
+        """The error of a step, to be raised."""
+        at = f't = {self.times[step]:.9g} s'
+        return DivergenceError(self.scheme, step, f'{at}; {detail}' if detail else at)
+
+
+def at_time(error: MbseError, t: float) -> MbseError:
+    """The same error with the time in its text."""
+    error.args = (f't = {t:.9g} s: {error}',)
+    return error

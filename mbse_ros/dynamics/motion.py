@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``simulate``: the motion of a mechanism by any integrator, with its energies and its constraint violation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import cumulative_trapezoid
+
+from ..errors import MbseError, SettingError
+from .integrators import INTEGRATORS
+from .integrators.task import Inputs, Record, Task
+from .model import Model, State
+from .observation import observe
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Motion of a mechanism at the times ``t`` (k,), s; SI.
+
+    ``q, qd, qdd`` (k, n) of the coordinates ``names`` (n,); ``multipliers`` (k, m) of the constraints (zero for those
+    that the scheme leaves out as redundant); ``inputs`` (k, i); ``kinetic``, ``potential`` (k,) energies, J; ``power``
+    (k,), W, of dampers, loads, inputs and drivers, and ``work`` (k,), J, its integral; ``violation``,
+    ``violation_rate`` (k,): max |Phi| and max |dPhi/dt|. ``choices``: times at which independent coordinates were
+    chosen, and their names (none for schemes in all coordinates); ``singular_times`` of singular positions passed by
+    inertia; ``warnings``; ``evaluations`` of the state equations (of ALI3P: iterations); ``failure``: the error that
+    ended the motion early, where ``simulate`` was asked not to raise it.
+    """
+
+    names: tuple[str, ...]
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    multipliers: np.ndarray
+    inputs: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    power: np.ndarray
+    work: np.ndarray
+    violation: np.ndarray
+    violation_rate: np.ndarray
+    choices: tuple[tuple[float, tuple[str, ...]], ...]
+    singular_times: tuple[float, ...]
+    warnings: tuple[str, ...]
+    evaluations: int
+    failure: MbseError | None = None
+
+    @property
+    def energy(self) -> np.ndarray:
+        """Kinetic and potential energy (k,), J."""
+        return self.kinetic + self.potential
+
+    @property
+    def balance(self) -> np.ndarray:
+        """``E - E(0) - work`` (k,), J: the error of the integration."""
+        return self.energy - self.energy[0] - self.work
+
+    def of(self, name: str, derivative: int = 0) -> np.ndarray:
+        """A named coordinate (k,), or its first or second derivative by time; SettingError for an unknown name."""
+        if name not in self.names:
+            raise SettingError('coordinate', name, 'one of ' + ', '.join(self.names))
+        return (self.q, self.qd, self.qdd)[derivative][:, self.names.index(name)]
+
+    def independent(self, t: float) -> tuple[str, ...]:
+        """Names of the independent coordinates in use at a time, s."""
+        return next((names for since, names in reversed(self.choices) if since <= t), ())
+
+    def state(self, step: int = -1) -> State:
+        """The state at a step, to go on from."""
+        return State(self.q[step].copy(), self.qd[step].copy(), float(self.t[step]))
+
+
+def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponential', *, inputs: Inputs | None = None,
+             independent: Sequence[str] | str | None = None, start: State | None = None, stop: bool = True,
+             **options: object) -> Motion:
+    """Motion of a model over ``duration``, s, in steps of ``dt``, s (which must divide it).
+
+    ``scheme``: one of ``INTEGRATORS``; options: exponential ``order`` (0..4 or 'exact'), trapezoid ``tolerance``,
+    ali3p ``penalty, tolerance``, dop853 and radau ``rtol, atol``. ``inputs``: function (t, q, qd) -> u (k,), read once
+    a step by the explicit schemes. ``independent``: names of coordinates to keep; 'auto': chosen and re-chosen along
+    the motion; None: as the description says. ``start``: default the model's. ``stop=False``: a failure on the way
+    ends the motion there and is kept in ``Motion.failure``.
+    Raises SettingError, SingularConfigurationError and PositionProblemError with the time in their texts,
+    DivergenceError with the step.
+    """
+    if scheme not in INTEGRATORS:
+        raise SettingError('scheme', scheme, 'one of ' + ', '.join(INTEGRATORS))
+    first = model.start if start is None else start
+    times = first.t + dt * np.arange(_steps(duration, dt) + 1)
+    task, record = Task(model, first, times, dt, scheme, inputs, independent), Record.of(model, times)
+    failure = None
+    try:
+        INTEGRATORS[scheme](task, record, **options)
+    except TypeError as error:
+        if 'keyword' not in str(error):
+            raise
+        raise SettingError('options', sorted(options), f'options of {scheme}') from error
+    except MbseError as error:
+        if stop or record.last < 0:
+            raise
+        failure = error
+    return _motion(model, record, failure)
+
+
+def _steps(duration: float, dt: float) -> int:
+    """Number of steps; SettingError where dt does not divide the duration."""
+    if not (np.isfinite(duration) and np.isfinite(dt) and dt > 0 and duration >= 0):
+        raise SettingError('duration, dt', (duration, dt), 'positive numbers, s')
+    steps = round(duration / dt)
+    if abs(steps * dt - duration) > 1e-9 * max(dt, duration):
+        raise SettingError('dt', dt, f'a step that divides the duration {duration} s')
+    return steps
+
+
+def _motion(model: Model, record: Record, failure: MbseError | None) -> Motion:
+    """What a record holds, with what follows from it."""
+    filled = slice(0, record.last + 1)
+    t, q, qd, qdd, lam, u = (getattr(record, name)[filled] for name in ('t', 'q', 'qd', 'qdd', 'lam', 'u'))
+    seen = observe(model, t, q, qd, lam, u)
+    work = record.work[filled] if record.has_work else cumulative_trapezoid(seen['power'], t, initial=0.0)
+    return Motion(model.names, t, q, qd, qdd, lam, u, work=work, choices=tuple(record.choices),
+                  singular_times=tuple(record.singular_times), warnings=tuple(record.warnings),
+                  evaluations=record.evaluations, failure=failure, **seen)
