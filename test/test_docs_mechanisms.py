@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/mechanisms.md: its files load, its Python runs, its messages are the ones that come."""
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.errors import DescriptionError
+from mbse_ros.mechanism.linkage.load import known_mechanisms, parse_mechanism
+
+DOCS = Path(__file__).parents[1] / 'docs'
+TEXT = (DOCS / 'mechanisms.md').read_text()
+BLOCKS = re.findall(r'^```(\w+)\n(.*?)^```$', TEXT, re.MULTILINE | re.DOTALL)
+
+
+def merged(tree, further):
+    """Sections and their entries added or replaced."""
+    return {**tree, **{key: {**tree[key], **value} if isinstance(value, dict) and isinstance(tree.get(key), dict)
+                       else value for key, value in further.items()}}
+
+
+def written(tree):
+    return yaml.safe_dump(tree, sort_keys=False)
+
+
+def read(text):
+    return yaml.load(text, yaml.BaseLoader)
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """All files of the page, as they are at its end, and those on the way."""
+    folder, trees = tmp_path_factory.mktemp('page'), {}
+    for kind, text in BLOCKS:
+        head, _, body = text.partition('\n')
+        if kind == 'xml':
+            (folder / head.split()[1]).write_text(text)
+        if kind != 'yaml' or head.startswith('# wrong'):
+            continue
+        name, new = head.split()[1].rstrip(',:'), read(body)
+        if ': as ' in head:
+            old, *without = re.search(r': as (\S+), without (\w+) and (\w+), and', head).groups()
+            trees[name] = merged({key: value for key, value in trees[old].items() if key not in without}, new)
+        else:
+            trees[name] = merged(trees.get(name, {}), new)
+        (folder / name).write_text(written(trees[name]))
+        load_model(folder / name, backend='vm')
+    return folder
+
+
+def test_the_files_assemble(folder):
+    expected = {'pump_jack': 1, 'pump_jack_driven': 0, 'hatch': 1, 'arm': 2, 'wheels': 1}
+    assert {path.stem for path in folder.glob('*.yaml')} == set(expected)
+    for name, degrees in expected.items():
+        model = load_model(folder / f'{name}.yaml', backend='vm')
+        assert model.degrees_of_freedom == degrees
+        assert np.max(np.abs(model.residual(model.start.q)[0])) < 1e-12
+
+
+def test_the_python_sessions(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    session = '\n'.join(text for kind, text in BLOCKS if kind == 'python')
+    example = doctest.DocTestParser().get_doctest(session, {}, 'mechanisms.md', None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(example)
+    assert runner.failures == 0 and runner.tries > 15
+
+
+def test_the_messages(folder):
+    text, tried = (folder / 'pump_jack.yaml').read_text(), 0
+    for (kind, body), (after, message) in zip(BLOCKS, BLOCKS[1:]):
+        if kind == 'yaml' and body.startswith('# wrong in pump_jack.yaml') and after == 'text':
+            with pytest.raises(DescriptionError) as caught:
+                Model(parse_mechanism(written(merged(read(text), read(body))), 'pump_jack.yaml'), backend='vm')
+            assert ' '.join(message.split()) == str(caught.value)
+            tried += 1
+    assert tried == 3
+
+
+def test_the_table_names_all_mechanisms():
+    table = TEXT[TEXT.index('## The mechanisms that come with it'):]
+    rows = [line.split('|')[1] for line in table.splitlines() if line.startswith('| `')]
+    named = {name for row in rows for name in re.findall(r'`(\w+)`', row)}
+    assert named == set(known_mechanisms())
+
+
+def test_the_pictures_are_there():
+    for picture in re.findall(r'!\[.*?\]\((.*?)\)', TEXT):
+        assert (DOCS / picture).is_file()
