@@ -68,7 +68,8 @@ def place_bodies(file: str, references: References, guesses: Mapping[str, Guess]
             pose = _settled(guesses[name], None, np.eye(size)) if name else None
         if pose is None:
             raise DescriptionError(file, f'bodies.{waiting[0]}', 'a body that no joint leads to',
-                                   '`position` (a guess of its start), or a joint from a body whose place is known')
+                                   '`position` (a guess of its start; a body that nothing ties to the ground moves'
+                                   ' freely), or a joint that leads to it')
         poses[name] = pose
         waiting.remove(name)
     return {name: replace(body, position=_floats(poses[name][1]), rotation=tuple(map(_floats, poses[name][0])))
