@@ -112,7 +112,7 @@ class Model:
         """Mass matrix, forces and constraints of all coordinates, redundant rows included."""
         M, Q, J, c, phi, rate, _ = self._terms(q, qd, self._inputs(u), [t], self.parameters)
         n, m = len(self.names), len(self.rows)
-        return Terms(M=M.reshape(n, n), Q=Q, J=J.reshape(m, n), c=c, Phi=phi, Phidot=rate)
+        return Terms(M.reshape(n, n), Q, J.reshape(m, n), c, phi, rate, self.names, self.rows)
 
     def energy(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> Energy:
         """Energies and power at a state."""
@@ -179,7 +179,7 @@ class Model:
         function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
             [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
-        outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # dense matrices, mostly zeros to store
+        outputs = sum(function.numel_out(i) for i in range(function.n_out()))    # dense matrices: zeros to store
         return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
 
 

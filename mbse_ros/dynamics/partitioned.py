@@ -11,14 +11,17 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..errors import PositionProblemError, SingularConfigurationError
+from ..errors import PositionProblemError, SingularConfigurationError, SingularEquationsError
 from ..mechanism.assembly import MechanismSystem
+from .massless import UNDETERMINED, undetermined
 from .matrix_r import constraint_rates
 from .partition import alternatives, condition
 from .state_equations import Maps, Pieces, is_small, state_function
+from .terms_arrays import Terms
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
+DEAD_POINT = 1e9                # condition of the dependent Jacobian from which the choice of coordinates is at fault
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -38,7 +41,8 @@ class Partitioned:
     """State equations ``X = [z, zd]`` of a system for given independent coordinates.
 
     ``independent`` are places in q, ``rows`` the constraints that count (no redundant ones). Every method raises
-    SingularConfigurationError, with coordinates that would do, where the choice does not determine the motion.
+    SingularConfigurationError, with coordinates that would do, where the choice does not determine the motion, and
+    SingularEquationsError where a coordinate has neither mass nor constraint.
     """
 
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
@@ -96,12 +100,22 @@ class Partitioned:
         if not np.isfinite(J).all():
             raise PositionProblemError(np.inf, POSITION_ITERATIONS, q)
         names = self.system.names
+        if condition(J, self.independent) < DEAD_POINT:
+            M, = self._mass(q, [t], self.parameters)
+            n = len(names)
+            terms = Terms(M.reshape(n, n), np.zeros(n), J, np.zeros(len(J)), coordinates=names)
+            raise SingularEquationsError(UNDETERMINED, undetermined(terms) or names)
         would_do = tuple(tuple(names[i] for i in choice) for choice in alternatives(J, self.independent))
         raise SingularConfigurationError(self.names, condition(J, self.independent), would_do)
 
     def _jacobian_at(self, q: np.ndarray, t: float) -> np.ndarray:
         J, = self._jacobian(q, [t], self.parameters)
         return J.reshape(self.system.m, self.system.n)
+
+    @cached_property
+    def _mass(self) -> Kernel:
+        system = self.system
+        return Kernel(ca.Function('mbse_mass', [system.q, system.t, system.values.symbol], [system.M]), 'vm')
 
     @cached_property
     def function(self) -> ca.Function:

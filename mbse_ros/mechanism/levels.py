@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hierarchy of a mechanism (paper 004, section 2): which constraint rows each level enforces."""
+
+from __future__ import annotations
+
+from .assembly import MechanismSystem
+from .linkage.model import GROUND, MechanismDescription
+
+
+def level_rows(system: MechanismSystem) -> list[list[int]]:
+    """Constraint rows by level, from the lowest: each row stands in the first level that holds all its bodies.
+
+    A level of modules enforces what lies inside one of them (the ground belongs to every module); the last level
+    takes all that is left, drivers included. Without ``levels`` there is one.
+    """
+    left, found = list(range(len(system.rows))), []
+    for level in system.description.levels:
+        groups = [_bodies(system.description, name) for name in level.modules]
+        taken = [row for row in left if _inside(system, row, groups)] if groups else list(left)
+        left = [row for row in left if row not in taken]
+        found.append(taken)
+    if left:
+        found.append(left)
+    return [rows for rows in found if rows]
+
+
+def joint_groups(system: MechanismSystem) -> dict[str, list[int]]:
+    """Constraint rows by owner: joint, body, named coordinate or driver."""
+    groups: dict[str, list[int]] = {}
+    for row, owner in enumerate(system.owners):
+        groups.setdefault(owner, []).append(row)
+    return groups
+
+
+def _inside(system: MechanismSystem, row: int, groups: list[set[str]]) -> bool:
+    bodies = set(system.row_bodies[row]) - {GROUND}
+    return bool(bodies) and any(bodies <= group for group in groups)
+
+
+def _bodies(description: MechanismDescription, module: str) -> set[str]:
+    """Bodies of a module, those of its modules included; a body is a module of its own."""
+    if module in description.bodies:
+        return {module}
+    return set().union(*(_bodies(description, name) for name in description.modules[module]))
