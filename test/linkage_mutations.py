@@ -11,17 +11,18 @@ import yaml
 
 FOLDER = Path(__file__).resolve().parents[1] / 'config' / 'mechanisms'
 LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)
-WORDS = ['', '0', '-1', '1', '1e-9', '1e9', '1e300', '.nan', '.inf', 'on', 'null', 'true', 'false', 'auto', 'all', '5 %',
-         '-5 deg', '90 deg', '1 kg', '3 mm', '2 m', '10 MPa', '7 furlong', '1 degC', 'ground', 'ground.A', 'crank.P1',
-         'A', 'B', 'P1', 'crank', 'coupler', 'theta', 'revolute', 'prismatic', 'slot', 'fixed', 'distance', 'spherical',
-         'universal', 'natural', 'relative', 'reference_point', '2*L', 'sqrt(13)', 'crank/0', 'sqrt(-1)', '__class__',
-         'lambda: 1', '9**9**9', '(' * 300, 'sin(t)', '1/t', 'exp(t*t*t)', '%', 'é', '1 ' + 'm*' * 50 + 'm', 'position']
+WORDS = ['', '0', '-1', '1', '1e-9', '1e9', '1e300', '.nan', '.inf', 'on', 'null', 'true', 'false', 'auto', 'all',
+         '5 %', '-5 deg', '90 deg', '1 kg', '3 mm', '2 m', '10 MPa', '7 furlong', '1 degC', 'ground', 'ground.A',
+         'crank.P1', 'A', 'B', 'P1', 'crank', 'coupler', 'theta', 'revolute', 'prismatic', 'slot', 'fixed', 'distance',
+         'spherical', 'universal', 'natural', 'relative', 'reference_point', '2*L', 'sqrt(13)', 'crank/0', 'sqrt(-1)',
+         '__class__', 'lambda: 1', '9**9**9', '(' * 300, 'sin(t)', '1/t', 'exp(t*t*t)', '%', 'é',
+         '1 ' + 'm*' * 50 + 'm']
 KEYS = ['name', 'source', 'dimension', 'gravity', 'coordinates', 'parameters', 'points', 'bodies', 'joints', 'named',
-        'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels', 'fixed', 'length', 'mass',
-        'uniform', 'center_of_mass', 'inertia', 'position', 'angle', 'rpy', 'outline', 'type', 'parent', 'child', 'axis',
-        'axis2', 'start', 'distance', 'joint', 'x', 'y', 'z', 'stiffness', 'free', 'damping', 'point', 'force', 'input',
-        'direction', 'value', 'stddev', 'coordinate', 'motion', 'kind', 'body', 'axes', 'velocity', 'branches', 'xx', 'yy',
-        'zz', 'urdf']
+        'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels', 'urdf', 'fixed',
+        'length', 'mass', 'uniform', 'center_of_mass', 'inertia', 'position', 'angle', 'rpy', 'outline', 'type',
+        'parent', 'child', 'axis', 'axis2', 'start', 'distance', 'joint', 'x', 'y', 'z', 'stiffness', 'free', 'damping',
+        'point', 'force', 'input', 'direction', 'value', 'stddev', 'coordinate', 'motion', 'kind', 'body', 'axes',
+        'velocity', 'branches', 'xx', 'yy', 'zz']
 
 
 def good_trees() -> list[dict]:

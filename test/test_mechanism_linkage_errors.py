@@ -65,7 +65,8 @@ dimension: 3
 gravity: [0, 0, -9.81]
 points: {base: {fixed: [0, 0, 1]}}
 bodies:
-  column: {points: {foot: [0, 0, 0], top: [0, 0, 1]}, mass: 9, center_of_mass: [0, 0, 1], inertia: {xx: 1, yy: 1, zz: 1}}
+  column:
+    {points: {foot: [0, 0, 0], top: [0, 0, 1]}, mass: 9, center_of_mass: [0, 0, 1], inertia: {xx: 1, yy: 1, zz: 1}}
   arm: {points: {hinge: [0, 0, 0], tip: [1, 0, 0]}, mass: 2, uniform: true}
 joints:
   slew: {type: revolute, parent: ground.base, child: column.foot, axis: [0, 0, 1], rpy: [0, 0, 0.1]}

@@ -46,7 +46,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     something that cannot be used.
     """
     name = str(name_or_path)
-    if name.partition(':')[0] == _CHAIN:
+    if name.startswith(f'{_CHAIN}:'):
         return parse_mechanism(_chain(name), name)
     path = Path(name_or_path)
     if path.suffix not in _SUFFIXES:
