@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.mechanism.levels import level_rows
 from mbse_ros.mechanism.linkage.load import load_mechanism
 
 FOLDER = Path(__file__).parents[1] / 'config' / 'mechanisms'
@@ -35,10 +36,11 @@ def independent_velocity(name):
 
 
 def accelerations(name, coordinates=None):
-    """By name, of the coordinates that the file names, at the start with velocities and inputs."""
+    """Of the coordinates that the file names, near the start, with velocities and inputs."""
     m = model(name, coordinates)
     u = np.random.default_rng(2).uniform(0.5, 1.5, len(m.inputs))
-    rates = m.partition().rates(m.start.q, independent_velocity(name), u)
+    q = m.position(m.start.q[m.z] + 0.03, m.start.q)
+    rates = m.partition().rates(q, independent_velocity(name), u)
     named = [m.names.index(coordinate) for coordinate in m.description.coordinates]
     return rates.qdd[named]
 
@@ -177,3 +179,12 @@ def test_cylinders_that_hold_the_excavator_arm():
     m = model('excavator_arm')
     np.testing.assert_allclose(m.partition().rates(m.start.q, np.zeros(3), forces).zdd, 0.0, atol=1e-8)
     assert m.inputs == ('boom_force', 'stick_force', 'bucket_force')
+
+
+def test_three_rrr_has_the_levels_of_paper_004():
+    system = model('three_rrr').system
+    owners = [sorted({system.owners[row] for row in rows}) for rows in level_rows(system)]
+    assert [len(rows) for rows in level_rows(system)] == [12, 9, 6]
+    assert owners[0] == sorted(f'O{k}_{body}_{k}' for k in 'abc' for body in ('actuator', 'bar'))
+    assert owners[1] == [f'P{k}' for k in 'abc'] + [f'drive_{k}' for k in 'abc']
+    assert owners[2] == [f'C{k}' for k in 'abc']
