@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Error-state filters errorEKF, errorEKF_EJ and errorEKF_FE (paper 001, sections 7.1 to 7.3).
+
+The model runs by itself and the filter corrects it; as the error is zero before each correction, the mean that is kept
+is the model's own state.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from .ekf import Choice, ekf, exact_jacobian, simple
+from .motion import Rates
+from .problem import Problem
+from .step import Filter
+from .update import block_matrix
+
+
+def error_ekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
+    """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
+    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False))
+
+
+def error_ekf_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
+    """errorEKF_EJ: with the exact Jacobian of the accelerations."""
+    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian))
+
+
+def error_ekf_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
+    """errorEKF_FE: with the acceleration error as a state, kept as a force on the model."""
+    return ekf('errorEKF_FE', problem, Choice(motion, _with_force, force=True))
+
+
+def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+    return block_matrix(type(before.A), exact_jacobian(before, dt), before.zd.numel())
+
+
+def _with_force(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+    """``[[I + a dt^2/2, I dt + b dt^2/2, I dt^2/2], [a dt, I + b dt, I dt], [0, 0, I]]``."""
+    (top, middle), eye = exact_jacobian(before, dt), type(before.A).eye(before.zd.numel())
+    rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]
+    return block_matrix(type(before.A), rows, before.zd.numel())

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The filters by the names of paper 001."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import SettingError
+from .dekf import dekf
+from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
+from .problem import Problem
+from .step import Filter
+
+FILTERS: dict[str, Callable[..., Filter]] = {
+    'DEKF': dekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe}
+
+
+def make_filter(name: str, problem: Problem, **options: object) -> Filter:
+    """Filter of a name on a problem, with the filter's own options; raises SettingError."""
+    if name not in FILTERS:
+        raise SettingError('estimator', name, 'one of ' + ', '.join(FILTERS))
+    return FILTERS[name](problem, **options)

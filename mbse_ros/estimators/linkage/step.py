@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A filter as two functions, predict and correct, over one flat state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from .layout import SYMMETRIC, Layout
+from .problem import Problem
+
+Parts = dict[str, ca.SX]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One filter on one problem.
+
+    ``state``: the mean ``x``, its covariance ``P``, coordinates ``q`` and what else it remembers. ``given``: the
+    measurements ``o`` (s,), NaN where missing, the inputs ``u`` and the time ``t``, s. ``tuning``: ``dt``, ``gate`` (of
+    one normalised innovation squared), its noises, the sensors' ``variance`` (s,) and the model's parameters ``p``.
+    ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
+    vectors. ``memory``: what further parts of the state start from, where not from zero. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,), ``innovation``, ``spread``, ``used`` (s,).
+    """
+
+    name: str
+    problem: Problem
+    state: Layout
+    given: Layout
+    tuning: Layout
+    outputs: Layout
+    noises: tuple[str, ...]
+    predict: ca.Function
+    correct: ca.Function
+    memory: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
+        """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""
+        size, z = self.state.parts['x'][0], self.problem.z
+        mean = np.concatenate([q[z], qd[z]])
+        mean = np.concatenate([q, qd]) if size == 2 * self.problem.n and size != len(mean) else mean
+        mean = np.concatenate([mean, np.zeros(size - len(mean))])
+        variance = np.broadcast_to(np.asarray(stddev, dtype=float) ** 2, (size,))
+        rest = {name: np.zeros(shape) for name, shape in self.state.parts.items() if name not in ('x', 'P', 'q')}
+        return self.state.flat(x=mean, P=np.diag(variance), q=q, **{**rest, **self.memory})
+
+    def step(self) -> ca.Function:
+        """Prediction and correction as one function ``(x, u, p) -> (x, y)``."""
+        kind = ca.SX if self.predict.is_a('SXFunction') else ca.MX
+        x, u, p = (kind.sym(name, layout.size) for name, layout in (
+            ('x', self.state), ('u', self.given), ('p', self.tuning)))
+        return ca.Function(f'mbse_{self.name}', [x, u, p], self.correct(self.predict(x, u, p), u, p), {'cse': True})
+
+
+def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
+                 predict: Callable[[Parts, Parts, Parts], Parts], correct: Callable[[Parts, Parts, Parts], Parts],
+                 memory: dict[str, tuple[int, int]] | None = None) -> Filter:
+    """Filter from expressions of its prediction and correction.
+
+    ``size`` of the mean; ``noises`` name -> length; ``memory``: further parts of the state. ``predict (state, given,
+    tuning)`` gives the parts of the state, ``correct`` those of the state and of the outputs.
+    """
+    s, k, n, g = len(problem.channels), problem.system.u.numel() - problem.g, problem.n, problem.g
+    state = Layout({'x': (size, 1), 'P': (size, SYMMETRIC), 'q': (n, 1), **(memory or {})})
+    given = Layout({'o': (s, 1), 'u': (k, 1), 't': (1, 1)})
+    tuning = Layout({'dt': (1, 1), 'gate': (1, 1), **{noise: (length, 1) for noise, length in noises.items()},
+                     'variance': (s, 1), 'p': (problem.system.values.symbol.numel(), 1)})
+    outputs = Layout({'x': (size, 1), 'q': (n, 1), 'qd': (n, 1), 'qdd': (n, 1), 'force': (g, 1), 'innovation': (s, 1),
+                      'spread': (s, 1), 'used': (s, 1)})
+    flat = [problem.symbol(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
+    parts = [layout.unpack(symbol) for layout, symbol in zip((state, given, tuning), flat)]
+    predicted = state.pack(**predict(*parts))
+    corrected = correct(*parts)
+    out = [state.pack(**{key: corrected[key] for key in state.parts}),
+           outputs.pack(**{key: corrected[key] for key in outputs.parts})]
+    return Filter(name, problem, state, given, tuning, outputs, tuple(noises),
+                  ca.Function(f'{name}_predict', flat, [predicted], {'cse': True}),
+                  ca.Function(f'{name}_correct', flat, out, {'cse': True}))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Covariance algebra of the filters, as functions of scalar operations: propagation and correction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+
+
+@lru_cache(maxsize=64)
+def propagation(size: int) -> ca.Function:
+    """``(F, P, Sigma) -> F P F' + Sigma`` (size, size), symmetric by construction."""
+    F, P, Sigma = (ca.SX.sym(name, size, size) for name in ('F', 'P', 'Sigma'))
+    return ca.Function('propagation', [F, P, Sigma], [_mirrored(F @ P @ F.T + Sigma)])
+
+
+@lru_cache(maxsize=64)
+def correction(size: int, angular: tuple[bool, ...], correlated: bool = False) -> ca.Function:
+    """``(x, P, o, h, H, variance, gate) -> (x, P, innovation, spread, used)`` for measurements with separate noise.
+
+    One measurement after the other (``P - k s k'`` on one triangle), which equals the joint correction: x (size,),
+    P (size, size), o, h, variance (s,), H (s, size). A NaN in o is missing. A measurement whose normalised innovation
+    squared exceeds ``gate`` is left out; ``used`` (s,) is 1 for those that count, and the sum of ``innovation^2 /
+    spread`` over them is the NIS. ``angular`` (s,): innovations wrapped to +-pi.
+    """
+    s = len(angular)
+    x, P = ca.SX.sym('x', size), ca.SX.sym('P', size, size)
+    o, h, variance, gate = ca.SX.sym('o', s), ca.SX.sym('h', s), ca.SX.sym('variance', s), ca.SX.sym('gate')
+    H = ca.SX.sym('H', s, size)
+    mean, cov, parts = x, P, []
+    for k in range(s):
+        present = ca.if_else(o[k] == o[k], 1.0, 0.0)
+        error = ca.if_else(present, o[k] - h[k], 0.0)
+        error = _wrapped(error) if angular[k] else error
+        innovation = error - H[k, :] @ (mean - x)
+        column = cov @ H[k, :].T
+        spread = H[k, :] @ column + variance[k]
+        used = present * (innovation ** 2 <= gate * spread)
+        gain = column * (used / spread)
+        mean, cov = mean + gain * innovation, _mirrored(cov - gain @ column.T)
+        parts.append((innovation * present, spread, used))
+    outputs = [ca.vertcat(*column) if s else ca.SX(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
+    return ca.Function('correction', [x, P, o, h, H, variance, gate], [mean, cov, *outputs], {'cse': True})
+
+
+@lru_cache(maxsize=64)
+def constant_noise(g: int, blocks: int) -> ca.Function:
+    """``(q_c, dt) -> Sigma`` of a white noise of density ``q_c`` (g,) on the last of a chain of ``blocks`` integrators.
+
+    Two blocks: ``q_c [[dt^3/3, dt^2/2], [dt^2/2, dt]]`` (paper 001, section 12.1: the acceleration is in error).
+    """
+    density, dt = ca.SX.sym('q_c', g), ca.SX.sym('dt')
+    powers = [[dt ** (2 * blocks - 1 - i - j) / ((2 * blocks - 1 - i - j) * _factorial(blocks - 1 - i)
+                                                 * _factorial(blocks - 1 - j)) for j in range(blocks)]
+              for i in range(blocks)]
+    Sigma = ca.vertcat(*(ca.horzcat(*(ca.diag(density) * entry for entry in row)) for row in powers))
+    return ca.Function('constant_noise', [density, dt], [ca.densify(Sigma)])
+
+
+def block_matrix(kind: type, rows: Sequence[Sequence[ca.SX | float]], g: int) -> ca.SX:
+    """Matrix of blocks (g, g); a number stands for that multiple of the identity."""
+    def block(entry: ca.SX | float) -> ca.SX:
+        scalar = isinstance(entry, (int, float)) or entry.numel() == 1 and g > 1
+        return entry * kind.eye(g) if scalar else entry
+    return ca.densify(ca.vertcat(*(ca.horzcat(*(block(entry) for entry in row)) for row in rows)))
+
+
+def _factorial(k: int) -> float:
+    return float(np.prod(np.arange(1, k + 1)))
+
+
+def _wrapped(angle: ca.SX) -> ca.SX:
+    return angle - 2 * np.pi * ca.floor((angle + np.pi) / (2 * np.pi))
+
+
+def _mirrored(M: ca.SX) -> ca.SX:
+    return ca.tril2symm(ca.tril(ca.densify(M)))
