@@ -33,36 +33,72 @@ class Choice:
 
 def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
     """Filter of a choice. The mean is ``[z, zd]`` or ``[z, zd, dzdd]`` with the acceleration error ``dzdd`` that the
-    force along z corrects; noise ``acceleration`` (g,): density of the acceleration, or of its error's random walk."""
+    force along z corrects; noise ``acceleration`` (g,): density of the acceleration, m2/s3 or rad2/s3, or of the random
+    walk of its error, m2/s5 or rad2/s5."""
     g, blocks = problem.g, 3 if choice.force else 2
-    size, s = g * blocks, len(problem.channels)
-    noise = constant_noise(g, blocks) if choice.force else constant_noise(g, 2)
-    update, spread_out = correction(size, problem.angular), propagation(size)
+    size = g * blocks
+    noise, update, spread_out = constant_noise(g, blocks), correction(size, problem.angular), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        q, zd, force, dt = state['q'], state['x'][g:2 * g], state['force'], tuning['dt']
-        before = rates(problem, q, zd, given['u'], force, given['t'] - dt, tuning['p'])
-        q, zd, F = advance(problem, choice.motion, q, zd, given['u'], force, given['t'], dt, tuning['p'])
-        P = spread_out(choice.jacobian(before, F, dt), state['P'], noise(tuning['acceleration'], dt))
-        rest = [problem.zeros(g)] if choice.force else []      # its estimate is in the force already
-        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, *rest), 'P': P, 'q': q, 'force': force}
+        ahead, F = run_model(problem, choice, state, given, tuning)
+        P = spread_out(F, state['P'], noise(tuning['acceleration'], tuning['dt']))
+        return {**ahead, 'x': error_mean(problem, ahead, blocks), 'P': P}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, q, force, u, t, p = state['x'], state['q'], state['force'], given['u'], given['t'], tuning['p']
-        at = rates(problem, q, x[g:2 * g], u, force, t, p)
-        h, H_z, H_zd, H_zdd = problem.sensors(q, x[g:2 * g], at.zdd, ca.vertcat(u, force), t, p)
-        H = ca.horzcat(H_z, H_zd) + H_zdd @ ca.horzcat(at.a, at.b) * float(choice.accelerations)
-        H = ca.horzcat(H, H_zdd) if choice.force else H
-        x, P, innovation, spread, used = update(x, state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
-        q = problem.close(q + at.qd * 0, x[:g], t, p)
-        if choice.force:
-            force = force + ca.solve(at.B[g:, -g:], x[2 * g:]) if g > 1 else force + x[2 * g:] / at.B[g:, -g:]
-        now = rates(problem, q, x[g:2 * g], u, force, t, p)
-        return {'x': x, 'P': P, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd, 'innovation': innovation,
-                'spread': spread, 'used': used}
+        h, H = observe(problem, choice, state, given, tuning)
+        x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
+        return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations)}
 
-    assert s == len(problem.stddev)
     return build_filter(name, problem, size, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+
+
+def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
+    """Coordinates ``q``, independent velocities ``zd`` and ``force`` one step later, and the transition ``F`` of P."""
+    g, dt, p = problem.g, tuning['dt'], tuning['p']
+    q, zd, force = state['q'], state['x'][g:2 * g], state['force']
+    before = rates(problem, q, zd, given['u'], force, given['t'] - dt, p)
+    q, zd, F = advance(problem, choice.motion, q, zd, given['u'], force, given['t'], dt, p)
+    return {'q': q, 'zd': zd, 'force': force}, choice.jacobian(before, F, dt)
+
+
+def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
+    """The model's own state as the mean; the acceleration error is zero, for its estimate is in the force already."""
+    rest = [problem.zeros(problem.g)] * (blocks - 2)
+    return ca.vertcat(*(ahead['q'][i] for i in problem.z), ahead['zd'], *rest)
+
+
+def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
+    """Sensors (s,) of the predicted state and their derivative (s, 2g or 3g)."""
+    g, q, force, u, t, p = problem.g, state['q'], state['force'], given['u'], given['t'], tuning['p']
+    zd = state['x'][g:2 * g]
+    at = rates(problem, q, zd, u, force, t, p)
+    h, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, ca.vertcat(u, force), t, p)
+    H = ca.horzcat(H_z, H_zd)
+    if choice.accelerations:
+        H = H + H_zdd @ ca.horzcat(at.a, at.b)
+    return h, ca.horzcat(H, H_zdd) if choice.force else H
+
+
+def feed_back(problem: Problem, choice: Choice, state: Parts, x: ca.SX, given: Parts, tuning: Parts) -> Parts:
+    """State and outputs after the correction of the mean: the model is moved, and given the force of its error
+    ``Mbar dzdd`` (paper 001 Eq. 80)."""
+    g, force, u, t, p = problem.g, state['force'], given['u'], given['t'], tuning['p']
+    q = problem.close(state['q'], x[:g], t, p)
+    if choice.force:
+        force = force + force_of(g)(rates(problem, q, x[g:2 * g], u, force, t, p).B[g:, -g:], x[2 * g:3 * g])
+    now = rates(problem, q, x[g:2 * g], u, force, t, p)
+    return {'x': x, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd}
+
+
+def force_of(g: int) -> ca.Function:
+    """``(Mbar^-1, dzdd) -> Mbar dzdd``."""
+    inverse, error = ca.SX.sym('inverse', g, g), ca.SX.sym('error', g)
+    return ca.Function('force_of', [inverse, error], [ca.solve(inverse, error) if g > 1 else error / inverse])
+
+
+def measured(innovation: ca.SX, spread: ca.SX, used: ca.SX) -> Parts:
+    """Outputs about the measurements."""
+    return {'innovation': innovation, 'spread': spread, 'used': used}
 
 
 def simple(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:

@@ -28,14 +28,14 @@ def error_ekf_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model."""
-    return ekf('errorEKF_FE', problem, Choice(motion, _with_force, force=True))
+    return ekf('errorEKF_FE', problem, Choice(motion, with_force, force=True))
 
 
 def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
     return block_matrix(type(before.A), exact_jacobian(before, dt), before.zd.numel())
 
 
-def _with_force(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+def with_force(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
     """``[[I + a dt^2/2, I dt + b dt^2/2, I dt^2/2], [a dt, I + b dt, I dt], [0, 0, I]]``."""
     (top, middle), eye = exact_jacobian(before, dt), type(before.A).eye(before.zd.numel())
     rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]

@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import SettingError
+from .adaptive import adaptive_error_ekf_fe
+from .adekf import adekf
 from .dekf import dekf
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .problem import Problem
 from .step import Filter
 
 FILTERS: dict[str, Callable[..., Filter]] = {
-    'DEKF': dekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe}
+    'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
+    'AerrorEKF_FE': adaptive_error_ekf_fe}
 
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ADEKF: the DEKF with unknown input forces as random walks in its state (paper 001, section 5)."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from .ekf import Choice, feed_back, measured, observe, simple
+from .motion import advance, rates
+from .problem import Problem
+from .step import Filter, Parts, build_filter
+from .update import block_matrix, constant_noise, correction, propagation
+
+
+def adekf(problem: Problem, transition: str = 'forward_euler') -> Filter:
+    """ADEKF with the state ``[z, zd, force]``, the force (g,) along the independent coordinates, N or N m.
+
+    Noises: ``acceleration`` (g,), density of the acceleration; ``force_walk`` (g,), density of the force's random walk,
+    N2/s or N2 m2/s. ``transition`` as in the DEKF; the force enters the covariance's to second order in dt.
+    """
+    g = problem.g
+    noise, walk = constant_noise(g, 2), constant_noise(g, 1)
+    blind = transition in ('forward_euler', 'augmented_euler')
+    choice = Choice(transition, simple if blind else lambda _, F, dt: F)
+    update, spread_out = correction(3 * g, problem.angular), propagation(3 * g)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, dt, p = state['x'], tuning['dt'], tuning['p']
+        zd, force = x[g:2 * g], x[2 * g:]
+        before = rates(problem, state['q'], zd, given['u'], force, given['t'] - dt, p)
+        q, zd, F = advance(problem, transition, state['q'], zd, given['u'], force, given['t'], dt, p)
+        F, lift = choice.jacobian(before, F, dt), before.B[g:, -g:]
+        rows = [[F[:g, :g], F[:g, g:], lift * (dt ** 2 / 2)], [F[g:, :g], F[g:, g:], lift * dt], [0.0, 0.0, 1.0]]
+        Sigma = ca.diagcat(noise(tuning['acceleration'], dt), walk(tuning['force_walk'], dt))
+        P = spread_out(block_matrix(type(lift), rows, g), state['P'], Sigma)
+        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, force), 'P': P, 'q': q, 'force': force}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        h, H = observe(problem, choice, state, given, tuning)
+        H = ca.horzcat(H, _by_force(problem, state, given, tuning))
+        x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
+        moved = feed_back(problem, choice, {**state, 'force': x[2 * g:]}, x, given, tuning)
+        return {**moved, 'P': P, **measured(*innovations)}
+
+    return build_filter('ADEKF', problem, 3 * g, {'acceleration': g, 'force_walk': g}, predict, correct,
+                        {'force': (g, 1)})
+
+
+def _by_force(problem: Problem, state: Parts, given: Parts, tuning: Parts) -> ca.SX:
+    """Derivative (s, g) of the sensors by the force, through the accelerations."""
+    g, q, zd, force = problem.g, state['q'], state['x'][problem.g:2 * problem.g], state['force']
+    at = rates(problem, q, zd, given['u'], force, given['t'], tuning['p'])
+    inputs = ca.vertcat(given['u'], force)
+    return problem.sensors(q, zd, at.zdd, inputs, given['t'], tuning['p'])[3] @ at.B[g:, -g:]
