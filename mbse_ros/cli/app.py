@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from ..errors import MbseError
+from ..errors import MbseError, SettingError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
@@ -23,6 +24,15 @@ Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result a
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; '
                   'repeat it.')]
+Coordinates = Annotated[Optional[str], typer.Option(
+    help="natural, reference_point or relative instead of the mechanism file's.")]
+
+
+def refuse_options(needs: str, options: Mapping[str, object]) -> None:
+    """Raise SettingError for the first option that was given, though it applies only to what ``needs`` says."""
+    for option, value in options.items():
+        if value is not None:
+            raise SettingError(option, str(value), f'no such option here: it is for {needs}')
 
 
 @app.command()
@@ -74,10 +84,21 @@ def estimate(
 
 
 @app.command()
-def check(machine: Annotated[str, typer.Argument(help='Name of a file in config/machines, or a path.')]) -> None:
-    """Validate a machine file; print what was understood."""
-    from .check import check_machine
-    check_machine(machine)
+def check(
+        name: Annotated[str, typer.Argument(
+            help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
+        draw: Annotated[Optional[Path], typer.Option(
+            '--draw', '-o', help='Draw the start of a mechanism into this PNG.')] = None,
+        coordinates: Coordinates = None) -> None:
+    """Validate a machine or a mechanism; print what was understood."""
+    from .described import is_mechanism
+    if is_mechanism(name):
+        from .mechanism_check import check_mechanism
+        check_mechanism(name, draw, coordinates)
+    else:
+        from .check import check_machine
+        refuse_options('a mechanism', {'--draw': draw, '--coordinates': coordinates})
+        check_machine(name)
 
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
