@@ -230,6 +230,7 @@ CASES = [
     ('springs/bend', {'coordinate': 'phi'}, 'springs.bend', 'stiffness and free, damping'),
     ('springs/bend', {'coordinate': 'phi', 'stiffness': 1}, 'springs.bend', '`stiffness` and `free`'),
     ('springs/bend/stiffness', '5 kN/m', 'springs.bend.stiffness', 'not a unit of N*m/rad'),
+    ('springs/bend/stiffness', '-5 kN*m/rad', 'springs.bend.stiffness', 'from 0'),
     ('springs/bend/damping', -1, 'springs.bend.damping', 'from 0'),
     ('springs/phi', {'bodies': ['crank', 'rocker'], 'damping': 1}, 'springs.phi.bodies', 'there is a coordinate phi'),
     ('springs/coil/points', ['P1', 'A'], '', ''),
