@@ -141,7 +141,8 @@ def test_massless_coordinate_is_not_held_by_clearance() -> None:
 
 @pytest.mark.parametrize('clearance, text', [
     ([1.0], 'expected one for each of 2 groups'), ([[1.0, 2.0], None], r'expected \(\), \(5,\) or \(5, 5\)'),
-    ([None, -1.0], 'without negative'), ([None, [[np.nan]]], 'without negative')])
+    ([None, -1.0], 'without negative'), ([None, [[np.nan]]], 'finite'),
+    ([[[1, 0, 0, 0, 0]] * 5, None], 'symmetric')])
 def test_bad_clearance(clearance: list, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         recursive(random_terms(2), [[0, 1, 2, 3, 4], [5]], clearance)
