@@ -44,11 +44,14 @@ def test_singular_position_is_not_redundancy() -> None:
 
 
 def test_only_rows_that_are_involved_are_named() -> None:
-    """A singular position among the samples, where the coupler's row takes part as well, names nothing."""
-    order = [0, 1, 2, 3, 5, 4]
-    samples = np.array([parallelogram(angle)[order] for angle in (0.0, 0.3, 1.2)])
-    (found,) = redundant_rows(samples, [PARALLELOGRAM[i] for i in order])
-    assert found.name == 'middle.x' and found.depends_on == ('first', 'second', 'third', 'middle.y')
+    """Where two kept rows fall together, either could stand for the other; the other positions tell which."""
+    J = random_terms(3, m=4).J
+    J[3] = J[0] + J[1] / 2
+    singular = J.copy()
+    singular[2] = 5 * J[0]
+    for samples in ([J, singular], [singular, J]):
+        (found,) = redundant_rows(np.array(samples), list('abcd'))
+        assert found.name == 'd' and found.depends_on == ('a', 'b')
 
 
 def test_mixture_of_almost_parallel_rows() -> None:
