@@ -12,6 +12,7 @@ def random_terms(seed: int, n: int = 10, m: int = 6, redundant: int = 0, massles
     ``m``, the first ``massless`` coordinates have no mass."""
     rng = np.random.default_rng(seed)
     J = np.linalg.qr(rng.normal(size=(n, n)))[0][:m] + 0.1 * rng.normal(size=(m, n))
+    J[range(massless), range(massless)] += 3.0       # what has no mass is held firmly
     J = np.vstack([J, rng.uniform(0.5, 2.0, (redundant, m)) * rng.choice([-1, 1], (redundant, m)) @ J])
     J = J * 10 ** rng.uniform(-2, 2, (m + redundant, 1))
     root = rng.normal(size=(n, n)) / np.sqrt(n)

@@ -46,6 +46,10 @@ def test_preferred_coordinates_come_first() -> None:
     assert set(choose_independent(J, prefer=[9, 0])) >= {0, 9}
     assert set(choose_independent(J, prefer=range(5, 10))) < set(range(5, 10))
     assert choose_independent(slider_crank(0.6), prefer=[X2]) == [X2]
+    two = np.kron(np.diag([1.0, 0.0]), slider_crank(0.6)) + np.kron(np.diag([0.0, 1.0]), slider_crank(1.0))
+    for prefer in (X2, 4 + X2):                         # the second must come from the other crank
+        first, second = choose_independent(two, prefer=[prefer])
+        assert first < 4 <= second and prefer in (first, second)
     assert choose_independent(slider_crank(0.0), prefer=[X2]) in ([Y1], [THETA])
 
 

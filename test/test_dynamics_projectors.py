@@ -38,10 +38,22 @@ def test_operators_are_those_of_the_theorems(way: str) -> None:
     terms = random_terms(9, redundant=2)
     S, N = enforce(terms, LEVELS, way).S, null_space(terms.J / np.linalg.norm(terms.J, axis=1)[:, None], rcond=1e-10)
     if way == 'complement':
-        np.testing.assert_allclose(S.T @ S, np.eye(4), atol=1e-13)
+        np.testing.assert_allclose(S.T @ S, np.eye(4), rtol=0, atol=1e-13)
         S = S @ S.T
-    np.testing.assert_allclose(S, N @ N.T, atol=1e-12)
-    np.testing.assert_allclose(S @ S, S, atol=1e-13)
+    np.testing.assert_allclose(S, N @ N.T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(S @ S, S, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize('way, tolerance', [('complement', 1e-14), ('inverse', 1e-9), ('orthonormalization', 1e-14)])
+def test_almost_dependent_levels(way: str, tolerance: float) -> None:
+    """A row that differs from the level below by a millionth counts, and S stays a projector."""
+    J = random_terms(4).J
+    J[5] = J[0] / np.linalg.norm(J[0]) + 1e-6 * J[5] / np.linalg.norm(J[5])
+    terms = Terms(np.eye(10), np.ones(10), J, J @ np.ones(10))
+    found = enforce(terms, [[0, 1, 2], [3, 4, 5]], way)
+    S = found.S @ found.S.T if way == 'complement' else found.S
+    assert found.ranks == (3, 3)
+    np.testing.assert_allclose(S @ S, S, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize('way', WAYS)

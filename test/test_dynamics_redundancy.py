@@ -43,6 +43,27 @@ def test_singular_position_is_not_redundancy() -> None:
         assert found.name == 'middle.y' and found.depends_on == ('first', 'second', 'third', 'middle.x')
 
 
+def test_only_rows_that_are_involved_are_named() -> None:
+    """Where two kept rows fall together, either could stand for the other; the other positions tell which."""
+    J = random_terms(3, m=4).J
+    J[3] = J[0] + J[1] / 2
+    singular = J.copy()
+    singular[2] = 5 * J[0]
+    for samples in ([J, singular], [singular, J]):
+        (found,) = redundant_rows(np.array(samples), list('abcd'))
+        assert found.name == 'd' and found.depends_on == ('a', 'b')
+
+
+def test_mixture_of_almost_parallel_rows() -> None:
+    """Directions that differ by 1e-8 are orthogonalized to the last digit, so their mixture leaves nothing."""
+    first, second = np.eye(3)[0], np.array([0.6, 0.8, 0.0])
+    near = first + 1e-8 * second
+    assert independent_rows(np.array([first, near, first + 0.7 * near])) == [0, 1]
+    base = np.linalg.qr(np.random.default_rng(0).normal(size=(9, 9)))[0]
+    rows = np.vstack([base[0], base[0] + 1e-8 * base[1], base[2], base[0] + base[2] + 1e-8 * base[1]])
+    assert independent_rows(rows) == [0, 1, 2]
+
+
 @pytest.mark.parametrize('gap, kept', [(1e-12, 5), (1e-6, 6)])
 def test_nearly_dependent(gap: float, kept: int) -> None:
     """Rounding does not make a row independent, a millionth of its size does."""

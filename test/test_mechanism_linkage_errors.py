@@ -118,8 +118,8 @@ CASES = [
     ('dimension', 4, 'dimension', '2 for a plane or 3 for space'),
     ('coordinates', 'natual', 'coordinates', 'did you mean natural?'),
     ('bodys', {}, 'bodys', 'did you mean bodies?'),
-    ('bodies', REMOVED, '', 'exactly one of the keys bodies, urdf'),
-    ('urdf', 'robot.urdf', '', 'exactly one of the keys bodies, urdf'),
+    ('bodies', REMOVED, 'bodies', 'exactly one of the keys bodies, urdf'),
+    ('urdf', 'robot.urdf', 'bodies', 'exactly one of the keys bodies, urdf'),
     ('name', 'my four-bar', 'name', 'a name of letters'),
     ('source', ['me'], 'source', 'text'),
     # parameters and numbers
@@ -196,7 +196,7 @@ CASES = [
     ('joints/A', DISTANCE, 'joints.A', 'make a joint of this name'),
     ('joints/pin', {**SLIDE, 'child': 'crank.A'}, 'joints.pin', 'the point A of `points` is one already'),
     ('joints/pin', {**SLIDE, 'axis': [0, 0]}, 'joints.pin.axis', 'zero vector'),
-    ('joints/pin', {**SLIDE, 'axis': ['crank', 0]}, 'joints.pin.axis[0]', 'instead of arithmetic that gives m'),
+    ('joints/pin', {**SLIDE, 'axis': ['crank', 0]}, 'joints.pin.axis[0]', 'a plain number instead of'),
     ('joints/pin', {**SLIDE, 'axis': ['coupler', 0]}, 'joints.pin.axis[0]', 'without parameters'),
     ('joints/pin', {**SLIDE, 'rpy': [0, 0, 0]}, 'joints.pin.rpy', 'angle'),
     ('joints/pin', {**SLIDE, 'start': '5 deg'}, 'joints.pin.start', 'not a unit of m'),
@@ -230,6 +230,7 @@ CASES = [
     ('springs/bend', {'coordinate': 'phi'}, 'springs.bend', 'stiffness and free, damping'),
     ('springs/bend', {'coordinate': 'phi', 'stiffness': 1}, 'springs.bend', '`stiffness` and `free`'),
     ('springs/bend/stiffness', '5 kN/m', 'springs.bend.stiffness', 'not a unit of N*m/rad'),
+    ('springs/bend/stiffness', '-5 kN*m/rad', 'springs.bend.stiffness', 'from 0'),
     ('springs/bend/damping', -1, 'springs.bend.damping', 'from 0'),
     ('springs/phi', {'bodies': ['crank', 'rocker'], 'damping': 1}, 'springs.phi.bodies', 'there is a coordinate phi'),
     ('springs/coil/points', ['P1', 'A'], '', ''),
@@ -336,7 +337,7 @@ def test_floating_linkage():
 def test_names(name, expected):
     with pytest.raises(DescriptionError, match=expected.replace('?', r'\?')) as caught:
         load_mechanism(name)
-    assert caught.value.file == name
+    assert caught.value.file == name and caught.value.key == ('' if name == 'nowhere.yaml' else 'mechanism')
 
 
 def test_file_that_is_no_text(tmp_path: Path):

@@ -100,6 +100,19 @@ def test_shape_of_the_guess_follows_the_parameters():
     assert [item.key for item in corner] == ['bodies.two.points.R[0]', 'bodies.two.points.R[1]']
 
 
+def test_shape_that_is_tilted_and_given_with_units():
+    mechanism = parse(f"""
+parameters: {{a: 3, b: 4}}
+points: {{A: {{fixed: [0, 0]}}, B: [a*10 cm, b*10 cm], C: [-1, 2]}}
+bodies: {{plate: {{points: [A, B, C], {BAR}}}}}
+""")
+    points = mechanism.bodies['plate'].points
+    assert [item.value for item in points['B']] == [0.5, 0.0]
+    assert [item.value for item in points['C']] == pytest.approx([1.0, 2.0])
+    assert [evaluate(item.text, {'a': 4.0, 'b': -3.0}) for item in points['C']] == pytest.approx([-2.0, 1.0])
+    assert evaluate(points['B'][0].text, {'a': 12.0, 'b': 5.0}) == pytest.approx(1.3)
+
+
 def test_shared_points_are_joints():
     joints = parse(SKETCH).joints
     assert {name: (str(joint.parent), str(joint.child)) for name, joint in joints.items()} == {
@@ -158,6 +171,16 @@ joints: {{j: {{type: revolute, parent: next.b, child: base.a, axis: [0, 0, 1], s
     turned = np.array([[math.cos(angle), -math.sin(angle), 0], [math.sin(angle), math.cos(angle), 0], [0, 0, 1]])
     np.testing.assert_allclose(bodies['next'].rotation, turned, atol=1e-15)
     np.testing.assert_allclose(bodies['next'].position, [5, 0, 0] - turned @ [1, 0, 0], atol=1e-15)
+
+
+def test_walk_along_a_slide_towards_the_parent():
+    bodies = parse(f"""
+bodies:
+  base: {{points: {{a: [0, 0, 0]}}, {SOLID}, position: [5, 0, 0]}}
+  next: {{points: {{b: [1, 0, 0]}}, {SOLID}}}
+joints: {{j: {{type: prismatic, parent: next.b, child: base.a, axis: [0, 0, 1], start: 2 m}}}}
+""", SPATIAL).bodies
+    np.testing.assert_allclose(bodies['next'].position, [4, 0, -2], atol=1e-15)
 
 
 def test_references_to_points():

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from ..errors import MbseError
+from ..errors import MbseError, SettingError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
@@ -23,21 +24,62 @@ Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result a
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; '
                   'repeat it.')]
+Coordinates = Annotated[Optional[str], typer.Option(
+    help="natural, reference_point or relative instead of the mechanism file's.")]
+
+
+def refuse_options(needs: str, options: Mapping[str, object]) -> None:
+    """Raise SettingError for the first option that was given, though it applies only to what ``needs`` says."""
+    for option, value in options.items():
+        if value is not None:
+            raise SettingError(f'--{option}', str(value), f'no such option here: it is for {needs}')
 
 
 @app.command()
 def simulate(
-        machine: Annotated[str, typer.Argument(help='Name of a file in config/machines, or a path.')],
-        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the bag to write.')],
-        payload: Annotated[float, typer.Option(help='True payload, kg.')] = 50.0,
-        seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
-        cycle: Annotated[str, typer.Option(help='lift_hold_lower or random.')] = 'lift_hold_lower',
-        ramp: Annotated[float, typer.Option(help='Ramps of the valve command in lift_hold_lower, s.')] = 0.2,
-        rate: Annotated[float, typer.Option(help='Rate of the sensors, Hz.')] = 100.0,
-        storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
-    """Simulate a work cycle: its sensors and the truth to a bag."""
-    from .simulate import simulate_bag
-    simulate_bag(machine, output, payload, seed, cycle, ramp, rate, storage)
+        name: Annotated[str, typer.Argument(
+            help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Bag of a machine; folder of a mechanism.')],
+        payload: Annotated[Optional[float], typer.Option(help='Machine: true payload, kg. [50]')] = None,
+        seed: Annotated[Optional[int], typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
+        cycle: Annotated[Optional[str], typer.Option(
+            help='Machine: lift_hold_lower or random. [lift_hold_lower]')] = None,
+        ramp: Annotated[Optional[float], typer.Option(
+            help='Machine: ramps of the valve command in lift_hold_lower, s. [0.2]')] = None,
+        rate: Annotated[Optional[float], typer.Option(help='Machine: rate of the sensors, Hz. [100]')] = None,
+        storage: Annotated[Optional[str], typer.Option(help='Machine: mcap or sqlite3. [mcap]')] = None,
+        duration: Annotated[Optional[float], typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
+        dt: Annotated[Optional[float], typer.Option(help='Mechanism: step, s. [0.001]')] = None,
+        scheme: Annotated[Optional[str], typer.Option(
+            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, ali3p, dop853 or radau. '
+                 '[exponential]')] = None,
+        order: Annotated[Optional[str], typer.Option(
+            help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
+        coordinates: Coordinates = None,
+        independent: Annotated[Optional[str], typer.Option(
+            help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
+        json_: Annotated[Optional[Path], typer.Option(
+            '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
+    """Simulate a machine's work cycle to a bag, or a mechanism's motion."""
+    from .described import is_mechanism
+    machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage}
+    mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
+                 'independent': independent}
+    if is_mechanism(name):
+        from .mechanism_simulate import Request, simulate_mechanism
+        refuse_options('a machine', machine)
+        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
+    else:
+        from .simulate import simulate_bag
+        refuse_options('a mechanism', {**mechanism, 'json': json_})
+        defaults = {'payload': 50.0, 'seed': 1, 'cycle': 'lift_hold_lower', 'ramp': 0.2, 'rate': 100.0,
+                    'storage': 'mcap'}
+        simulate_bag(name, output, **{**defaults, **_given(machine)})
+
+
+def _given(options: Mapping[str, object]) -> dict[str, Any]:
+    """The options that were given."""
+    return {option: value for option, value in options.items() if value is not None}
 
 
 @app.command('import')
@@ -74,10 +116,21 @@ def estimate(
 
 
 @app.command()
-def check(machine: Annotated[str, typer.Argument(help='Name of a file in config/machines, or a path.')]) -> None:
-    """Validate a machine file; print what was understood."""
-    from .check import check_machine
-    check_machine(machine)
+def check(
+        name: Annotated[str, typer.Argument(
+            help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
+        draw: Annotated[Optional[Path], typer.Option(
+            '--draw', '-o', help='Draw the start of a mechanism into this PNG.')] = None,
+        coordinates: Coordinates = None) -> None:
+    """Validate a machine or a mechanism; print what was understood."""
+    from .described import is_mechanism
+    if is_mechanism(name):
+        from .mechanism_check import check_mechanism
+        check_mechanism(name, draw, coordinates)
+    else:
+        from .check import check_machine
+        refuse_options('a mechanism', {'draw': draw, 'coordinates': coordinates})
+        check_machine(name)
 
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})

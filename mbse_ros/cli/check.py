@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse check``."""
+"""``mbse check`` of a machine."""
 
 from __future__ import annotations
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..errors import DescriptionError, PositionProblemError
 from ..machine import Machine, load_machine
 from ..mechanism.description.explain import explain
+from .sections import print_sections, wide_console
 
 
 def check_machine(name: str) -> None:
@@ -20,15 +19,8 @@ def check_machine(name: str) -> None:
     """
     machine = load_machine(name)
     check_reach(machine)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=120)      # rich's 80 columns would break the lines of a file or a pipe
-    for section in explain(machine.description):
-        table = Table(title=Text(section.title), title_justify='left', show_header=False, box=None, padding=(0, 2))
-        for row in section.rows:
-            table.add_row(Text(row.name), Text(row.value), Text(row.note))     # no markup in a file's words
-        console.print(table)
-        console.print()
+    console = wide_console()
+    print_sections(console, explain(machine.description))
     console.print(Text('ok', 'green'), f'{machine.description.file}: the cylinders reach their whole stroke', sep=': ',
                   soft_wrap=True, markup=False, highlight=False)
 

@@ -29,7 +29,7 @@ def kinematics(model: Model, times: np.ndarray, motion: Motion | None = None) ->
     """
     prescribed = _prescribed(model, times, motion)
     partition, z = model.partition(), model.z
-    q, found = model.start.q, []
+    q, found = partition.close(model.start.q), []       # the parameters may have changed since it was assembled
     path = _straight(q[z], 0.0, prescribed(times[0])[0], times[0])
     for i, t in enumerate(times):
         q = _walk(model, q, path, 0.0, 1.0)

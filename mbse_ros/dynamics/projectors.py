@@ -39,10 +39,12 @@ def complement(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def inverse(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
-    """Next projector (n, n) and the rank of the level: ``T S T'``, ``T = I - (A S)^+ A`` (corollary 3.3, Eq. 3.10)."""
+    """Next projector (n, n) and the rank of the level: ``(I - G A) S``, ``G = (A S)^+`` (corollary 3.3, Eq. 3.10).
+
+    Not the second form ``(I - G A) S (I - G A)'``: there rounding grows with the square of G, here with G.
+    """
     level = decompose(A @ S, row_sizes(A))
-    T = np.eye(len(S)) - level.solve(A)
-    return T @ S @ T.T, level.rank
+    return S - level.solve(A @ S), level.rank
 
 
 def orthonormalized(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:

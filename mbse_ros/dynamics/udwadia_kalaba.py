@@ -18,6 +18,8 @@ from .decomposition import decompose, row_sizes
 from .massless import with_definite_mass
 from .terms_arrays import Accelerations, Terms
 
+ROUNDING = 1e-13    # eigenvalue of a clearance with unit diagonal that counts as zero
+
 Clearance = Sequence[ArrayLike | None] | None
 
 
@@ -105,12 +107,17 @@ def _clearance_roots(groups: list[list[int]], clearance: Clearance) -> list[np.n
 
 
 def _root(R: np.ndarray, k: int) -> np.ndarray:
-    try:
-        full = R if R.ndim == 2 else np.diag(np.broadcast_to(R, (k,)))
-        values, vectors = np.linalg.eigh(full.reshape(k, k))
-    except ValueError:
-        raise ValueError(f'clearance: shape {R.shape}, expected (), ({k},) or ({k}, {k})') from None
-    if values.size and (values.min() < -1e-12 * abs(values).max() or not np.allclose(full, full.T)):
-        raise ValueError('clearance: expected a symmetric matrix without negative eigenvalues')
-    kept = values > 0
-    return vectors[:, kept] * np.sqrt(values[kept])
+    """Square root N (k, j) of a covariance, its rows in units of their own."""
+    if R.shape not in ((), (k,), (k, k)):
+        raise ValueError(f'clearance: shape {R.shape}, expected (), ({k},) or ({k}, {k})')
+    full = R if R.ndim == 2 else np.diag(np.broadcast_to(R, (k,)))
+    diagonal = np.diag(full)
+    unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = full / np.outer(unit, unit)
+    if not (np.isfinite(full).all() and np.allclose(scaled, scaled.T, rtol=0, atol=1e-9)):
+        raise ValueError('clearance: expected a symmetric matrix of finite numbers')
+    values, vectors = np.linalg.eigh(scaled)
+    if values.min(initial=0.0) < -ROUNDING:
+        raise ValueError('clearance: expected a matrix without negative eigenvalues')
+    kept = values > ROUNDING
+    return unit[:, None] * vectors[:, kept] * np.sqrt(values[kept])

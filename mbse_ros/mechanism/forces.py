@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from .coordinates.kinematics import Kinematics
-from .linkage.model import Force, Spring
+from .linkage.model import Force, PointRef, Spring
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,26 @@ def applied_forces(kinematics: Kinematics) -> Applied:
 def _spring(kinematics: Kinematics, spring: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Elastic and damping forces (n,), and the energy stored, J."""
     q, values = ca.vertcat(*kinematics.q), kinematics.values
-    if spring.points is None:
-        length = q[kinematics.names.index(spring.coordinate)]
-    else:
-        length = ca.norm_2(kinematics.point(spring.points[1]) - kinematics.point(spring.points[0]))
+    stiffness, free, damping = values(spring.stiffness), values(spring.free), values(spring.damping)
+    if spring.points is not None:
+        return _coil(kinematics, spring.points, stiffness, free, damping)
+    length = q[kinematics.names.index(spring.coordinate)]
     along = ca.jacobian(length, q).T
-    stretch, stiffness = length - values(spring.free), values(spring.stiffness)
-    rate = kinematics.velocity_of(length)
-    return -along * stiffness * stretch, -along * values(spring.damping) * rate, stiffness * stretch ** 2 / 2
+    stretch, rate = length - free, kinematics.velocity_of(length)
+    return -along * stiffness * stretch, -along * damping * rate, stiffness * stretch ** 2 / 2
+
+
+def _coil(kinematics: Kinematics, points: tuple[PointRef, PointRef], stiffness: ca.SX | float, free: ca.SX | float,
+          damping: ca.SX | float) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """As ``_spring`` between two points, by half the square of their distance: without a free length and a damper the
+    points may meet."""
+    between = kinematics.point(points[1]) - kinematics.point(points[0])
+    half = ca.sumsqr(between) / 2
+    length = ca.sqrt(2 * half)
+    along = ca.jacobian(half, ca.vertcat(*kinematics.q)).T
+    rate = kinematics.velocity_of(half)
+    return (-along * stiffness * (1 - free / length), -along * damping * rate / (2 * half),
+            stiffness * (length - free) ** 2 / 2)
 
 
 def _force(kinematics: Kinematics, force: Force, symbol: ca.SX | None) -> ca.SX:

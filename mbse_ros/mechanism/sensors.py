@@ -95,7 +95,7 @@ def _inclinometer(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
 
 def _force(system: MechanismSystem, sensor: Sensor, _: ca.SX, lam: ca.SX) -> ca.SX:
     """Force or torque that a driver exerts along its coordinate: ``-lam`` of its row."""
-    return -lam[system.owners.index(sensor.driver)]
+    return -lam[system.rows.index(f'drivers.{sensor.driver}')]
 
 
 _KINDS = {'encoder': _encoder, 'rate': _coordinate_rate, 'position': _position, 'velocity': _velocity, 'gyro': _gyro,

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from ..linkage.model import Joint
-from ..rotation import axis_rotation, rpy_rotation
+from ..rotation import rpy_rotation
 from .kinematics import Kinematics, cross2
 
 
@@ -41,13 +41,14 @@ def _planar(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
 
 def _planar_angle(kinematics: Kinematics, joint: Joint) -> ca.SX:
     """The child keeps its angle in the parent: linear where the coordinates know absolute angles, else a product of
-    directions whose second solution, turned by 180 degrees, the start excludes."""
+    directions, with a second solution that is turned by 180 degrees."""
     parent, child = (kinematics.frames[point.body] for point in (joint.parent, joint.child))
     offset = kinematics.values(joint.rpy[0]) if joint.rpy else 0.0
     if parent.angle is not None and child.angle is not None:
         row = child.angle - parent.angle - offset
         return row - 2 * np.pi * np.round(float(kinematics.at_start(ca.SX(row))[0].item()) / (2 * np.pi))
     direction = parent.rotation @ ca.vertcat(ca.cos(offset), ca.sin(offset))
+    kinematics.side(ca.dot(direction, child.rotation[:, 0]))
     return cross2(direction, child.rotation[:, 0])
 
 
@@ -66,11 +67,14 @@ def _spatial(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
         rows['cross'] = ca.dot(parent @ ca.SX(list(joint.axis)), child @ ca.SX(list(joint.axis2)))
     elif joint.type in ('prismatic', 'fixed'):
         aligned = parent @ rpy_of(kinematics, joint)
+        for k in range(2):
+            kinematics.side(ca.dot(aligned[:, k], child[:, k]))
         rows |= {f'turn_{"xyz"[k]}': ca.dot(aligned[:, (k + 1) % 3], child[:, (k + 2) % 3]) for k in range(3)}
     elif joint.type in ('revolute', 'cylindrical'):
-        axis = parent @ ca.SX(list(joint.axis))
-        rows |= {name: ca.dot(axis, child @ rpy_of(kinematics, joint).T @ ca.SX(vector.tolist()))
+        axis, zero = ca.SX(list(joint.axis)), child @ rpy_of(kinematics, joint).T
+        rows |= {name: ca.dot(parent @ axis, zero @ ca.SX(vector.tolist()))
                  for name, vector in zip(('tilt', 'other_tilt'), across(joint.axis))}
+        kinematics.side(ca.dot(parent @ axis, zero @ axis))
     return rows
 
 
@@ -85,8 +89,3 @@ def across(axis: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
     side = np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))])
     side = side / np.linalg.norm(side)
     return side, np.cross(a, side)
-
-
-def joint_rotation(kinematics: Kinematics, joint: Joint, angle: ca.SX | float) -> ca.SX:
-    """Rotation (3, 3) of the child's frame in the parent's at an angle about the joint's axis."""
-    return axis_rotation(joint.axis, angle) @ rpy_of(kinematics, joint)

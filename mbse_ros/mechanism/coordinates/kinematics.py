@@ -55,17 +55,24 @@ class Kinematics:
     start: list[float] = field(default_factory=list)
     frames: dict[str, Frame] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    sides: list[ca.SX] = field(default_factory=list)
     natural: dict[str, ca.SX] = field(default_factory=dict)
     world: dict[str, ca.SX] = field(default_factory=dict)
     joints: dict[str, ca.SX] = field(default_factory=dict)
 
     def coordinate(self, name: str, start: float) -> ca.SX:
-        """A new coordinate; its velocity is made with it."""
+        """A new coordinate; its velocity is made with it. One that had its name before is called after its joint."""
+        self.release(name)
         self.q.append(ca.SX.sym(name))
         self.qd.append(ca.SX.sym(f'{name}_dot'))
         self.names.append(name)
         self.start.append(float(start))
         return self.q[-1]
+
+    def release(self, name: str) -> None:
+        """Give up a name: a coordinate of a joint steps back behind a named one."""
+        if name in self.names:
+            self.names[self.names.index(name)] = f'{name}.joint'
 
     def local(self, point: PointRef) -> ca.SX:
         """Coordinates of a point in the frame of its body; the ground's are in the machine frame."""
@@ -81,6 +88,11 @@ class Kinematics:
     def row(self, name: str, owner: str, expression: ca.SX, bodies: tuple[str, ...] = ()) -> None:
         """A new constraint."""
         self.rows.append(Row(name, owner, expression, bodies))
+
+    def side(self, expression: ca.SX) -> None:
+        """An expression that is positive on the side that is meant of a row with a second solution (turned by 180
+        degrees, or of the other sign)."""
+        self.sides.append(expression)
 
     def velocity_of(self, expression: ca.SX) -> ca.SX:
         """Time derivative along the motion."""
@@ -106,3 +118,8 @@ def cross2(a: ca.SX, b: ca.SX) -> ca.SX:
 def perpendicular(a: ca.SX) -> ca.SX:
     """A planar vector turned by +90 degrees."""
     return ca.vertcat(-a[1], a[0])
+
+
+def wrapped(angle: float) -> float:
+    """The angle within half a turn of zero, rad."""
+    return float(np.arctan2(np.sin(angle), np.cos(angle)))

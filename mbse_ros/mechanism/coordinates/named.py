@@ -11,7 +11,7 @@ import numpy as np
 
 from ..linkage.model import GROUND, Coordinate, Joint
 from .joint_rows import across, rpy_of
-from .kinematics import Frame, Kinematics
+from .kinematics import Frame, Kinematics, wrapped
 
 
 def add_named(kinematics: Kinematics) -> None:
@@ -22,7 +22,9 @@ def add_named(kinematics: Kinematics) -> None:
         native = None if expression is None else _index(kinematics, expression)
         if native is not None and native not in taken:
             taken.add(native)
-            kinematics.names[native] = coordinate.name
+            if kinematics.names[native] != coordinate.name:
+                kinematics.release(coordinate.name)
+                kinematics.names[native] = coordinate.name
             kinematics.start[native] = _start(kinematics, coordinate, kinematics.start[native])
         else:
             _KINDS[coordinate.kind](kinematics, coordinate, bodies, expression)
@@ -58,8 +60,9 @@ def _start(kinematics: Kinematics, coordinate: Coordinate, guess: float) -> floa
 
 
 def _nearest(kinematics: Kinematics, coordinate: Coordinate, guess: float) -> float:
-    """The angle of the guess, with the full turns of the start that the file gives."""
-    given = _start(kinematics, coordinate, guess)
+    """The angle of the guess with the full turns of the start that the file gives; without one within half a turn, so
+    that it is the same in all coordinates."""
+    given = _start(kinematics, coordinate, wrapped(guess))
     return guess + 2 * np.pi * round((given - guess) / (2 * np.pi))
 
 
@@ -97,6 +100,7 @@ def _turn(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...
     else:
         row = ca.sin(angle) * x - ca.cos(angle) * y
     kinematics.row(coordinate.name, coordinate.name, row, bodies)
+    kinematics.side(ca.cos(angle) * x + ca.sin(angle) * y)
 
 
 def _joint(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], expression: ca.SX | None) -> None:
@@ -132,6 +136,7 @@ def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str,
     guess = float(np.sqrt(kinematics.at_start(ca.sumsqr(between))[0].item()))
     symbol = kinematics.coordinate(coordinate.name, _start(kinematics, coordinate, guess))
     kinematics.row(coordinate.name, coordinate.name, (ca.sumsqr(between) - symbol ** 2) / 2, bodies)
+    kinematics.side(symbol)
 
 
 def _component(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], expression: ca.SX) -> None:

@@ -48,11 +48,15 @@ def shared_points(description: MechanismDescription) -> dict[str, frozenset[Poin
 
 
 def _ground_points(kinematics: Kinematics, classes: dict[str, frozenset[PointRef]]) -> None:
-    """Points that are held by the ground are numbers."""
+    """Points that are held by the ground are numbers; raises DescriptionError for two places of one point."""
     for name in kinematics.description.ground:
         ground = PointRef(GROUND, name)
+        place = kinematics.local(ground)
         for point in classes.get(str(ground), frozenset([ground])):
-            kinematics.world[str(point)] = kinematics.local(ground)
+            known = kinematics.world.setdefault(str(point), place)
+            if _number(kinematics, ca.norm_2(known - place)) > TINY:
+                raise DescriptionError(kinematics.description.file, 'joints', str(point),
+                                       'joints that hold it at one point of the ground')
 
 
 def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[PointRef]]) -> None:
@@ -73,7 +77,7 @@ def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Point
     omega = cross2(b - a, spin) / ca.sumsqr(b - a)
     kinematics.frames[body.name] = Frame(a - rotation @ local_a, rotation, omega)
     kinematics.natural[body.name] = unit
-    if not ca.SX(b - a).is_constant():
+    if not _holds(kinematics, a, b, length):
         kinematics.row(f'{body.name}.length', body.name, ca.sumsqr(b - a) - length ** 2, (body.name,))
     for name in body.points:
         point = PointRef(body.name, name)
@@ -84,14 +88,20 @@ def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Point
                 kinematics.row(f'{body.name}.{name}.{"xy"[k]}', body.name, world[k] - placed[k], (body.name,))
 
 
+def _holds(kinematics: Kinematics, a: ca.SX, b: ca.SX, length: ca.SX) -> bool:
+    """Whether the points of a body are both fixed to the ground, at its length."""
+    return ca.SX(b - a).is_constant() and abs(_number(kinematics, ca.norm_2(b - a) - length)) < TINY
+
+
 def _basis(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[PointRef]]) -> tuple[str, str | None]:
     """The two points that carry the body: shared ones first, as far apart as there are; None: it has but one place."""
     names = sorted(body.points, key=lambda name: f'{body.name}.{name}' not in classes)
     first = names[0]
     place = {name: np.array([item.value for item in body.points[name]]) for name in names}
-    far = [name for name in names if np.linalg.norm(place[name] - place[first]) > TINY]
+    away = {name: float(np.linalg.norm(place[name] - place[first])) for name in names}
+    far = [name for name in names if away[name] > TINY]
     shared = [name for name in far if f'{body.name}.{name}' in classes]
-    return first, (shared or far or [None])[0]
+    return first, max(shared or far, key=away.get, default=None)
 
 
 def _point(kinematics: Kinematics, body: Body, name: str, classes: dict[str, frozenset[PointRef]]) -> ca.SX:

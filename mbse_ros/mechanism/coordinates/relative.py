@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from transforms3d.axangles import mat2axangle
+from transforms3d.axangles import axangle2mat
+from transforms3d.quaternions import mat2quat
 
 from ..linkage.model import GROUND, Joint, MechanismDescription
 from ..rotation import axis_rotation
 from ..values import Values
 from .joint_rows import joint_rows, rpy_of
-from .kinematics import Frame, Kinematics, ground_frame
+from .kinematics import Frame, Kinematics, ground_frame, wrapped
 from .reference_point import free_body, quaternion
 
 # Cheap joints first: a spherical joint in the tree costs four coordinates and a constraint, a cut one three rows.
@@ -39,23 +40,9 @@ def relative(description: MechanismDescription, values: Values) -> Kinematics:
     return kinematics
 
 
-def tree_joints(description: MechanismDescription) -> list[Joint]:
-    """Joints of the tree in the order in which ``relative`` grows it; the others are cut."""
-    reached, waiting, tree = {GROUND}, dict(description.joints), []
-    while True:
-        joint = _choice(reached, waiting)
-        if joint is None:
-            return tree
-        tree.append(waiting.pop(joint.name))
-        reached |= {joint.parent.body, joint.child.body}
-
-
 def _next(kinematics: Kinematics, waiting: dict[str, Joint]) -> Joint | None:
-    return _choice(set(kinematics.frames), waiting)
-
-
-def _choice(reached: set[str], waiting: dict[str, Joint]) -> Joint | None:
     """The cheapest joint, the first in the file among equals, between a body with a frame and one without."""
+    reached = kinematics.frames
     reach = [joint for joint in waiting.values() if joint.type in _TREE
              and (joint.parent.body in reached) != (joint.child.body in reached)]
     return min(reach, key=lambda joint: _TREE[joint.type], default=None)
@@ -92,7 +79,7 @@ def _planar_motion(kinematics: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX, 
         slide = ca.SX(list(joint.axis)) * _slide(kinematics, joint, joint.type == 'slot')
     if joint.type in ('revolute', 'slot'):
         coordinate = kinematics.coordinate(f'{joint.name}.angle' if joint.type == 'slot' else joint.name,
-                                           np.arctan2(turned[1, 0], turned[0, 0]) - _nominal(joint))
+                                           wrapped(np.arctan2(turned[1, 0], turned[0, 0]) - _nominal(joint)))
         kinematics.joints.setdefault(joint.name, coordinate)
         angle, rate = coordinate + offset, kinematics.qd[-1]
     turn = ca.horzcat(ca.vertcat(ca.cos(angle), ca.sin(angle)), ca.vertcat(-ca.sin(angle), ca.cos(angle)))
@@ -113,7 +100,7 @@ def _spatial_motion(kinematics: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX,
     if joint.type == 'spherical':
         return *quaternion(kinematics, joint.name, turned), slide, None
     if joint.type == 'universal':
-        return *_universal(kinematics, joint, turned, fixed, at_zero), slide, None
+        return *_universal(kinematics, joint, turned, at_zero), slide, None
     name = f'{joint.name}.angle' if joint.type == 'cylindrical' else joint.name
     angle = kinematics.coordinate(name, _angle_about(joint.axis, turned @ at_zero.T))
     kinematics.joints.setdefault(joint.name, angle)
@@ -121,15 +108,24 @@ def _spatial_motion(kinematics: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX,
     return axis_rotation(joint.axis, angle) @ fixed, fixed.T @ axis * kinematics.qd[-1], slide, None
 
 
-def _universal(kinematics: Kinematics, joint: Joint, turned: np.ndarray, fixed: ca.SX,
+def _universal(kinematics: Kinematics, joint: Joint, turned: np.ndarray,
                at_zero: np.ndarray) -> tuple[ca.SX, ca.SX]:
-    """Turn about ``axis`` in the parent, R(rpy), then about ``axis2`` in the child."""
-    first = kinematics.coordinate(f'{joint.name}.first', _angle_about(joint.axis, turned @ at_zero.T))
+    """Turn about ``axis`` in the parent, then about ``axis2`` in the child."""
+    zero = _squared(joint, at_zero)
+    first = kinematics.coordinate(f'{joint.name}.first', _angle_about(joint.axis, turned @ zero.T))
     first_rate = kinematics.qd[-1]
-    second = kinematics.coordinate(f'{joint.name}.second', _angle_about(joint.axis2, at_zero.T @ turned))
-    inner = fixed @ axis_rotation(joint.axis2, second)
+    second = kinematics.coordinate(f'{joint.name}.second', _angle_about(joint.axis2, zero.T @ turned))
+    inner = ca.SX(zero) @ axis_rotation(joint.axis2, second)
     rate = inner.T @ ca.SX(list(joint.axis)) * first_rate + ca.SX(list(joint.axis2)) * kinematics.qd[-1]
     return axis_rotation(joint.axis, first) @ inner, rate
+
+
+def _squared(joint: Joint, at_zero: np.ndarray) -> np.ndarray:
+    """The rotation R(rpy), turned on until the arms of the cross are perpendicular."""
+    arm, other = np.array(joint.axis), at_zero @ np.array(joint.axis2)
+    normal = np.cross(arm, other)
+    short = np.pi / 2 - np.arctan2(np.linalg.norm(normal), np.dot(arm, other))
+    return axangle2mat(normal, short) @ at_zero
 
 
 def _slide(kinematics: Kinematics, joint: Joint, suffix: bool) -> ca.SX:
@@ -157,6 +153,6 @@ def _nominal(joint: Joint) -> float:
 
 
 def _angle_about(axis: tuple[float, ...], rotation: np.ndarray) -> float:
-    """Angle of the part of a rotation that turns about the axis."""
-    direction, angle = mat2axangle(rotation)
-    return float(angle * np.dot(direction, axis))
+    """Angle of the part of a rotation that turns about the axis; the rest turns about axes across it."""
+    w, *vector = mat2quat(rotation)
+    return wrapped(2 * np.arctan2(np.dot(vector, axis), w))

@@ -108,7 +108,7 @@ def _common(what: str, *operands: Operand) -> Dimension | None:
     """Dimension of a sum."""
     known = [dimension for dimension in map(_dimension, operands) if dimension and _plain(dimension)]
     if any(_plain(item) != _plain(known[0]) for item in known):
-        raise ValueError(f'{what} of {" and ".join(unit_text(item) for item in known)}')
+        raise ValueError(f'{what} of {" and ".join(unit_text(item) for item in known)}, which do not match')
     if known:
         return known[0]
     dimensions = [_dimension(operand) for operand in operands]

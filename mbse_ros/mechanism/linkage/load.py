@@ -53,8 +53,9 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
         known = known_mechanisms()
         if name not in known:
             close = difflib.get_close_matches(name, list(known), 1, 0.6)
-            raise DescriptionError(name, '', name, f'a path to a .yaml file, {_CHAIN}:N, or one of the mechanisms '
-                                   + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
+            raise DescriptionError(
+                name, 'mechanism', name, f'a path to a .yaml file, {_CHAIN}:N, or one of the mechanisms '
+                + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
         path = known[name]
     try:
         text = path.read_text(encoding='utf-8')
@@ -75,7 +76,7 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
         raise root.error(FORMAT, root.value.get('format'), 'format')
     parts = root.mapping(_REQUIRED, _OPTIONAL)
     if ('bodies' in parts) == ('urdf' in parts):
-        raise root.error('exactly one of the keys bodies, urdf')
+        raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')
     references = References(_dimension(parts), Numbers())
     springs = _structure(parts, references)
     mechanism = _mechanism(parts, file, references, springs)
@@ -89,8 +90,8 @@ def _chain(name: str) -> str:
     try:
         return n_four_bar(int(number))
     except (ValueError, SettingError) as error:
-        raise DescriptionError(name, '', number, f'{_CHAIN}:N with a whole number of loops N, such as {_CHAIN}:5 '
-                               f'({error})') from error
+        raise DescriptionError(name, 'mechanism', number, f'{_CHAIN}:N with a whole number of loops N, such as '
+                               f'{_CHAIN}:5 ({error})') from error
 
 
 def _dimension(parts: dict[str, Entry]) -> int:

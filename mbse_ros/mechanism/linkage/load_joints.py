@@ -29,7 +29,8 @@ def shared_joints(references: References, points: Entry) -> dict[str, Joint]:
         owners = [GROUND] * (point in references.ground)
         owners += [name for name, body in references.bodies.items() if point in body.points]
         if not owners:
-            raise points.error('a point that a body uses (or {fixed: [x, y]}, a point of the ground)', key=point)
+            raise points.error('a point that a body uses (or {fixed: [x, y]}, a point of the ground)',
+                               'a guess of no use', point)
         for child in owners[1:]:
             name = point if len(owners) == 2 else f'{point}_{child}'
             if name in joints:

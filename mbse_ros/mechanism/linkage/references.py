@@ -53,8 +53,7 @@ class References:
 
     def same_place(self, one: PointRef, two: PointRef) -> bool:
         """Whether two references always mean one place: the same point, or bodies that share a point of the sketch."""
-        return one == two or (self.planar and one.point == two.point and one.point in self.sketch
-                              and (GROUND not in (one.body, two.body) or one.point in self.ground))
+        return one == two or (self.planar and one.point == two.point and one.point in self.sketch)
 
     def _dotted(self, entry: Entry, body: str, point: str) -> PointRef:
         owners = {GROUND: self.ground, **{name: item.points for name, item in self.bodies.items()}}

@@ -198,7 +198,8 @@ class Numbers:
         if suffix and not is_plain(found.dimension):
             raise entry.error(f'no unit behind arithmetic that is in {unit_text(found.dimension)} already')
         if not suffix and not fits(found.dimension, unit):
-            raise entry.error(f'a number in {unit} instead of arithmetic that gives {unit_text(found.dimension)}')
+            wanted = 'a plain number' if unit == '1' else f'a number in {unit}'
+            raise entry.error(f'{wanted} instead of arithmetic that gives {unit_text(found.dimension)}')
 
     def _stddev(self, parts: dict[str, Entry], value: float, kind: Kind) -> float:
         return self._component_stddev(parts.get('stddev'), value, kind, alone=True)

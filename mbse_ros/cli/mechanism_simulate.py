@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse simulate`` of a mechanism: motion, energies and constraint violation as table, JSON, plots and animation."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from ..dynamics.integrators import INTEGRATORS
+from ..dynamics.model import Model, load_model
+from ..dynamics.motion import Motion, simulate
+from ..errors import SettingError
+from ..report.linkage_drawing import write_animation
+from ..report.plots import Line, Plot, write_plots
+from .files import check_folder
+from .json_file import check_json_file, write_json
+from .mechanism_picture import Picture
+from .mechanism_table import write_table
+from .mechanism_units import columns_of, unit_of
+
+LONGEST = 10_000_000        # steps
+_FRAMES = 75                # of the animation
+_CURVES = 8                 # coordinates in the plot
+_PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to simulate; ``independent``: names separated by commas, 'auto', or None for the file's."""
+
+    name: str
+    duration: float = 5.0
+    dt: float = 1e-3
+    scheme: str = 'exponential'
+    order: str | None = None
+    coordinates: str | None = None
+    independent: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.scheme not in INTEGRATORS:
+            raise SettingError('--scheme', self.scheme, 'one of ' + ', '.join(INTEGRATORS))
+        for option, value in (('--dt', self.dt), ('--duration', self.duration)):
+            if not (math.isfinite(value) and value > 0):
+                raise SettingError(option, value, 'a number of seconds above 0')
+        if self.duration / self.dt > LONGEST:
+            raise SettingError('--dt', self.dt, f'at most {LONGEST} steps')
+        if self.order is not None and self.scheme != 'exponential':
+            raise SettingError('--order', self.order, 'no such option here: it is for the scheme exponential')
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Options of the scheme."""
+        return {} if self.order is None else {'order': self.order}
+
+    @property
+    def choice(self) -> str | tuple[str, ...] | None:
+        """Independent coordinates as ``simulate`` takes them."""
+        if self.independent is None or self.independent.strip() == 'auto':
+            return None if self.independent is None else 'auto'
+        return tuple(name.strip() for name in self.independent.split(','))
+
+
+def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
+    """Simulate and write; a motion that fails on the way is written up to there, then its error is raised."""
+    check_folder(output)
+    check_json_file(json_file)
+    model = load_model(request.name, request.coordinates)
+    begin = time.perf_counter()
+    motion = simulate(model, request.duration, request.dt, request.scheme, independent=request.choice, stop=False,
+                      **request.options)
+    seconds = time.perf_counter() - begin
+    output.mkdir(parents=True, exist_ok=True)
+    summary = summary_of(request, model, motion, seconds)
+    write_motion(model, motion, output / 'motion.csv')
+    write_json(output / 'summary.json', summary)
+    write_json(json_file, summary)
+    write_pictures(model, motion, output)
+    for warning in motion.warnings:
+        typer.echo(f'warning: {warning}', err=True)
+    typer.echo(f'wrote {output}: {len(motion.t)} states over {motion.t[-1] - motion.t[0]:g} s by {request.scheme}, '
+               f'energy balance within {np.max(np.abs(motion.balance)):.3g} J, constraints within '
+               f'{np.max(motion.violation, initial=0.0):.3g}')
+    if motion.failure is not None:
+        raise motion.failure
+
+
+def summary_of(request: Request, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
+    """The result in figures, SI; None where a figure is not finite."""
+    end = {name: {'position': _finite(motion.q[-1, i]), 'velocity': _finite(motion.qd[-1, i]),
+                  'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
+    return {
+        'mechanism': model.description.name, 'file': model.description.file,
+        'coordinates': request.coordinates or model.description.coordinate_type, 'scheme': request.scheme,
+        'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration,
+        'reached_s': float(motion.t[-1]), 'states': len(motion.t), 'evaluations': motion.evaluations,
+        'seconds': seconds, 'degrees_of_freedom': model.degrees_of_freedom,
+        'independent': [{'since_s': float(t), 'names': list(names)} for t, names in motion.choices],
+        'end': end,
+        'energy': {'start_J': _finite(motion.energy[0]), 'end_J': _finite(motion.energy[-1]),
+                   'work_J': _finite(motion.work[-1]), 'largest_error_J': _finite(np.max(np.abs(motion.balance)))},
+        'violation': {'position': _finite(np.max(motion.violation, initial=0.0)),
+                      'velocity': _finite(np.max(motion.violation_rate, initial=0.0))},
+        'singular_times_s': [float(t) for t in motion.singular_times], 'warnings': list(motion.warnings),
+        'failure': None if motion.failure is None else str(motion.failure)}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def write_motion(model: Model, motion: Motion, path: Path) -> None:
+    """All over time, one column each, units in the heading."""
+    columns = ['t [s]', *columns_of(model), *columns_of(model, '_dot'), *columns_of(model, '_ddot'),
+               *(f'input {name} [{input_unit(model, name)}]' for name in model.inputs),
+               'kinetic [J]', 'potential [J]', 'power [W]', 'work [J]', 'violation [SI]']
+    write_table(path, columns, [motion.t, *motion.q.T, *motion.qd.T, *motion.qdd.T, *motion.inputs.T, motion.kinetic,
+                                motion.potential, motion.power, motion.work, motion.violation])
+
+
+def input_unit(model: Model, name: str) -> str:
+    """N or N*m."""
+    force = next(force for force in model.description.forces.values() if force.input == name)
+    turning = bool(force.body) or force.coordinate and unit_of(model.description, force.coordinate) == 'rad'
+    return 'N*m' if turning else 'N'
+
+
+def write_pictures(model: Model, motion: Motion, output: Path) -> None:
+    """Plots of coordinates, energy and constraints, and the animation."""
+    write_plots(_coordinates(model, motion), output / 'coordinates.png')
+    t = motion.t
+    energies = Plot('Energy', 'time [s]', 'J', [Line('kinetic', t, motion.kinetic), Line('potential', t,
+                    motion.potential), Line('sum', t, motion.energy), Line('work of loads, drivers, dampers', t,
+                                                                           motion.work, '--')])
+    balance = Plot('Energy balance: sum, less its start and the work', 'time [s]', 'J', [Line('', t, motion.balance)],
+                   note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
+    write_plots([energies, balance], output / 'energy.png')
+    rates = [Line('positions', *_worst(t, motion.violation)), Line('velocities', *_worst(t, motion.violation_rate))]
+    write_plots([Plot('Constraint violation', 'time [s]', 'largest of all rows, SI', rates, y_scale='log')],
+                output / 'constraints.png')
+    frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], _FRAMES)).clip(0, len(t) - 1))
+    picture = Picture(model)
+    write_animation([picture.at(motion.q[k]) for k in frames], t[frames], output / 'animation.gif')
+
+
+def _worst(t: np.ndarray, violation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest value in each of up to 400 stretches of time; zeros are shown at the rounding error."""
+    starts = np.unique(np.linspace(0, len(t), min(400, len(t)), endpoint=False).astype(int))
+    return t[starts], np.maximum(np.maximum.reduceat(violation, starts), 1e-17)
+
+
+def _coordinates(model: Model, motion: Motion) -> list[Plot]:
+    """Positions and velocities of the named and independent coordinates, else of the first ones; by unit."""
+    chosen = [*model.description.coordinates, *model.independent]
+    names = list(dict.fromkeys(name for name in chosen if name in motion.names)) or list(motion.names)
+    plots = []
+    for unit, words in _PANELS.items():
+        group = [name for name in names if unit_of(model.description, name) == unit][:_CURVES]
+        if group:
+            plots.append(Plot(f'Coordinates: {words}', 'time [s]', unit or '1',
+                              [Line(name, motion.t, motion.of(name)) for name in group]))
+            plots.append(Plot(f'Their velocities: {words}', 'time [s]', f'{unit or 1}/s',
+                              [Line(name, motion.t, motion.of(name, 1)) for name in group]))
+    return plots

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of text on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..mechanism.description.explain import Section
+
+
+def wide_console() -> Console:
+    """Console that does not break the lines of a file or a pipe."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
+def print_sections(console: Console, sections: Sequence[Section]) -> None:
+    """Print tables of name, value and note."""
+    for section in sections:
+        table = Table(title=Text(section.title), title_justify='left', show_header=False, box=None, padding=(0, 2))
+        for row in section.rows:
+            table.add_row(Text(row.name), Text(row.value), Text(row.note))     # no markup in a file's words
+        console.print(table)
+        console.print()
+
+
+def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table of figures: the first column to the left, all others to the right."""
+    table = Table(title=Text(title), title_justify='left')
+    for k, column in enumerate(columns):
+        table.add_column(column, justify='right' if k else 'left', no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
