@@ -57,11 +57,12 @@ class Filter:
 
 def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
                  predict: Callable[[Parts, Parts, Parts], Parts], correct: Callable[[Parts, Parts, Parts], Parts],
-                 memory: dict[str, tuple[int, int]] | None = None) -> Filter:
+                 memory: dict[str, tuple[int, int]] | None = None, scalar: bool | None = None) -> Filter:
     """Filter from expressions of its prediction and correction.
 
     ``size`` of the mean; ``noises`` name -> length; ``memory``: further parts of the state. ``predict (state, given,
-    tuning)`` gives the parts of the state, ``correct`` those of the state and of the outputs.
+    tuning)`` gives the parts of the state, ``correct`` those of the state and of the outputs. ``scalar``: written out
+    in scalar operations, default as the problem; else calls of functions are kept, which compile once.
     """
     s, k, n, g = len(problem.channels), problem.system.u.numel() - problem.g, problem.n, problem.g
     state = Layout({'x': (size, 1), 'P': (size, SYMMETRIC), 'q': (n, 1), **(memory or {})})
@@ -70,7 +71,8 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
                      'variance': (s, 1), 'p': (problem.system.values.symbol.numel(), 1)})
     outputs = Layout({'x': (size, 1), 'q': (n, 1), 'qd': (n, 1), 'qdd': (n, 1), 'force': (g, 1), 'innovation': (s, 1),
                       'spread': (s, 1), 'used': (s, 1)})
-    flat = [problem.symbol(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
+    kind = ca.SX if problem.scalar and scalar in (None, True) else ca.MX
+    flat = [kind.sym(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
     parts = [layout.unpack(symbol) for layout, symbol in zip((state, given, tuning), flat)]
     predicted = state.pack(**predict(*parts))
     corrected = correct(*parts)

@@ -34,7 +34,7 @@ def correction(size: int, angular: tuple[bool, ...], correlated: bool = False) -
     for k in range(s):
         present = ca.if_else(o[k] == o[k], 1.0, 0.0)
         error = ca.if_else(present, o[k] - h[k], 0.0)
-        error = _wrapped(error) if angular[k] else error
+        error = wrapped(error) if angular[k] else error
         innovation = error - H[k, :] @ (mean - x)
         column = cov @ H[k, :].T
         spread = H[k, :] @ column + variance[k]
@@ -72,7 +72,8 @@ def _factorial(k: int) -> float:
     return float(np.prod(np.arange(1, k + 1)))
 
 
-def _wrapped(angle: ca.SX) -> ca.SX:
+def wrapped(angle: ca.SX) -> ca.SX:
+    """Angle between -pi and pi, rad."""
     return angle - 2 * np.pi * ca.floor((angle + np.pi) / (2 * np.pi))
 
 
