@@ -32,8 +32,9 @@ def adekf(problem: Problem, transition: str = 'forward_euler') -> Filter:
         F, lift = choice.jacobian(before, F, dt), before.B[g:, -g:]
         rows = [[F[:g, :g], F[:g, g:], lift * (dt ** 2 / 2)], [F[g:, :g], F[g:, g:], lift * dt], [0.0, 0.0, 1.0]]
         Sigma = ca.diagcat(noise(tuning['acceleration'], dt), walk(tuning['force_walk'], dt))
-        P = spread_out(block_matrix(type(lift), rows, g), state['P'], Sigma)
-        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, force), 'P': P, 'q': q, 'force': force}
+        F = block_matrix(type(lift), rows, g)
+        P = spread_out(F, state['P'], Sigma)
+        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, force), 'P': P, 'q': q, 'force': force, 'F': F}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)

@@ -42,7 +42,8 @@ def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
         P = spread_out(F, state['P'], noise(tuning['acceleration'], tuning['dt']))
-        return {**ahead, 'x': error_mean(problem, ahead, blocks), 'P': P}
+        step = {} if choice.force else {'F': F}      # an error that becomes a force does not stay in the mean
+        return {**ahead, **step, 'x': error_mean(problem, ahead, blocks), 'P': P}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)

@@ -23,7 +23,8 @@ class Filter:
     measurements ``o`` (s,), NaN where missing, the inputs ``u`` and the time ``t``, s. ``tuning``: ``dt``, ``gate`` (of
     one normalised innovation squared), its noises, the sensors' ``variance`` (s,) and the model's parameters ``p``.
     ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
-    vectors. ``memory``: what further parts of the state start from, where not from zero. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,), ``innovation``, ``spread``, ``used`` (s,).
+    vectors. ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
+    ``memory``: what further parts of the state start from, where not from zero. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,), ``innovation``, ``spread``, ``used`` (s,).
     """
 
     name: str
@@ -35,6 +36,7 @@ class Filter:
     noises: tuple[str, ...]
     predict: ca.Function
     correct: ca.Function
+    transition: ca.Function | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
@@ -74,10 +76,12 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
     kind = ca.SX if problem.scalar and scalar in (None, True) else ca.MX
     flat = [kind.sym(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
     parts = [layout.unpack(symbol) for layout, symbol in zip((state, given, tuning), flat)]
-    predicted = state.pack(**predict(*parts))
+    predicted = predict(*parts)
+    F = predicted.pop('F', None)
     corrected = correct(*parts)
     out = [state.pack(**{key: corrected[key] for key in state.parts}),
            outputs.pack(**{key: corrected[key] for key in outputs.parts})]
     return Filter(name, problem, state, given, tuning, outputs, tuple(noises),
-                  ca.Function(f'{name}_predict', flat, [predicted], {'cse': True}),
-                  ca.Function(f'{name}_correct', flat, out, {'cse': True}))
+                  ca.Function(f'{name}_predict', flat, [state.pack(**predicted)], {'cse': True}),
+                  ca.Function(f'{name}_correct', flat, out, {'cse': True}),
+                  None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}))
