@@ -11,11 +11,15 @@ from .adekf import adekf
 from .dekf import dekf
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .problem import Problem
+from .ssukf import ssukf, ssukf_acceleration
 from .step import Filter
+from .ukf import ukf, ukf_acceleration
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
     'AerrorEKF_FE': adaptive_error_ekf_fe}
+FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
+            'SSUKF_acceleration': ssukf_acceleration}
 
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:

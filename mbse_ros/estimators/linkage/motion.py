@@ -59,7 +59,7 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
     X = ca.vertcat(ca.vertcat(*(q[i] for i in problem.z)), zd)
     ahead = q + now.qd * dt + now.qdd * (dt ** 2 / 2)
     if kind == 'trapezoid':
-        return _trapezoid(problem, now, X, ahead, u, force, t, dt, p)
+        return trapezoid(problem, now, X, ahead, u, force, t, dt, p)
     increment, F = _increment(problem, kind, now, dt)
     X = X + increment
     g = problem.g
@@ -95,9 +95,12 @@ def transition_function(size: int, order: str) -> ca.Function:
     return ca.Function('series', [A, dt], [ca.densify(F), ca.densify(G)])
 
 
-def _trapezoid(problem: Problem, now: Rates, X: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
-               p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Implicit trapezoidal rule, from an explicit prediction, by Newton's method with the exact Jacobian."""
+def trapezoid(problem: Problem, now: Rates, X: ca.SX, ahead: ca.SX, u: ca.SX, force: ca.SX, t: ca.SX, dt: ca.SX,
+              p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Implicit trapezoidal rule, from an explicit prediction, by Newton's method with the exact Jacobian.
+
+    ``now`` are the rates at ``X = [z, zd]``, ``ahead`` a guess of the coordinates at the end. As ``advance``.
+    """
     g = problem.g
     half, solve = dt / 2, newton_correction(2 * g)
     right = X + half * now.f

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sigma-point Kalman filters with the state ``[z, zd]`` (paper 001, sections 4.1, 4.2 and 4.4), for any points.
+
+The model of one point is one function of scalar operations, called once a point: the step compiles in the time of one.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from .motion import advance, rates
+from .problem import Problem
+from .sigma_points import Points
+from .square_root import conditioning, factor, square
+from .step import Filter, Parts, build_filter
+from .update import constant_noise, wrapped
+
+CLOSINGS = 4      # Newton steps of a point's coordinates from the mean's: a point may lie two standard deviations off
+
+
+def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = False,
+                 transition: str = 'trapezoid') -> Filter:
+    """Filter with points that the model moves by a ``transition`` (``motion.TRANSITIONS``).
+
+    Noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. The points are drawn afresh for the measurements,
+    from the covariance with its noise; with ``reuse`` those that the model moved are taken (paper 001, end of 4.1), at
+    most one correction to a prediction.
+    """
+    g, size = problem.g, points.size
+    move, sense, draw = moved(problem, transition), sensed(problem), drawn(points)
+    gather, noise = gathered(points), constant_noise(g, 2)
+    look, rate = observed(points, len(problem.channels), problem.angular), rated(problem)
+    update = conditioning(size, points.number + 1 + size * reuse, problem.angular)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        u, t, dt, p = given['u'], given['t'], tuning['dt'], tuning['p']
+        ends = [move(state['q'], x, u, t, dt, p) for x in ca.horzsplit(draw(state['x'], state['P']))]
+        X = ca.horzcat(*(x for _, x in ends))
+        x, S = gather(X)
+        P = square(size, points.number + 1)(S) + noise(tuning['acceleration'], dt)
+        q = closed(problem)(ends[0][0], x, t, p)
+        return {'x': x, 'P': P, 'q': q, **({'points': X} if reuse else {})}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        q, u, t, p = state['q'], given['u'], given['t'], tuning['p']
+        X = state['points'] if reuse else draw(state['x'], state['P'])
+        h, E = look(ca.horzcat(*(sense(q, x, u, t, p) for x in ca.horzsplit(X))))
+        S = gather(X)[1]
+        if reuse:
+            S = ca.horzcat(S, factor(size)(noise(tuning['acceleration'], tuning['dt'])))
+            E = ca.horzcat(E, ca.MX(E.shape[0], size))
+        x, P, innovation, spread, used = update(state['x'], S, given['o'], h, E, tuning['variance'], tuning['gate'])
+        q = closed(problem)(q, x, t, p)
+        qd, qdd = rate(q, x, u, t, p)
+        return {'x': x, 'P': P, 'q': q, 'qd': qd, 'qdd': qdd, 'force': ca.MX.zeros(g), 'innovation': innovation,
+                'spread': spread, 'used': used, **({'points': X} if reuse else {})}
+
+    memory = {'points': (size, points.number + 1)} if reuse else {}
+    return build_filter(name, problem, size, {'acceleration': g}, predict, correct, memory, scalar=False)
+
+
+def moved(problem: Problem, transition: str) -> ca.Function:
+    """``(q, x, u, t, dt, p) -> (q, x)``: the model's step to ``t`` from ``x = [z, zd]``, coordinates near ``q``."""
+    q, x, u, t, dt, p = symbols(problem, 'dt')
+    g = problem.g
+    start = problem.close(q, x[:g], t - dt, p, CLOSINGS)
+    end, zd, _ = advance(problem, transition, start, x[g:], u, problem.zeros(g), t, dt, p)
+    z = ca.vertcat(*(end[i] for i in problem.z))
+    return ca.Function('moved', [q, x, u, t, dt, p], [end, ca.vertcat(z, zd)], {'cse': True})
+
+
+def sensed(problem: Problem) -> ca.Function:
+    """``(q, x, u, t, p) -> h`` (s,) at ``x = [z, zd]``, coordinates near ``q``."""
+    q, x, u, t, p = symbols(problem)
+    g = problem.g
+    q_x = problem.close(q, x[:g], t, p, CLOSINGS)
+    zdd = rates(problem, q_x, x[g:], u, problem.zeros(g), t, p).zdd
+    h = problem.sensors(q_x, x[g:], zdd, ca.vertcat(u, problem.zeros(g)), t, p)[0]
+    return ca.Function('sensed', [q, x, u, t, p], [h], {'cse': True})
+
+
+def rated(problem: Problem) -> ca.Function:
+    """``(q, x, u, t, p) -> (qd, qdd)`` of the model at closed coordinates."""
+    q, x, u, t, p = symbols(problem)
+    g = problem.g
+    now = rates(problem, q, x[g:], u, problem.zeros(g), t, p)
+    return ca.Function('rated', [q, x, u, t, p], [now.qd, now.qdd], {'cse': True})
+
+
+def closed(problem: Problem) -> ca.Function:
+    """``(q, x, t, p) -> q`` at the independent coordinates in x."""
+    q, x, _, t, p = symbols(problem)
+    return ca.Function('closed', [q, x, t, p], [problem.close(q, x[:problem.g], t, p, CLOSINGS)], {'cse': True})
+
+
+def drawn(points: Points) -> ca.Function:
+    """``(x, P) -> (l, 1 + N)``, the points."""
+    x, P = ca.SX.sym('x', points.size), ca.SX.sym('P', points.size, points.size)
+    return ca.Function('drawn', [x, P], [points.around(x, factor(points.size)(P))], {'cse': True})
+
+
+def gathered(points: Points) -> ca.Function:
+    """``(l, 1 + N) -> (mean, square root of the covariance (l, N + 1))``."""
+    X = ca.SX.sym('X', points.size, points.number + 1)
+    mean, S = points.moments(X[:, 1:] - ca.repmat(X[:, 0], 1, points.number))
+    return ca.Function('gathered', [X], [X[:, 0] + mean, ca.densify(S)], {'cse': True})
+
+
+def observed(points: Points, s: int, angular: tuple[bool, ...]) -> ca.Function:
+    """``(s, 1 + N) -> (mean (s,), square root of the covariance (s, N + 1))`` of predicted measurements; angles by the
+    shorter way from that at the mean."""
+    Y = ca.SX.sym('Y', s, points.number + 1)
+    away = Y[:, 1:] - ca.repmat(Y[:, 0], 1, points.number)
+    rows = [wrapped(away[k, :]) if angular[k] else away[k, :] for k in range(s)]
+    mean, E = points.moments(ca.vertcat(*rows) if s else away)
+    return ca.Function('observed', [Y], [Y[:, 0] + mean, ca.densify(E)], {'cse': True})
+
+
+def symbols(problem: Problem, *further: str) -> tuple[ca.SX, ...]:
+    """Symbols q, x, u, t, (dt,) p of the problem's kind."""
+    sizes = {'q': problem.n, 'x': 2 * problem.g, 'u': problem.system.u.numel() - problem.g, 't': 1, 'dt': 1,
+             'p': problem.system.values.symbol.numel()}
+    return tuple(problem.symbol(name, size) for name, size in sizes.items() if name != 'dt' or 'dt' in further)
