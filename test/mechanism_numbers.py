@@ -79,7 +79,9 @@ class Numbers:
 
     def __init__(self, system: MechanismSystem) -> None:
         self.full = system
-        self.start = assemble(self.residual, system.start, system.indices(system.description.initial.position))
+        given, guess = system.description.initial.position, system.start.copy()
+        guess[system.indices(given)] = [scalar.value for scalar in given.values()]
+        self.start = assemble(self.residual, guess, system.indices(given))
         jacobians = np.array([self.residual(q)[1] for q in neighbours(self.residual, self.start)])
         self.rows = independent_rows(jacobians)
         self.z = choose_independent(jacobians[0][self.rows])

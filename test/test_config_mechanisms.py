@@ -165,7 +165,7 @@ def excavator(angles):
     Q = K + bucket @ [-0.04, 0.44]
     L = circles(R, 0.62, Q, 0.60)
     masses = [1650, 820, 780, 70, 60]
-    centres = [boom @ [2.60, 0.45], S + stick @ [0.86, 0.12], K + bucket @ [0.62, 0.16], (R + L) / 2, (L + Q) / 2]
+    centres = [boom @ [2.60, 0.62], S + stick @ [0.86, 0.12], K + bucket @ [0.62, 0.16], (R + L) / 2, (L + Q) / 2]
     pins = [(np.array([0.42, -0.58]), boom @ [2.30, 0.62]), (boom @ [3.10, 0.92], S + stick @ [-0.78, 0.18]),
             (S + stick @ [0.42, 0.62], L)]
     return np.array([9.81 * np.dot(masses, centres)[1], *(np.linalg.norm(b - a) for a, b in pins)])

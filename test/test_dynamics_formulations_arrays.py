@@ -115,10 +115,11 @@ def test_redundant_rows(name: str) -> None:
         accelerations(name, wrong, **options(name, True))
 
 
+@pytest.mark.parametrize('mass', [0.0, 1e-34])
 @pytest.mark.parametrize('name', FORMULATIONS)
-def test_missing_mass_is_named(name: str) -> None:
-    """A coordinate with neither mass nor constraint has no acceleration."""
-    M = np.diag([1.0, 2.0, 0.0, 1.0])
+def test_missing_mass_is_named(name: str, mass: float) -> None:
+    """A coordinate with neither mass (up to rounding) nor constraint has no acceleration."""
+    M = np.diag([1.0, 2.0, mass, 1.0])
     terms = Terms(M, np.ones(4), [[1.0, 1.0, 0.0, 0.0]], [0.0], coordinates=['a', 'b', 'loose', 'd'])
     with pytest.raises(SingularEquationsError, match='neither mass nor constraints determine') as caught:
         accelerations(name, terms)

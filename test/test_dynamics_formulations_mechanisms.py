@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, permutations
@@ -14,10 +15,15 @@ from dynamics_arrays import assert_multipliers, assert_same
 from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.projectors import WAYS, enforce
+from mbse_ros.dynamics.redundancy import redundant_rows
 from mbse_ros.dynamics.terms_arrays import Accelerations, Terms
 from mbse_ros.dynamics.udwadia_kalaba import batch, recursive
+from mbse_ros.errors import SingularEquationsError
 from mbse_ros.mechanism.levels import joint_groups, level_rows
 from mbse_ros.mechanism.linkage.load import load_mechanism
+from mbse_ros.mechanism.linkage.model import MechanismDescription
+from mechanism_samples import parallel_cranks
+from spatial_samples import spatial_slider_crank
 
 FOLDER = Path(__file__).parents[1] / 'config' / 'mechanisms'
 NAMES = sorted(path.stem for path in FOLDER.glob('*.yaml')) + ['n_four_bar:5']
@@ -128,6 +134,30 @@ def test_by_the_model(formulation: str) -> None:
     expected = m.partition().rates(start.q, start.qd[m.z]).qdd
     options = OPTIONS.get(formulation, {})
     assert_same(m.accelerations(start.q, start.qd, formulation=formulation, **options), expected, 1e-8)
+
+
+@pytest.mark.parametrize('mechanism, coordinates, redundant', [
+    (parallel_cranks, 'natural', 1), (parallel_cranks, 'reference_point', 1), (parallel_cranks, 'relative', 1),
+    (spatial_slider_crank, 'reference_point', 3), (spatial_slider_crank, 'relative', 3)])
+def test_overconstrained_mechanisms(mechanism: Callable[[], MechanismDescription], coordinates: str,
+                                    redundant: int) -> None:
+    """All rows together give the motion of the independent ones; the rows that are too many are told by name."""
+    m = load_model(mechanism(), coordinates=coordinates, backend='vm')
+    q = m.position(m.start.q[m.z] + 0.1, m.start.q)
+    rates = m.partition().rates(q, np.array([1.3]))
+    terms = replace(m.terms(q, rates.qd), rows=m.rows)
+    assert [row.name for row in redundant_rows(terms.J, m.rows)] == list(m.redundant) and len(m.redundant) == redundant
+    with pytest.raises(SingularEquationsError, match='redundant constraints') as refused:
+        accelerations('kkt', terms)
+    assert refused.value.names == m.redundant
+    least = batch(terms).multipliers
+    for formulation in FORMULATIONS:
+        options = OPTIONS.get(formulation, {}) | ({'redundant': True} if formulation.startswith('kkt') else {})
+        found = accelerations(formulation, terms, **options)
+        assert_same(found.qdd, rates.qdd, 1e-8)
+        assert_multipliers(terms, found.multipliers, least, 1e-8 if formulation != 'penalty' else 1e-2)
+    for order in orders(list(joint_groups(m.system).values())):
+        assert_same(recursive(terms, order)[0].qdd, rates.qdd, 1e-10)
 
 
 @pytest.mark.parametrize('name', ['kkt', 'kkt_sparse'])

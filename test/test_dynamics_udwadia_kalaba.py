@@ -155,3 +155,12 @@ def test_light_bodies_keep_their_digits() -> None:
     root = inverse_root(M)
     scale = np.sqrt(np.outer(mass, mass))
     np.testing.assert_allclose(root @ root * scale, np.linalg.inv(M / scale), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize('mass', [1e-18, 1e-15, 1e-9])
+def test_slight_mass(mass: float) -> None:
+    """A rotor much lighter than all else, held by a constraint or free to turn, is neither lost nor refused."""
+    M, Q = np.diag([mass, 3.0, 2.0, mass]), np.array([0.0, 5.0, 1.0, 2 * mass])
+    found = batch(Terms(M, Q, [[1.0, -4.0, 0.0, 0.0]], [0.5]))
+    first = 5.0 / 3.0                               # the rotor's own mass does not count
+    np.testing.assert_allclose(found.qdd, [4 * first + 0.5, first, 0.5, 2.0], rtol=1e-7)

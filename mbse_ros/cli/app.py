@@ -133,6 +133,26 @@ def check(
         check_machine(name)
 
 
+@app.command('export-c')
+def export_c(
+        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the C files: new, or an earlier export.')],
+        dt: Annotated[float, typer.Option(help='Step of the recorded transitions, s.')] = 1e-3,
+        order: Annotated[str, typer.Option(help='Order of the exponential integration: exact, or 1 to 4.')] = 'exact',
+        coordinates: Coordinates = None,
+        independent: Annotated[Optional[str], typer.Option(
+            help="Independent coordinates, separated by commas, or auto. [the file's]")] = None,
+        free: Annotated[Optional[str], typer.Option(
+            help='Numbers of the file that stay parameters of the C functions, separated by commas, such as '
+                 'bodies.crank.mass.')] = None) -> None:
+    """Write a mechanism as plain C99.
+
+    State rates and exact Jacobian, transition step, position problem, sensors; with a test of recorded outputs.
+    """
+    from .export_c import export_command
+    export_command(mechanism, output, dt, order, coordinates, independent, free)
+
+
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
        graph: Annotated[str, typer.Argument(help='crane')],

@@ -15,7 +15,7 @@ from scipy.linalg import qr
 
 from ..errors import SingularEquationsError
 from .decomposition import RANK_TOLERANCE, decompose, row_sizes
-from .massless import UNDETERMINED, undetermined
+from .massless import UNDETERMINED, mass_roots, undetermined
 from .terms_arrays import Accelerations, Terms
 
 
@@ -82,9 +82,7 @@ def enforce(terms: Terms, levels: Iterable[Sequence[int]], way: str = 'complemen
 
 def _solve(terms: Terms, S: np.ndarray) -> np.ndarray:
     """Accelerations (n,) from ``[S' M; J] qdd = [S' Q; c]``, each coordinate measured by its mass."""
-    diagonal = np.diag(terms.M)
-    typical = np.median(diagonal[diagonal > 0]) if (diagonal > 0).any() else 1.0
-    unit = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, typical))
+    unit = 1.0 / mass_roots(terms.M)
     motion, rows = S.T @ terms.M * unit, terms.J * unit
     sizes = np.concatenate([np.full(len(motion), np.linalg.norm(terms.M * unit) or 1.0), row_sizes(rows)])
     whole = decompose(np.vstack([motion, rows]), sizes, tolerance=1e-12)

@@ -12,6 +12,7 @@ from ..errors import SingularEquationsError
 from .decomposition import decompose
 
 CONSISTENT = 1e-6           # relative; a dependent row whose acceleration differs by more contradicts the others
+NO_MASS = 1e-28             # share of the largest entry on the diagonal of M; the square of rounding is about 1e-32
 STILL = 1e-9                # m/s2 or rad/s2: accelerations that count as none
 
 
@@ -43,6 +44,7 @@ class Terms:
             if not np.isfinite(array).all():
                 raise ValueError(f'{name}: not all values are finite')
             object.__setattr__(self, name, array)
+        object.__setattr__(self, 'M', _without_rounding(self.M))
         object.__setattr__(self, 'coordinates', tuple(self.coordinates) or tuple(f'q[{i}]' for i in range(n)))
         object.__setattr__(self, 'rows', tuple(self.rows) or tuple(f'row {i}' for i in range(m)))
 
@@ -87,6 +89,16 @@ class Terms:
         broken = [i for i in (range(self.m) if rows is None else rows) if wrong[i]]
         if broken:
             raise SingularEquationsError('constraints contradict each other', [self.rows[i] for i in broken])
+
+
+def _without_rounding(M: np.ndarray) -> np.ndarray:
+    """Zero rows and columns for coordinates whose mass is the square of a rounding error.
+
+    M is semi-definite: where its diagonal is zero, the row is. (An Euler parameter has no mass at the identity.)
+    """
+    diagonal = np.abs(np.diag(M))
+    none = diagonal <= NO_MASS * diagonal.max(initial=0.0)
+    return np.where(none[:, None] | none, 0.0, M) if none.any() else M
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,18 @@ from ..formulations import accelerations
 from .ali3p_functions import iteration_function, projection_function
 from .task import Record, Task
 
-ITERATIONS = 100
+ITERATIONS = 60
+PATIENCE = 10       # iterations after which the penalty of the step is raised
+RAISE = 100.0
 
 
 def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
     """Fill the record by ALI3P on all coordinates, second order in dt (paper 001 section 12.1).
 
     Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;
-    ``tolerance`` of the largest correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``:
-    very short steps or large masses want a larger alpha. DivergenceError where the iteration does not end.
+    ``tolerance`` of the largest correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``;
+    where that is little (beside a singular position, in very short steps) alpha is raised for the step: it changes the
+    speed of the iteration, not where it ends. DivergenceError where it does not end.
     """
     if not (0 < penalty < np.inf and tolerance > 0):
         raise SettingError('penalty, tolerance', (penalty, tolerance), 'positive numbers')
@@ -42,12 +45,13 @@ class _Steps:
         self.q, self._q, self.qd, self.qdd, self._ahead, self.q0, self.qd0, self.qdd0 = np.zeros((8, n))
         self.lam, self._lam = np.zeros((2, m))
         self.u, self.t, self.dt, self._size = np.zeros(len(model.inputs)), np.zeros(1), np.zeros(1), np.zeros(1)
-        arguments = [self.q, self.lam, self.u, self.t, self.dt, np.array([penalty]),
+        self.penalty, self.alpha = penalty, np.array([penalty])
+        arguments = [self.q, self.lam, self.u, self.t, self.dt, self.alpha,
                      np.array(model.parameters, dtype=float), self.q0, self.qd0, self.qdd0]
         self._iterate = Kernel(iteration_function(model.system), model.backend).bind(
             arguments, [self._q, self._lam, self._size])
         self._project = Kernel(projection_function(model.system), model.backend).bind(
-            arguments, [self.qd, self.qdd, self._ahead])
+            arguments, [self.qd, self.qdd, self._ahead, self._lam])
 
     def begin(self, record: Record) -> None:
         """The start, with accelerations and multipliers that redundant rows do not disturb."""
@@ -64,17 +68,20 @@ class _Steps:
         self.t[0] = t
         if self.task.inputs is not None:
             self.u[:] = self.task.u(t, self.q, self.qd0 + self.dt[0] * self.qdd0)
-        for _ in range(ITERATIONS):
+        for sweep in range(1, ITERATIONS + 1):
             self._iterate()
             self.iterations += 1
             self.q[:], self.lam[:] = self._q, self._lam
             if not self._size[0] > tolerance:       # NaN ends it too
                 break
+            if sweep % PATIENCE == 0:
+                self.alpha[0] = min(self.alpha[0] * RAISE, self.penalty * RAISE ** 3)
         if not self._size[0] <= tolerance:
             raise self.task.diverged(step, f'correction of q {self._size[0]:.3g}')
         self._project()
+        self.alpha[0] = self.penalty
         self.q0[:], self.qd0[:], self.qdd0[:] = self.q, self.qd, self.qdd
-        self.q[:] = self._ahead
+        self.q[:], self.lam[:] = self._ahead, self._lam
 
     def write(self, record: Record, step: int) -> None:
         """Keep the end of the step in the record."""

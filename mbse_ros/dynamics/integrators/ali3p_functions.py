@@ -71,10 +71,11 @@ def iteration_function(system: MechanismSystem) -> ca.Function:
 
 
 def projection_function(system: MechanismSystem) -> ca.Function:
-    """Function ``-> (qd, qdd, q a step ahead)`` on the constraints (arguments: ``Symbols.all``; lam is not used).
+    """Function ``-> (qd, qdd, q a step ahead, lam)`` on the constraints (arguments: ``Symbols.all``).
 
     ``T qd = W qd* - dt^2/4 J' alpha Phi_t`` and ``T qdd = W qdd* - dt^2/4 J' alpha (Jdot qd + Phidot_t)`` with ``W``
-    the tangent T without constraints, repeated with multipliers so that the rest of the violation goes too.
+    the tangent T without constraints, repeated with multipliers so that the rest of the violation goes too. ``lam``
+    takes those of the accelerations in: with the trapezoidal accelerations alone it is of first order in dt.
     """
     s, terms, constraints = Symbols.of(system), _terms(system), _constraints(system)
     qd, qdd = s.trapezoidal
@@ -83,22 +84,21 @@ def projection_function(system: MechanismSystem) -> ca.Function:
     scale = s.dt ** 2 / 4
     W = M + s.dt / 2 * C + scale * K
     solve = _solver(W + scale * s.alpha * (J.T @ J))
-    qd = _project(solve, W @ qd, J, b, scale * s.alpha)
+    qd, _ = _project(solve, W @ qd, J, b, scale * s.alpha)
     c = constraints(s.q, qd, s.t, s.p)[3]
-    qdd = _project(solve, W @ qdd, J, c, scale * s.alpha)
+    qdd, change = _project(solve, W @ qdd, J, c, scale * s.alpha)
     ahead = s.q + s.dt * (qd + s.dt / 2 * qdd)
-    return ca.Function('mbse_ali3p_projection', s.all, [qd, qdd, ahead], {'cse': True})
+    return ca.Function('mbse_ali3p_projection', s.all, [qd, qdd, ahead, s.lam + change], {'cse': True})
 
 
 def _project(solve: Callable[[Expression], Expression], right: Expression, J: Expression, rate: Expression,
-             weight: Expression) -> Expression:
-    """Rates x (n,) with ``J x = rate``, nearest to those that ``right`` stands for."""
-    multipliers = weight * rate
-    x = solve(right + J.T @ multipliers)
-    for _ in range(PASSES - 1):
-        multipliers = multipliers - weight * (J @ x - rate)
-        x = solve(right + J.T @ multipliers)
-    return x
+             weight: Expression) -> tuple[Expression, Expression]:
+    """Rates x (n,) with ``J x = rate`` and the multipliers mu (m,) of ``W x + J' mu = right``."""
+    mu = type(J)(J.shape[0], 1)
+    for _ in range(PASSES):
+        x = solve(right + J.T @ (weight * rate - mu))
+        mu = mu + weight * (J @ x - rate)
+    return x, mu
 
 
 def _solver(T: Expression) -> Callable[[Expression], Expression]:

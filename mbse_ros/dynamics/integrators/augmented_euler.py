@@ -16,7 +16,7 @@ def augmented_euler(task: Task, record: Record) -> None:
 
 
 def _step(field: Field, point: Point, t: float) -> Point:
-    dt, zdd = t - point.t, point.rates.zdd
-    zd = point.X[len(zdd):]
+    dt, g = t - point.t, len(point.X) // 2
+    zd, zdd = point.f[:g], point.f[g:]
     change = np.concatenate([dt * zd + (dt ** 2 / 2) * zdd, dt * zdd])
     return field.at(point.X + change, point.ahead(dt), t)

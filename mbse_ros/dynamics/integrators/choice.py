@@ -8,11 +8,12 @@ import numpy as np
 from ...errors import MbseError, SingularConfigurationError
 from ..partition import alternatives, choose_independent, condition
 from ..partitioned import Partitioned
+from .crossing import RANK_LOST, smallest
 from .task import Record, Task, at_time
 
-HYSTERESIS = 10.0       # a choice may be so many times worse than the best before it is changed
+HYSTERESIS = 2.0        # a choice may be so many times worse than the best before it is changed
+NEAR = 1e4              # volume that is a dead point to a solver with error control
 REVIEW = 64             # steps after which the best choice is looked for anyway
-RANK_LOST = 1e-3        # smallest singular value of the rows of unit length that tells a singular position
 
 
 class Choice:
@@ -46,10 +47,15 @@ class Choice:
             self._sign = sign
         return self.auto and self._review(J, size, q, t)
 
+    def stop_near_dead_point(self, q: np.ndarray, t: float) -> None:
+        """Raise SingularConfigurationError beside a dead point, to which steps under error control only creep."""
+        if self._volume(self._jacobian(q, t), self.partition.independent) > NEAR:
+            raise self.refuse(q, t)
+
     def refuse(self, q: np.ndarray, t: float) -> MbseError:
         """The error of fixed coordinates at a dead point near q."""
         J, names = self._jacobian(q, t), self.model.names
-        would_do = [', '.join(names[i] for i in found) for found in alternatives(J, self.partition.independent)]
+        would_do = [[names[i] for i in found] for found in alternatives(J, self.partition.independent)]
         return at_time(SingularConfigurationError(self.partition.names, condition(J, self.partition.independent),
                                                   would_do), t)
 
@@ -58,9 +64,8 @@ class Choice:
         at = self._crossing(q, ahead, t, t_ahead)
         between, t_between = q + at * (ahead - q), t + at * (t_ahead - t)
         J = self._jacobian(between, t_between)
-        unit = J / np.linalg.norm(J, axis=1, keepdims=True)
-        if np.linalg.svd(unit, compute_uv=False)[-1] < RANK_LOST:       # no choice would do: inertia carries on
-            self.record.singular_times.append(t_between)
+        if smallest(J) < RANK_LOST:       # no choice would do: inertia carries on
+            self.record.singular_times.append(float(t_between))
             self._sign = -self._sign
             return False
         if not self.auto:
@@ -100,7 +105,7 @@ class Choice:
         J = self._jacobian(q, t)
         self._sign = np.linalg.slogdet(J[:, self._dependent])[0]
         self._limit = HYSTERESIS * self._volume(J, self._best(J)) if self.auto else np.inf
-        self.record.choices.append((t, self.partition.names))
+        self.record.choices.append((float(t), self.partition.names))
 
     def _best(self, J: np.ndarray) -> list[int]:
         return choose_independent(J, names=self.model.names)

@@ -28,7 +28,7 @@ def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
 
 def _step(order: str, field: Field, point: Point, t: float) -> Point:
     dt, model = t - point.t, _model_point(field, point, t)
-    A = model.rates.A
+    A = model.A
     if order != 'exact' and not field.record.warnings and stiffness(A) * dt > 1.0:
         field.record.warnings.append(f't = {point.t:.9g} s: the system is stiff for this step, |A dt| = '
                                      f'{stiffness(A) * dt:.3g} > 1: order {order} is not enough, take exact')
@@ -41,7 +41,7 @@ def _model_point(field: Field, point: Point, t: float) -> Point:
     if task.inputs is None and not task.rheonomic:
         return point
     middle = point.t + half
-    u = task.u(middle, point.q + half * point.rates.qd, point.rates.qd + half * point.rates.qdd)
+    u = task.u(middle, point.q + half * point.qd, point.qd + half * point.qdd)
     return field.at(point.X, point.q, middle, u)
 
 

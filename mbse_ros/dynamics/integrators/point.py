@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import PositionProblemError, SingularConfigurationError
-from ..partitioned import StateRates
+from .arrival import Arrival
 from .choice import Choice
 from .task import Record, Task, at_time
 
@@ -17,22 +17,24 @@ LARGEST = 1e60      # of a state; beyond it the equations would overflow
 
 @dataclass(frozen=True)
 class Point:
-    """A state ``X = [z, zd]`` (2g,) at ``t``, the coordinates ``q`` (n,) and inputs ``u`` (k,), and its ``rates``."""
+    """A state ``X = [z, zd]`` (2g,) at ``t`` with inputs ``u`` (k,), and what the equations say there.
+
+    ``q, qd, qdd`` (n,); ``lam`` (m,) of the active constraints; ``f`` (2g,) = dX/dt, ``A`` (2g, 2g) = df/dX.
+    """
 
     t: float
     X: np.ndarray
-    q: np.ndarray
     u: np.ndarray
-    rates: StateRates
-
-    @property
-    def f(self) -> np.ndarray:
-        """``dX/dt`` (2g,)."""
-        return np.concatenate([self.X[len(self.X) // 2:], self.rates.zdd])
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    lam: np.ndarray
+    f: np.ndarray
+    A: np.ndarray
 
     def ahead(self, dt: float) -> np.ndarray:
         """Coordinates (n,) after dt, to second order: the guess of the position problem."""
-        return self.q + dt * (self.rates.qd + (dt / 2) * self.rates.qdd)
+        return self.q + dt * (self.qd + (dt / 2) * self.qdd)
 
 
 class Field:
@@ -44,6 +46,7 @@ class Field:
             self.choice = Choice(task, record)
         except SingularConfigurationError as error:
             raise at_time(error, task.start.t) from None
+        self._arrivals: dict[int, Arrival] = {}
 
     def start(self) -> Point:
         """The first point."""
@@ -61,21 +64,41 @@ class Field:
         """
         if not (np.abs(X) < LARGEST).all():
             raise ArithmeticError('the state left the finite numbers')
+        arrival = self._arrive(X, guess, t, u)
+        if u is None and self.task.inputs is not None:
+            arrival = self._arrive(X, arrival.q.copy(), t, self.task.u(t, arrival.q.copy(), arrival.qd.copy()))
+        f = np.concatenate([arrival.zd, arrival.zdd])
+        return Point(t, X, arrival.u.copy(), arrival.q.copy(), arrival.qd.copy(), arrival.qdd.copy(),
+                     arrival.lam.copy(), f, arrival.A.copy())
+
+    def _arrive(self, X: np.ndarray, guess: np.ndarray, t: float, u: np.ndarray | None) -> Arrival:
+        """Solve at a state with inputs u (zero for None)."""
         partition, g = self.choice.partition, len(X) // 2
+        arrival = self._arrivals.get(id(partition))
+        if arrival is None:
+            arrival = self._arrivals[id(partition)] = Arrival(partition, self.task.model.backend)
+        arrival.guess[:] = guess
+        arrival.guess[partition.independent] = X[:g]
+        arrival.zd[:], arrival.u[:], arrival.t[0] = X[g:], 0.0 if u is None else u, t
+        arrival.run()
         self.record.evaluations += 1
+        return arrival if arrival.arrived else self._arrive_slowly(arrival, t)
+
+    def _arrive_slowly(self, arrival: Arrival, t: float) -> Arrival:
+        """From a guess that is far, or with the error that tells why not."""
+        partition = self.choice.partition
         try:
-            q = partition.position(X[:g], guess, t)
-            if u is None:
-                moving = self.task.inputs is not None
-                u = self.task.u(t, q, partition.velocity(q, X[g:], t) if moving else q)
-            return Point(t, X, q, u, partition.rates(q, X[g:], u, t))
+            arrival.guess[:] = partition.close(arrival.guess, t)
+            arrival.run()
+            if not arrival.arrived:
+                partition.rates(arrival.guess, arrival.zd, arrival.u, t)
         except (PositionProblemError, SingularConfigurationError) as error:
             raise at_time(error, t) from None
+        return arrival
 
     def write(self, step: int, point: Point) -> None:
         """Keep a point in the record."""
-        record, rates = self.record, point.rates
-        record.q[step], record.qd[step], record.qdd[step] = point.q, rates.qd, rates.qdd
-        record.lam[step, self.task.model.active] = rates.lam
-        record.u[step] = point.u
+        record = self.record
+        record.q[step], record.qd[step], record.qdd[step], record.u[step] = point.q, point.qd, point.qdd, point.u
+        record.lam[step, self.task.model.active] = point.lam
         record.last = step

@@ -25,11 +25,11 @@ def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
 
 def _step(tolerance: float, field: Field, point: Point, t: float) -> Point:
     dt, f = t - point.t, point.f
-    X, guess = point.X + transition(point.rates.A, dt, '1')[1] @ f, point.ahead(dt)
+    X, guess = point.X + transition(point.A, dt, '1')[1] @ f, point.ahead(dt)
     for _ in range(ITERATIONS):
         new = field.at(X, guess, t)
         residual = X - point.X - (dt / 2) * (f + new.f)
-        change = np.linalg.solve(np.eye(len(X)) - (dt / 2) * new.rates.A, residual)
+        change = np.linalg.solve(np.eye(len(X)) - (dt / 2) * new.A, residual)
         if np.abs(change).max(initial=0.0) <= tolerance * max(1.0, np.abs(X).max(initial=0.0)):
             return new
         X, guess = X - change, new.q

@@ -25,7 +25,8 @@ def add_named(kinematics: Kinematics) -> None:
             if kinematics.names[native] != coordinate.name:
                 kinematics.release(coordinate.name)
                 kinematics.names[native] = coordinate.name
-            kinematics.start[native] = _start(kinematics, coordinate, kinematics.start[native])
+            if _angular(kinematics, coordinate):
+                kinematics.start[native] = _nearest(kinematics, coordinate, kinematics.start[native])
         else:
             _KINDS[coordinate.kind](kinematics, coordinate, bodies, expression)
 
@@ -53,17 +54,18 @@ def _index(kinematics: Kinematics, expression: ca.SX) -> int | None:
     return None
 
 
-def _start(kinematics: Kinematics, coordinate: Coordinate, guess: float) -> float:
-    """The start that the file gives, else the guess."""
-    given = kinematics.description.initial.position.get(coordinate.name)
-    return guess if given is None else given.value
+def _angular(kinematics: Kinematics, coordinate: Coordinate) -> bool:
+    """Whether full turns of the coordinate are the same position."""
+    joints = kinematics.description.joints
+    return coordinate.kind == 'angle' or coordinate.kind == 'joint' and joints[coordinate.joint].type == 'revolute'
 
 
 def _nearest(kinematics: Kinematics, coordinate: Coordinate, guess: float) -> float:
     """The angle of the guess with the full turns of the start that the file gives; without one within half a turn, so
     that it is the same in all coordinates."""
-    given = _start(kinematics, coordinate, wrapped(guess))
-    return guess + 2 * np.pi * round((given - guess) / (2 * np.pi))
+    given = kinematics.description.initial.position.get(coordinate.name)
+    near = wrapped(guess) if given is None else given.value
+    return guess + 2 * np.pi * round((near - guess) / (2 * np.pi))
 
 
 def _linear(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], expression: ca.SX,
@@ -134,7 +136,7 @@ def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str,
     """Distance of two points: half the difference of the squares, as the closure of a cylinder."""
     between = kinematics.point(coordinate.points[1]) - kinematics.point(coordinate.points[0])
     guess = float(np.sqrt(kinematics.at_start(ca.sumsqr(between))[0].item()))
-    symbol = kinematics.coordinate(coordinate.name, _start(kinematics, coordinate, guess))
+    symbol = kinematics.coordinate(coordinate.name, guess)
     kinematics.row(coordinate.name, coordinate.name, (ca.sumsqr(between) - symbol ** 2) / 2, bodies)
     kinematics.side(symbol)
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse export-c``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ..dynamics.export_c import export_c
+from ..dynamics.model import load_model
+from .files import check_folder
+
+
+def export_command(mechanism: str, output: Path, dt: float, order: str, coordinates: str | None,
+                   independent: str | None, free: str | None) -> None:
+    """Write a mechanism as C and say what was written."""
+    check_folder(output)
+    model = load_model(mechanism, coordinates, _independent(independent), _names(free), 'vm')
+    export = export_c(model, output, dt, order)
+    names = export.names
+    typer.echo(f'wrote {output}: {names.prefix}.h, {len(export.files)} files; {len(names.q)} coordinates, state of '
+               f'{2 * len(names.z)} ({", ".join(item.name for item in names.z)} and rates), {len(names.u)} inputs, '
+               f'{len(names.h)} sensor channels, {len(names.p)} parameters')
+    if model.redundant:
+        typer.echo(f'left out, as other constraints imply them: {", ".join(model.redundant)}')
+    typer.echo(f'test: cd {output} && cc -std=c99 -O2 *.c -lm -o test_model && ./test_model')
+
+
+def _independent(text: str | None) -> tuple[str, ...] | None:
+    """None: the file's; empty: to be chosen."""
+    if text is None or text.strip() == 'auto':
+        return None if text is None else ()
+    return _names(text)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(',')) if text else ()
