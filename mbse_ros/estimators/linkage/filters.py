@@ -8,6 +8,8 @@ from collections.abc import Callable
 from ...errors import SettingError
 from .adaptive import adaptive_error_ekf_fe
 from .adekf import adekf
+from .cekf import cekf
+from .cekf_published import cekf_published
 from .dekf import dekf
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .problem import Problem
@@ -18,6 +20,7 @@ from .ukf import ukf, ukf_acceleration
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
     'AerrorEKF_FE': adaptive_error_ekf_fe}
+FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published}
 FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
             'SSUKF_acceleration': ssukf_acceleration}
 

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CEKF as published (paper 001 Eqs. 22 to 26), for the record.
+
+Three things are not as they should be: the Jacobian of Eq. 23 is not that of the accelerations; R is the variance of a
+sample in place of a density, so that the sensor is trusted ``1 / dt`` times less; and P takes explicit Euler steps of
+the Riccati equation, which leave the positive cone when ``H P H' dt > R``: with the crank gyro it does not survive ten
+steps. ``CEKF`` is free of them.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from ...dynamics.state_equations import Maps, Pieces
+from .motion import rates
+from .problem import Problem
+from .step import Filter, Parts, build_filter
+from .update import block_matrix, wrapped
+
+ITERATIONS = 4      # of Newton's method with the tangent of Eq. 26; the step contracts by dt^2 or so
+
+
+def cekf_published(problem: Problem) -> Filter:
+    """CEKF_published with the state ``[z, zd]``; noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3.
+
+    The gate, which the paper does not have, leaves out a measurement as in the other filters; ``spread`` is the
+    variance of the innovation with the P at the start of the step.
+    """
+    g, s = problem.g, len(problem.channels)
+    tangent, none = published_jacobian(problem), problem.zeros(g)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        q, zd, u, t, dt, p = state['q'], state['x'][g:], given['u'], given['t'], tuning['dt'], tuning['p']
+        now = rates(problem, q, zd, u, none, t - dt, p)
+        A = tangent(q, zd, u, t - dt, p)
+        W = ca.diag(ca.vertcat(none, tuning['acceleration']))
+        P = state['P']
+        rate = ca.vertcat(now.zd, now.zdd) + state['gain']
+        memory = {'before': state['x'], 'q_before': q, 'rate': rate, 'P_before': P}
+        x = ca.vertcat(*(q[i] for i in problem.z), zd)
+        q, x, gain = _implicit(problem, q, x, rate, 0, None, given, tuning)
+        return {'x': x, 'P': P + dt * (A @ P + P @ A.T + W), 'q': q, 'gain': gain, **memory}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        before, q, u, t, dt, p = state['before'], state['q_before'], given['u'], given['t'], tuning['dt'], tuning['p']
+        at = rates(problem, q, before[g:], u, none, t - dt, p)
+        _, H = measured(problem, q, before, at, u, t - dt, p)
+        PH = state['P_before'] @ H.T
+        h, _ = measured(problem, state['q'], state['x'], rates(problem, state['q'], state['x'][g:], u, none, t, p), u,
+                        t, p)
+        present = [ca.if_else(given['o'][k] == given['o'][k], 1.0, 0.0) for k in range(s)]
+        innovation = ca.vertcat(*(_error(problem, given, h, k) for k in range(s)))
+        spread = ca.vertcat(*((H[k, :] @ PH[:, k]) for k in range(s))) + tuning['variance']
+        used = ca.vertcat(*(present[k] * (innovation[k] ** 2 <= tuning['gate'] * ca.fabs(spread[k]))
+                            for k in range(s)))
+        K = PH @ ca.diag(used / tuning['variance'])
+        q, x, gain = _implicit(problem, q, before, state['rate'], K, H, given, tuning)
+        P = state['P'] - dt * K @ PH.T
+        now = rates(problem, q, x[g:], u, none, t, p)
+        return {**state, 'x': x, 'P': (P + P.T) / 2, 'q': q, 'gain': gain, 'qd': now.qd, 'qdd': now.qdd, 'force': none,
+                'innovation': innovation, 'spread': spread, 'used': used}
+
+    memory = {'gain': (2 * g, 1), 'before': (2 * g, 1), 'q_before': (problem.n, 1), 'rate': (2 * g, 1),
+              'P_before': (2 * g, 2 * g)}
+    return build_filter('CEKF_published', problem, 2 * g, {'acceleration': g}, predict, correct, memory)
+
+
+def published_jacobian(problem: Problem) -> ca.Function:
+    """``(q, zd, u, t, p) -> (2g, 2g)``, the matrix of Eq. 23 with ``K = -dQ/dq``, ``C = -dQ/dqd``:
+    ``F21 = -Mbar^-1 R' (K R + 2 M (R_q R) zdd)``, ``F22 = -Mbar^-1 R' (C R + M Rdot)``."""
+    system, g = problem.system, problem.g
+    parameters = system.values.symbol
+    q, zd, p = problem.symbol('q', problem.n), problem.symbol('zd', g), problem.symbol('p', parameters.numel())
+    u, t = problem.symbol('u', system.u.numel() - g), problem.symbol('t', 1)
+    at = rates(problem, q, zd, u, problem.zeros(g), t, p)
+    pieces = Pieces(system, parameters)
+    J, _ = pieces.constraints(q, t, p)
+    maps = Maps.of(system, J, problem.scalar)
+    R = maps.R
+    state = [system.q, system.qd, system.u, system.t, parameters]
+    forces = ca.Function('forces', state, [system.M, ca.jacobian(system.Q, system.q), ca.jacobian(system.Q, system.qd)])
+    M, Q_q, Q_qd = forces(q, at.qd, ca.vertcat(u, problem.zeros(g)), t, p)
+    change = _constraint_change(problem)
+    along = ca.horzcat(*(-maps.S(change(q, R[:, k], t, p) @ (R @ at.zdd)) for k in range(g)))      # (R_q R) zdd
+    rate = -maps.S(change(q, at.qd, t, p) @ R)                                                      # Rdot
+    reduced = R.T @ M @ R
+    F21 = ca.solve(reduced, R.T @ (Q_q @ R - 2 * M @ along))
+    F22 = ca.solve(reduced, R.T @ (Q_qd @ R - M @ rate))
+    return ca.Function('published_jacobian', [q, zd, u, t, p], [block_matrix(type(R), [[0.0, 1.0], [F21, F22]], g)],
+                       {'cse': True})
+
+
+def measured(problem: Problem, q: ca.SX, x: ca.SX, at: object, u: ca.SX, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """``h`` (s,) and ``H`` (s, 2g) of the sensors, without the derivative of the accelerations."""
+    g = problem.g
+    h, H_z, H_zd, _ = problem.sensors(q, x[g:], at.zdd, ca.vertcat(u, problem.zeros(g)), t, p)
+    return h, ca.horzcat(H_z, H_zd)
+
+
+def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX, H: ca.SX | None, given: Parts,
+              tuning: Parts) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Trapezoidal step of ``xd = f(x) - K (h(x) - o)`` (Eqs. 24 and 25): coordinates, state and the gain's part."""
+    g, s, u, t, dt, p = problem.g, len(problem.channels), given['u'], given['t'], tuning['dt'], tuning['p']
+    start, none = x, problem.zeros(problem.g)
+    x, gain = start + dt * rate, problem.zeros(2 * g)
+    for _ in range(ITERATIONS):
+        q = problem.close(q, x[:g], t, p)
+        at = rates(problem, q, x[g:], u, none, t, p)
+        tangent = block_matrix(type(at.A), [[1.0, -dt / 2], [0.0, 1.0]], g)
+        if H is not None:
+            h, H_now = measured(problem, q, x, at, u, t, p)
+            gain = K @ ca.vertcat(*(_error(problem, given, h, k) for k in range(s)))
+            tangent = tangent + dt / 2 * K @ H_now
+        x = x - ca.solve(tangent, x - start - dt / 2 * (rate + at.f + gain))
+    q = problem.close(q, x[:g], t, p)
+    return q, x, gain
+
+
+def _error(problem: Problem, given: Parts, h: ca.SX, k: int) -> ca.SX:
+    """Innovation of one measurement, 0 where it is missing."""
+    error = ca.if_else(given['o'][k] == given['o'][k], given['o'][k] - h[k], 0.0)
+    return wrapped(error) if problem.angular[k] else error
+
+
+def _constraint_change(problem: Problem) -> ca.Function:
+    """``(q, d, t, p) -> dJ`` (m, n), the change of the constraint Jacobian along d (n,)."""
+    system = problem.system
+    J = ca.jacobian(system.Phi, system.q)
+    d = ca.SX.sym('d', system.n)
+    dJ = ca.reshape(ca.jtimes(ca.vec(ca.densify(J)), system.q, d), *J.shape)
+    return ca.Function('constraint_change', [system.q, d, system.t, system.values.symbol], [dJ])
