@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three-simulation method (paper 001, section 3): a true mechanism, a model that is wrong, a filter that helps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..dynamics.model import Model
+from ..dynamics.motion import Motion, simulate
+from ..estimators.linkage.problem import problem
+from ..mechanism.inertia import center_of_mass
+from ..mechanism.linkage.model import Force, MechanismDescription, PointRef, Scalar
+from ..mechanism.values import Values
+
+GRAVITY_ERROR = 1.0             # m/s2 less than the true one (paper 001, section 11.1)
+POSITION_ERROR = np.pi / 16     # of every independent coordinate at the start, rad
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true motion at t = 0, dt, ... and the model that made it."""
+
+    model: Model
+    motion: Motion
+    dt: float
+
+    @cached_property
+    def z(self) -> list[int]:
+        """Places of the independent coordinates in q."""
+        return self.model.z
+
+    def sensors(self, names: tuple[str, ...]) -> np.ndarray:
+        """True outputs (k, s) of sensors at t = dt, 2 dt, ...; SI."""
+        from ..compiled import Kernel
+        of = problem(self.model, names)
+        kernel, motion = Kernel(of.sensors, self.model.backend), self.motion
+        u, p = np.zeros(of.system.u.numel()), np.asarray(self.model.parameters)
+        return np.array([kernel(motion.q[i], motion.qd[i, self.z], motion.qdd[i, self.z], u, motion.t[i:i + 1], p)[0]
+                         for i in range(1, len(motion.t))])
+
+
+def true_motion(model: Model, duration: float, dt: float) -> Truth:
+    """Free motion of a mechanism from its start by the trapezoidal rule, as in the papers' benchmark."""
+    return Truth(model, simulate(model, duration, dt, 'trapezoid'), dt)
+
+
+def wrong_model(model: Model, gravity: float = GRAVITY_ERROR) -> Model:
+    """The same mechanism with weights as if gravity were smaller by ``gravity``, m/s2.
+
+    A force at each centre of mass makes the error, so that the accelerometers' model keeps the true gravity.
+    """
+    description = model.description
+    down = np.array([scalar.value for scalar in description.gravity])
+    lift = -gravity * down / max(np.linalg.norm(down), 1e-300)
+    values, bodies, forces = Values(description), dict(description.bodies), dict(description.forces)
+    for name, body in description.bodies.items():
+        centre = [Scalar(float(item)) for item in np.array(_numbers(center_of_mass(body, values)))]
+        bodies[name] = replace(body, points={**body.points, 'weight_error': tuple(centre)})
+        forces[f'weight_error_{name}'] = Force(f'weight_error_{name}', point=PointRef(name, 'weight_error'),
+                                               value=tuple(Scalar(float(body.mass.value * item)) for item in lift))
+    return Model(replace(description, bodies=bodies, forces=forces), None, model.independent, (), model.backend)
+
+
+def wrong_start(model: Model, error: float = POSITION_ERROR) -> np.ndarray:
+    """Coordinates (n,) of the start with each independent coordinate off by ``error``; raises PositionProblemError."""
+    start = model.start.q
+    partition, steps = model.partition(), 8       # in small steps, so that Newton's method stays on the branch
+    q = start
+    for step in range(1, steps + 1):
+        q = partition.position(start[model.z] + error * step / steps, q)
+    return q
+
+
+def noisy(outputs: np.ndarray, stddev: np.ndarray, seed: int) -> np.ndarray:
+    """Samples (k, s) with white noise."""
+    return outputs + np.random.default_rng(seed).normal(size=outputs.shape) * stddev
+
+
+def _numbers(column: object) -> list[float]:
+    import casadi as ca
+    return ca.DM(ca.evalf(column) if hasattr(ca, 'evalf') else column).full().ravel().tolist()
+
+
