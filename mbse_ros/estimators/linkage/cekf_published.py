@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """CEKF as published (paper 001 Eqs. 22 to 26), for the record.
 
-Three things are not as they should be: the Jacobian of Eq. 23 is not that of the accelerations; R is the variance of a
-sample in place of a density, so that the sensor is trusted ``1 / dt`` times less; and P takes explicit Euler steps of
-the Riccati equation, which leave the positive cone when ``H P H' dt > R``: with the crank gyro it does not survive ten
-steps. ``CEKF`` is free of them.
+Four things are not as they should be: the Jacobian of Eq. 23 is not that of the accelerations; R is the variance of a
+sample in place of a density, so that the sensor is trusted ``1 / dt`` times less; P takes explicit Euler steps of the
+Riccati equation, which leave the positive cone when ``H P H' dt > R``: with the crank gyro it does not survive ten
+steps; and of the two ends of the trapezoidal rule only the later has the correction, so that half of it acts, which the
+paper does not say but its figures show. ``CEKF`` is free of them.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def cekf_published(problem: Problem) -> Filter:
         A = tangent(q, zd, u, t - dt, p)
         W = ca.diag(ca.vertcat(none, tuning['acceleration']))
         P = state['P']
-        rate = ca.vertcat(now.zd, now.zdd) + state['gain']
+        rate = now.f
         memory = {'before': state['x'], 'q_before': q, 'rate': rate, 'P_before': P}
         x = ca.vertcat(*(q[i] for i in problem.z), zd)
-        q, x, gain = _implicit(problem, q, x, rate, 0, None, given, tuning)
-        return {'x': x, 'P': P + dt * (A @ P + P @ A.T + W), 'q': q, 'gain': gain, **memory}
+        q, x = _implicit(problem, q, x, rate, None, None, given, tuning)
+        return {'x': x, 'P': P + dt * (A @ P + P @ A.T + W), 'q': q, **memory}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         before, q, u, t, dt, p = state['before'], state['q_before'], given['u'], given['t'], tuning['dt'], tuning['p']
@@ -54,14 +55,13 @@ def cekf_published(problem: Problem) -> Filter:
         used = ca.vertcat(*(present[k] * (innovation[k] ** 2 <= tuning['gate'] * ca.fabs(spread[k]))
                             for k in range(s)))
         K = PH @ ca.diag(used / tuning['variance'])
-        q, x, gain = _implicit(problem, q, before, state['rate'], K, H, given, tuning)
+        q, x = _implicit(problem, q, before, state['rate'], K, H, given, tuning)
         P = state['P'] - dt * K @ PH.T
         now = rates(problem, q, x[g:], u, none, t, p)
-        return {**state, 'x': x, 'P': (P + P.T) / 2, 'q': q, 'gain': gain, 'qd': now.qd, 'qdd': now.qdd, 'force': none,
+        return {**state, 'x': x, 'P': (P + P.T) / 2, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': none,
                 'innovation': innovation, 'spread': spread, 'used': used}
 
-    memory = {'gain': (2 * g, 1), 'before': (2 * g, 1), 'q_before': (problem.n, 1), 'rate': (2 * g, 1),
-              'P_before': (2 * g, 2 * g)}
+    memory = {'before': (2 * g, 1), 'q_before': (problem.n, 1), 'rate': (2 * g, 1), 'P_before': (2 * g, 2 * g)}
     return build_filter('CEKF_published', problem, 2 * g, {'acceleration': g}, predict, correct, memory)
 
 
@@ -97,9 +97,9 @@ def measured(problem: Problem, q: ca.SX, x: ca.SX, at: object, u: ca.SX, t: ca.S
     return h, ca.horzcat(H_z, H_zd)
 
 
-def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX, H: ca.SX | None, given: Parts,
-              tuning: Parts) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Trapezoidal step of ``xd = f(x) - K (h(x) - o)`` (Eqs. 24 and 25): coordinates, state and the gain's part."""
+def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX | None, H: ca.SX | None, given: Parts,
+              tuning: Parts) -> tuple[ca.SX, ca.SX]:
+    """Trapezoidal step of ``xd = f(x) - K (h(x) - o)`` (Eqs. 24 and 25): coordinates and state."""
     g, s, u, t, dt, p = problem.g, len(problem.channels), given['u'], given['t'], tuning['dt'], tuning['p']
     start, none = x, problem.zeros(problem.g)
     x, gain = start + dt * rate, problem.zeros(2 * g)
@@ -113,7 +113,7 @@ def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX, H: ca
             tangent = tangent + dt / 2 * K @ H_now
         x = x - ca.solve(tangent, x - start - dt / 2 * (rate + at.f + gain))
     q = problem.close(q, x[:g], t, p)
-    return q, x, gain
+    return q, x
 
 
 def _error(problem: Problem, given: Parts, h: ca.SX, k: int) -> ca.SX:
