@@ -9,18 +9,20 @@ from ...errors import SettingError
 from .adaptive import adaptive_error_ekf_fe
 from .adekf import adekf
 from .cekf import cekf
+from .cekf_penalty import cekf_penalty
 from .cekf_published import cekf_published
 from .dekf import dekf
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .problem import Problem
+from .shaping import error_ekf_fe_sh
 from .ssukf import ssukf, ssukf_acceleration
 from .step import Filter
 from .ukf import ukf, ukf_acceleration
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
-    'AerrorEKF_FE': adaptive_error_ekf_fe}
-FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published}
+    'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh}
+FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty}
 FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
             'SSUKF_acceleration': ssukf_acceleration}
 

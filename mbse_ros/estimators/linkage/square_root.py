@@ -9,7 +9,7 @@ import casadi as ca
 
 from .update import wrapped
 
-ROUNDING = 1e-15      # of a pivot, against its diagonal entry
+ROUNDING = 1e-14      # of a pivot, against its diagonal entry
 
 
 @lru_cache(maxsize=64)
@@ -17,15 +17,19 @@ def factor(size: int) -> ca.Function:
     """``P -> S``, lower triangular (size, size), ``S S' = P``: Cholesky's factor, of which rounding is no failure.
 
     A pivot below the rounding of its diagonal entry, which a semidefinite or slightly indefinite P has, is raised to
-    it; the factor of a zero row is zero. Every finite P with a diagonal that is not negative has a finite factor.
+    it, and its column left out; no entry exceeds what is left of its row's variance, as in the factor of every
+    semidefinite matrix. So the rows of S are no longer than the standard deviations, whatever P is.
     """
     P = ca.SX.sym('P', size, size)
-    S = ca.SX(size, size)
+    S, left = ca.SX(size, size), [ca.fmax(P[i, i], 0) for i in range(size)]
     for j in range(size):
-        pivot = P[j, j] - ca.sumsqr(S[j, :j])
-        S[j, j] = ca.sqrt(ca.fmax(pivot, ca.fmax(ROUNDING * P[j, j], 0)))
+        smallest = ROUNDING * P[j, j]
+        S[j, j] = ca.sqrt(ca.fmax(left[j], ca.fmax(smallest, 0)))
         for i in range(j + 1, size):
-            S[i, j] = (P[i, j] - ca.dot(S[i, :j], S[j, :j])) / ca.fmax(S[j, j], 1e-150)
+            entry = (P[i, j] - ca.dot(S[i, :j], S[j, :j])) / ca.fmax(S[j, j], 1e-150)
+            bound = ca.sqrt(left[i])
+            S[i, j] = ca.if_else(left[j] > smallest, ca.fmin(ca.fmax(entry, -bound), bound), 0.0)
+            left[i] = ca.fmax(left[i] - S[i, j] ** 2, 0)
     return ca.Function('factor', [P], [ca.densify(S)], {'cse': True})
 
 
