@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from .data import ReportError
 from .png import INK, new_figure, plain, set_margins, style_axes
 from .series import decimate
+from .text import number
 
 # Told apart by people who do not see red and green.
 PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
@@ -112,3 +113,47 @@ def _thinned(line: Line) -> tuple[np.ndarray, np.ndarray]:
     if line.x.size <= _POINTS or np.any(np.diff(line.x) < 0):
         return line.x, line.y
     return decimate(line.x, line.y, _POINTS)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars: for each of the ``labels`` (k,) one of each of the ``series``, (k,) by name, None for no bar."""
+
+    title: str
+    x_label: str
+    labels: Sequence[str]
+    series: Mapping[str, Sequence[float | None]]
+    log: bool = False
+
+
+def write_bars(bars: Sequence[Bars], path: Path) -> None:
+    """Draw groups of bars one below the other into a PNG, the figure at the end of each bar."""
+    sizes = [0.35 + 0.19 * len(item.labels) * (len(item.series) + 0.6) for item in bars]
+    figure = new_figure(_WIDTH, sum(sizes) + 0.95 * len(bars))
+    axes = figure.subplots(len(bars), 1, squeeze=False, gridspec_kw={'height_ratios': sizes})[:, 0]
+    longest = max(len(label) for item in bars for label in item.labels)
+    set_margins(figure, 0.35 + 0.075 * longest, 0.55, 0.5, 0.4, gap=0.95 * len(bars) / sum(sizes))
+    for item, ax in zip(bars, axes):
+        _draw_bars(item, ax)
+    figure.savefig(path)
+
+
+def _draw_bars(item: Bars, ax: Axes) -> None:
+    style_axes(ax)
+    thickness = 0.8 / len(item.series)
+    for k, (name, values) in enumerate(item.series.items()):
+        places = np.arange(len(item.labels)) + (k - (len(item.series) - 1) / 2) * thickness
+        widths = np.array([np.nan if value is None else value for value in values], dtype=float)
+        ax.barh(places, np.nan_to_num(widths), thickness * 0.9, color=PALETTE[k % len(PALETTE)], label=plain(name))
+        for place, width in zip(places, widths):
+            if np.isfinite(width):
+                ax.annotate(number(float(width)), (width, place), (3, 0), textcoords='offset points', va='center',
+                            fontsize=7.5, color=INK)
+    if item.log:
+        ax.set_xscale('log')
+    ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
+    ax.invert_yaxis()
+    ax.set_xlabel(plain(item.x_label), color=INK)
+    ax.set_title(plain(item.title), loc='left', fontsize=10, fontweight='bold', color=INK)
+    if len(item.series) > 1:
+        ax.legend(fontsize=8, framealpha=0.85, edgecolor='none')
