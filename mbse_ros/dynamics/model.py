@@ -169,7 +169,8 @@ class Model:
     def _position(self) -> Kernel:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
-        return Kernel(ca.Function('mbse_constraints', [system.q, system.t, system.values.symbol], [system.Phi, J]), 'vm')
+        inputs = [system.q, system.t, system.values.symbol]
+        return Kernel(ca.Function('mbse_constraints', inputs, [system.Phi, J]), 'vm')
 
     @cached_property
     def _terms(self) -> Kernel:
@@ -179,7 +180,7 @@ class Model:
         function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
             [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
-        outputs = sum(function.numel_out(i) for i in range(function.n_out()))    # dense matrices: zeros to store
+        outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # mostly zeros to store
         return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
 
 
