@@ -83,7 +83,8 @@ def test_the_messages(folder):
     assert tried == 3
 
 
-QUICK = {'simulate': ['--duration', '0.02', '--dt', '0.01'], 'inverse': ['--duration', '0.1'], 'check': [], 'export-c': []}
+QUICK = {'check': [], 'export-c': [], 'inverse': ['--duration', '0.1'],
+         'simulate': ['--duration', '0.02', '--dt', '0.01']}
 
 
 @pytest.mark.parametrize('command', re.findall(r'^(?:`)?(\./mbse \w[^`\n]*)', TEXT, re.MULTILINE))
