@@ -117,7 +117,7 @@ MODEL = HEAD + '''/* @what@: see @name@.h. */
 
 @data@
 @prototypes@
-static int finite(const double *x, int n) {
+static int all_finite(const double *x, int n) {
   int i;
   for (i = 0; i < n; ++i) {
     if (!isfinite(x[i])) return 0;
@@ -127,7 +127,7 @@ static int finite(const double *x, int n) {
 
 /* What is wanted of a result, if it is finite. */
 static int give(double *out, const double *found, int n) {
-  if (!finite(found, n)) return @NAME@_SINGULAR;
+  if (!all_finite(found, n)) return @NAME@_SINGULAR;
   if (out != NULL) memcpy(out, found, (size_t)n * sizeof(double));
   return @NAME@_OK;
 }
@@ -143,7 +143,7 @@ static int close_loops(double *q, double t, const double *p, int fixed, double *
     scale = 1.0;
     for (i = 0; i < NQ; ++i) scale = fmax(scale, q[i] * q[i]);
     if (k == limit || size <= (fixed > 0 ? 0.0 : 1e-3 * @NAME@_TOLERANCE * scale)) break;
-    if (!finite(next, NQ)) return @NAME@_SINGULAR;
+    if (!all_finite(next, NQ)) return @NAME@_SINGULAR;
     memcpy(q, next, sizeof next);
   }
   if (residual != NULL) *residual = size;
@@ -209,7 +209,7 @@ int @name@_step(const double *X, const double *q, const double *u, double t, con
   int i, j, status;
   memcpy(f, X + NZ, NZ * sizeof(double));
   if (call_state(q, X + NZ, u, t, p, f + NZ, A, NULL, qdd, NULL, qd) != 0) return @NAME@_SINGULAR;
-  if (!finite(f, NX) || !finite(A, NX * NX) || !finite(qdd, NQ) || !finite(qd, NQ)) return @NAME@_SINGULAR;
+  if (!all_finite(f, NX) || !all_finite(A, NX * NX) || !all_finite(qdd, NQ) || !all_finite(qd, NQ)) return @NAME@_SINGULAR;
   if (transition(A, dt, flow, G) != 0) return @NAME@_SINGULAR;
   for (i = 0; i < NX; ++i) {
     double change = 0.0;
@@ -218,7 +218,7 @@ int @name@_step(const double *X, const double *q, const double *u, double t, con
   }
   for (i = 0; i < NQ; ++i) guess[i] = q[i] + dt * qd[i] + dt * dt / 2 * qdd[i];
   for (i = 0; i < NZ; ++i) guess[@name@_independent[i]] = next[i];
-  if (!finite(next, NX)) return @NAME@_SINGULAR;
+  if (!all_finite(next, NX)) return @NAME@_SINGULAR;
   status = close_loops(guess, t + dt, p, @NAME@_STEP_ITERATIONS, residual);
   if (status == @NAME@_SINGULAR) return status;
   give(X_next, next, NX);
