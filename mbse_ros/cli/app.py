@@ -249,6 +249,19 @@ def formulations(json_: Json = None,
     run_formulations(json_, output, mechanism or [], rounds)
 
 
+@benchmark.command()
+def scaling(json_: Json = None,
+            output: Plots = None,
+            largest: Annotated[int, typer.Option(help='Loops of the longest chain.')] = 40,
+            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+    """Growth of the cost with the size of a mechanism.
+
+    Chains of N four-bar linkages by dense and sparse ways.
+    """
+    from .benchmark_scaling import run_scaling
+    run_scaling(json_, output, largest, rounds)
+
+
 def main() -> None:
     """Entry point: an error of this package, or of a file, is one line and exit status 2."""
     try:
