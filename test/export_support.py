@@ -26,7 +26,10 @@ def run_test(folder: Path, compiler: str = 'cc', *flags: str) -> subprocess.Comp
 
 
 class Library:
-    """Functions of an exported model; sizes by their macros. In the compiler's own dialect, which has more names in its headers."""
+    """Functions of an exported model; sizes by their macros.
+
+    Compiled in the compiler's own dialect, whose headers have more names than those of C99.
+    """
 
     def __init__(self, folder: Path, prefix: str) -> None:
         path = folder.parent / f'{folder.name}.so'

@@ -9,8 +9,8 @@ from export_support import COMPILERS, run_test
 
 
 def test_export(tmp_path):
-    done = mbse('export-c', 'four_bar', '-o', tmp_path / 'c', '--dt', '2e-3', '--order', '2', '--coordinates', 'relative',
-                '--independent', 'theta', '--free', 'bodies.crank.mass, crank')
+    done = mbse('export-c', 'four_bar', '-o', tmp_path / 'c', '--dt', '2e-3', '--order', '2', '--coordinates',
+                'relative', '--independent', 'theta', '--free', 'bodies.crank.mass, crank')
     assert done.status == 0 and not done.err
     assert 'wrote' in done.out and 'state of 2 (theta and rates)' in done.out and '2 parameters' in done.out
     told = json.loads((tmp_path / 'c' / 'mbse_export.json').read_text())

@@ -20,8 +20,8 @@ SMALLEST = 1e-3     # outputs smaller than this are compared as if they were as 
 
 @dataclass(frozen=True)
 class Record:
-    """``inputs``: t, X, q, u and a guess of q in one row; ``outputs``: f, A, B, qdd, qd, energy, h, H, q, X_next, q_next,
-    F in one row, in the order of the test program."""
+    """``inputs``: t, X, q, u and a guess of q in one row; ``outputs``: f, A, B, qdd, qd, energy, h, H, q, X_next,
+    q_next, F in one row, in the order of the test program."""
 
     inputs: np.ndarray
     outputs: np.ndarray
