@@ -83,6 +83,20 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
     return {option: value for option, value in options.items() if value is not None}
 
 
+@app.command()
+def inverse(
+        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder for table, summary and plot.')],
+        duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 10.0,
+        dt: Annotated[float, typer.Option(help='Time between two instants, s.')] = 0.005,
+        coordinates: Coordinates = None,
+        json_: Annotated[Optional[Path], typer.Option('--json', help='Write the summary to this file too.')] = None,
+) -> None:
+    """Forces that the drivers of a mechanism take, and joint reactions."""
+    from .mechanism_inverse import inverse_mechanism
+    inverse_mechanism(mechanism, output, duration, dt, coordinates, json_)
+
+
 @app.command('import')
 def import_(
         table: Annotated[Path, typer.Argument(help='CSV file with a heading.')],

@@ -62,10 +62,12 @@ class Plot:
 def write_plots(plots: Sequence[Plot], path: Path, columns: int = 1) -> None:
     """Draw the plots row by row into a PNG; one legend for all where they have the same labels."""
     count = -(-len(plots) // columns)
-    shared = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1 and len(plots) > 1
+    same = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1
+    shared = same and (len(plots) > 1 or len(plots[0].lines) > 4)
     entries = len(plots[0].lines) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
-    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), _HEIGHT * count + 0.55 + legend)
+    height = _HEIGHT * (1.35 if count == 1 else 1.0)
+    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), height * count + 0.55 + legend)
     axes = figure.subplots(count, columns, squeeze=False)
     set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
     figure.subplots_adjust(wspace=0.22)
@@ -128,13 +130,15 @@ class Bars:
 
 def write_bars(bars: Sequence[Bars], path: Path) -> None:
     """Draw groups of bars one below the other into a PNG, the figure at the end of each bar."""
-    sizes = [0.35 + 0.19 * len(item.labels) * (len(item.series) + 0.6) for item in bars]
-    figure = new_figure(_WIDTH, sum(sizes) + 0.95 * len(bars))
+    sizes = [0.1 + 0.15 * len(item.labels) * (len(item.series) + 0.8) for item in bars]
+    figure = new_figure(_WIDTH, sum(sizes) + 0.95 * len(bars) + 0.4)
     axes = figure.subplots(len(bars), 1, squeeze=False, gridspec_kw={'height_ratios': sizes})[:, 0]
     longest = max(len(label) for item in bars for label in item.labels)
-    set_margins(figure, 0.35 + 0.075 * longest, 0.55, 0.5, 0.4, gap=0.95 * len(bars) / sum(sizes))
+    set_margins(figure, 0.35 + 0.075 * longest, 0.55, 0.5, 0.85, gap=0.95 * len(bars) / sum(sizes))
     for item, ax in zip(bars, axes):
         _draw_bars(item, ax)
+    if len(bars[0].series) > 1:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=4, frameon=False, fontsize=8.5)
     figure.savefig(path)
 
 
@@ -152,8 +156,6 @@ def _draw_bars(item: Bars, ax: Axes) -> None:
     if item.log:
         ax.set_xscale('log')
     ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
-    ax.invert_yaxis()
     ax.set_xlabel(plain(item.x_label), color=INK)
+    ax.set_ylim(len(item.labels) - 0.4, -0.6)
     ax.set_title(plain(item.title), loc='left', fontsize=10, fontweight='bold', color=INK)
-    if len(item.series) > 1:
-        ax.legend(fontsize=8, framealpha=0.85, edgecolor='none')
