@@ -14,6 +14,7 @@ from mechanism_samples import (along, angle, body, distance, driven, four_bar, f
                                mechanism, pins, reversed_chain, slider_crank, welded)
 from spatial_samples import spatial_four_bar
 
+from mbse_ros.dynamics.configurations import assemble
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
 from mbse_ros.mechanism.linkage.load import parse_mechanism
@@ -53,18 +54,18 @@ def study(a: float = 0.9, b: float = 1.1) -> str:
 
 
 def zdd(system: MechanismSystem, theta: float, rate: float, p: np.ndarray) -> np.ndarray:
-    """Acceleration of theta at complex parameters; the other coordinates follow by Newton's method."""
+    """Acceleration of theta at parameters a complex step from the nominal ones, where the rest of q follows."""
     i = system.names.index('theta')
     rest = [k for k in range(system.n) if k != i]
     kinds = ca.Function('phi', [system.q, system.t, system.values.symbol],
                         [system.Phi, ca.jacobian(system.Phi, system.q)])
     found = Numbers(system)
-    q = found.start.astype(complex)
-    for share in np.linspace(0.0, 1.0, 6):
-        q[i] = found.start[i] + share * (theta - found.start[i])
-        for _ in range(12):
-            phi, J = evaluate(kinds, q, [0.0], p)
-            q[rest] -= np.linalg.solve(J[0][:, rest], phi[0, :, 0])
+    q = found.start.copy()
+    q[i] = theta
+    q = assemble(found.residual, q, [i]).astype(complex)
+    for _ in range(2):
+        phi, J = evaluate(kinds, q, [0.0], p)
+        q[rest] -= np.linalg.solve(J[0][:, rest], phi[0, :, 0])
     J = evaluate(kinds, q, [0.0], p)[1][0]
     qd = np.zeros(system.n, dtype=complex)
     qd[i] = rate
