@@ -19,7 +19,6 @@ from mbse_ros.mechanism.assembly import build_mechanism
 
 KINDS = ['natural', 'reference_point', 'relative']
 TIME = 0.6
-OPEN = pytest.mark.xfail(strict=True, reason='velocities at a dead point are rounding, not refused')
 LARGE = [(name, 'reference_point') for name in (      # written out these would take seconds
     'sliders', 'spatial_four_bar', 'rccc', 'spatial_slider_crank', 'driven_crane', 'three_legs')]
 
@@ -170,7 +169,6 @@ def test_dead_point(kind: str) -> None:
     assert np.isfinite(theta.rates(q, np.array([0.3])).zdd).all()
 
 
-@OPEN
 @pytest.mark.parametrize('kind', ['natural', 'reference_point'])
 def test_velocities_at_a_dead_point(kind: str) -> None:
     model, q = rocker_model(kind)
