@@ -153,7 +153,7 @@ class Partitioned:
 
     @cached_property
     def _velocity(self) -> Kernel:
-        return Kernel(velocity_function(self.system), self._backend)
+        return Kernel(velocity_function(self.system, guard=True), self._backend)
 
     @cached_property
     def _jacobian(self) -> Kernel:
@@ -174,11 +174,11 @@ def newton_function(system: MechanismSystem) -> ca.Function:
     return ca.Function('mbse_newton', [q, t, p], [q - maps[0].S(phi), ca.norm_inf(phi)], {'cse': True})
 
 
-def velocity_function(system: MechanismSystem) -> ca.Function:
-    """Function ``(q, zd, t, p) -> (qd = R zd + S b, largest entry of R)``."""
+def velocity_function(system: MechanismSystem, guard: bool = False) -> ca.Function:
+    """Function ``(q, zd, t, p) -> qd = R zd + S b``; ``guard`` adds the largest entry of R."""
     q, t, p, (maps, b) = _constraint_maps(system)
     zd = type(q).sym('zd', len(system.independent))
-    out = [maps.R @ zd + maps.S(b), largest_entry(maps.R)]
+    out = [maps.R @ zd + maps.S(b), *([largest_entry(maps.R)] if guard else [])]
     return ca.Function('mbse_velocity', [q, zd, t, p], out, {'cse': True})
 
 
