@@ -49,8 +49,7 @@ class Partitioned:
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
                  parameters: np.ndarray, backend: str = 'auto') -> None:
         self.independent, self.parameters = list(independent), parameters
-        self.system = replace(system, independent=list(independent), Phi=system.Phi[list(rows)],
-                              rows=tuple(system.rows[i] for i in rows))
+        self.system = _with_rows(system, rows).with_independent(independent)
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
         self._backend = affordable(backend, self._pieces.operations)
@@ -160,6 +159,14 @@ class Partitioned:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
         return Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
+
+
+def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
+    """The system with some of its constraint rows."""
+    rows = list(rows)
+    return replace(system, Phi=system.Phi[rows], rows=tuple(system.rows[i] for i in rows),
+                   owners=tuple(system.owners[i] for i in rows), row_bodies=tuple(system.row_bodies[i] for i in rows),
+                   driven=tuple(k for k, i in enumerate(rows) if i in system.driven))
 
 
 def affordable(backend: str, operations: int) -> str:

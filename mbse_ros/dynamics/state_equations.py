@@ -125,10 +125,10 @@ class Pieces:
         qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
         G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
         partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
-        self.constraints = ca.Function('constraints', [q, t, parameters], [J, b])
+        self.constraints = ca.Function('constraints', [q, t, parameters], [J, b], {'cse': True})
         self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
-                                    [system.M, system.Q, ca.jacobian(system.Q, u), c])
-        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial)
+                                    [system.M, system.Q, ca.jacobian(system.Q, u), c], {'cse': True})
+        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial, {'cse': True})
 
     @property
     def operations(self) -> int:
