@@ -33,10 +33,10 @@ class SettingError(MbseError):
 class PositionProblemError(MbseError):
     """The constraints could not be satisfied for the given independent coordinates."""
 
-    def __init__(self, residual: float, iterations: int, coordinates: Sequence[float]) -> None:
+    def __init__(self, residual: float, iterations: int, coordinates: Sequence[float], reason: str = '') -> None:
         self.residual, self.iterations, self.coordinates = residual, iterations, tuple(coordinates)
-        super().__init__(
-            f'position problem: residual {residual:.3g} after {iterations} iterations at q = {self.coordinates}')
+        why = reason or f'residual {residual:.3g} after {iterations} iterations'
+        super().__init__(f'position problem: {why} at q = {self.coordinates}')
 
 
 class SingularConfigurationError(MbseError):

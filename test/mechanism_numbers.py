@@ -127,7 +127,7 @@ class Numbers:
         phi, J = self.constraints(q, t, self.full.values.mean)
         return phi.full().ravel(), J.full()
 
-    def state(self, seed: int, t: float = 0.0, steps: int = 4) -> State:
+    def state(self, seed: int, t: float = 0.0, steps: int = 3) -> State:
         """A random state on the constraints, some steps of 0.2 away from the start along the motion."""
         rng = np.random.default_rng(seed)
         n, p = self.full.n, self.full.values.mean

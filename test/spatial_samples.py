@@ -115,7 +115,7 @@ def spatial_slider_crank() -> MechanismDescription:
     crank = arm('crank', (0, 0, 0), (0, 0, 0.9), P=(0, 0, 0), Q=(0.1, 0, 0))
     tip = place(crank, 'Q')
     reach = np.sqrt(0.09 - tip[1] ** 2)
-    rod = arm('rod', tip, (0, 0, -np.arctan2(tip[1], reach)), P=(0, 0, 0), Q=(0.3, 0, 0))
+    rod = body('rod', 1.2, {'P': (0, 0, 0), 'Q': (0.3, 0, 0)}, at=tuple(tip), turn=(0, 0, -np.arctan2(tip[1], reach)))
     block = arm('block', (tip[0] + reach, 0, 0), (0, 0, 0), P=(0, 0, 0))
     z = (0, 0, 1)
     return mechanism('spatial_slider_crank', [crank, rod, block],
@@ -151,10 +151,10 @@ def flyer() -> MechanismDescription:
 
 
 def driven_crane() -> MechanismDescription:
-    """A driven slewing axis and a driven boom with a free load."""
+    """A driven slewing axis and a driven boom with a free rod."""
     mast = arm('mast', (0, 0, 0), (0, 0, 0.2), 2.0, P=(0, 0, 0), Q=(0.1, 0, 1.0))
     boom = arm('boom', place(mast, 'Q'), (0, -0.4, 0.2), P=(0, 0, 0), Q=(1.0, 0, 0))
-    load = arm('load', place(boom, 'Q'), (0, 0, 0.2), 0.5, P=(0, 0, 0.6))
+    load = body('load', 0.5, {'P': (0, 0, 0), 'Q': (0.1, 0.3, -0.7)}, at=tuple(place(boom, 'Q')), turn=(0, 0, 0.2))
     return mechanism('driven_crane', [mast, boom, load],
                      [joint('slew', 'revolute', 'ground.O', 'mast.P', (0, 0, 1)),
                       joint('luff', 'revolute', 'mast.Q', 'boom.P', (0, -1, 0)),

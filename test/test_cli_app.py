@@ -11,7 +11,7 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'import', 'estimate', 'check', 'up', 'replay', 'demo', 'benchmark')
+COMMANDS = ('simulate', 'import', 'estimate', 'check', 'export-c', 'up', 'replay', 'demo', 'benchmark')
 
 
 def test_help_names_every_command_in_whole_sentences():

@@ -87,7 +87,7 @@ def test_accelerations_and_reduced_mass_of_the_authors_toolbox(name):
 # Independent solutions: the mechanism as functions of one angle, by Lagrange's equation m zdd = F - m' zd^2/2 - V'.
 
 def lagrange(theta, speed, bodies, force, gravity=9.81):
-    """``bodies``: (mass, inertia, centre, angular velocity per speed) as functions of the angle, up is the last axis."""
+    """``bodies``: (mass, inertia, centre, angular velocity per speed) of the angle; the last axis is up."""
     z = ca.SX.sym('z')
     mass, height = ca.SX(0), ca.SX(0)
     for m, inertia, centre, turning in bodies(z):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from cli_support import mbse
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DescriptionError
@@ -66,7 +67,7 @@ def test_the_python_sessions(folder, monkeypatch):
     monkeypatch.chdir(folder)
     session = '\n'.join(text for kind, text in BLOCKS if kind == 'python')
     example = doctest.DocTestParser().get_doctest(session, {}, 'mechanisms.md', None, 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(example)
     assert runner.failures == 0 and runner.tries > 15
 
@@ -80,6 +81,30 @@ def test_the_messages(folder):
             assert ' '.join(message.split()) == str(caught.value)
             tried += 1
     assert tried == 3
+
+
+QUICK = {'check': [], 'export-c': [], 'inverse': ['--duration', '0.1'],
+         'simulate': ['--duration', '0.02', '--dt', '0.01']}
+
+
+@pytest.mark.parametrize('command', re.findall(r'^(?:`)?(\./mbse \w[^`\n]*)', TEXT, re.MULTILINE))
+def test_the_commands(folder, monkeypatch, command):
+    monkeypatch.chdir(folder)
+    words = command.split()[1:]
+    done = mbse(*words, *QUICK[words[0]])
+    assert done.status == 0, done.err
+    assert (folder / words[-1]).exists()
+
+
+def test_what_check_prints(folder, monkeypatch):
+    """The table on the page, as the file is in step 2."""
+    monkeypatch.chdir(folder)
+    first = next(text for kind, text in BLOCKS if kind == 'yaml')
+    Path('first.yaml').write_text(first)
+    printed = ' '.join(mbse('check', 'first.yaml').out.split())
+    shown = next(text for kind, text in BLOCKS if kind == 'text' and text.startswith('equations of motion'))
+    Path('first.yaml').unlink()
+    assert ' '.join(shown.split()) in printed
 
 
 def test_the_table_names_all_mechanisms():

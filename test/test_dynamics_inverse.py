@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics: MSC Adams, hand calculations, the bodies' balance from outside, forward dynamics, all coordinates."""
+"""Inverse dynamics: MSC Adams, hand calculations, balance of the whole, forward dynamics, all coordinates."""
 
 from dataclasses import replace
 
@@ -30,7 +30,8 @@ def swing(model, size=0.2):
     """A smooth motion of all independent coordinates from the start."""
     z0 = model.start.q[model.z]
     rate = 2.0 + np.arange(len(z0))
-    return lambda t: (z0 + size * np.sin(rate * t), size * rate * np.cos(rate * t), -size * rate ** 2 * np.sin(rate * t))
+    return lambda t: (z0 + size * np.sin(rate * t), size * rate * np.cos(rate * t),
+                      -size * rate ** 2 * np.sin(rate * t))
 
 
 def solved(name, coordinates, **options):
@@ -86,7 +87,7 @@ def test_all_coordinates_agree(name, kinds):
     ('five_bar', 'natural'), ('slider_crank', 'relative'), ('spatial_four_bar', 'reference_point'),
     ('spatial_four_bar', 'relative')])
 def test_ground_reactions_move_the_whole(name, coordinates):
-    """Reactions on the ground's joints and torques of the motors change the momentum and its moment about the origin."""
+    """Reactions of the ground's joints and torques of the motors change the momentum and its moment."""
     model = load_model(name, coordinates, backend='vm')
     motion, middle, step = swing(model), 0.4, 2e-3
     found = inverse_dynamics(model, [middle], motion)
@@ -192,7 +193,8 @@ def test_planar_loop_in_space(coordinates):
         turn = np.arctan2(body.rotation[1][0], body.rotation[0][0])
         L, m = abs(body.points[list(body.points)[1]][0].value), body.mass.value
         space += f'''  {name}: {{points: {ends}, mass: {m}, center_of_mass: [{L / 2}, 0, 0],
-    inertia: {{xx: 0.01, yy: {m * L ** 2 / 12}, zz: {m * L ** 2 / 12}}}, position: [{body.position[0]}, {body.position[1]}, 0],
+    inertia: {{xx: 0.01, yy: {m * L ** 2 / 12}, zz: {m * L ** 2 / 12}}},
+    position: [{body.position[0]}, {body.position[1]}, 0],
     rpy: [0, 0, {turn}]}}\n'''
     space += 'points: {A: {fixed: [0, 0, 0]}, B: {fixed: [10, 0, 0]}}\njoints:\n'
     for joint in plane.joints.values():

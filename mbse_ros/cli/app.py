@@ -21,6 +21,7 @@ app.add_typer(benchmark, name='benchmark')
 MachineName = Annotated[str, typer.Option(help='Name of a file in config/machines, or a path to a .yaml file.')]
 Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
 Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
+Plots = Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for the plots.')]
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; '
                   'repeat it.')]
@@ -80,6 +81,20 @@ def simulate(
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
     """The options that were given."""
     return {option: value for option, value in options.items() if value is not None}
+
+
+@app.command()
+def inverse(
+        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder for table, summary and plot.')],
+        duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 10.0,
+        dt: Annotated[float, typer.Option(help='Time between two instants, s.')] = 0.005,
+        coordinates: Coordinates = None,
+        json_: Annotated[Optional[Path], typer.Option('--json', help='Write the summary to this file too.')] = None,
+) -> None:
+    """Forces that the drivers of a mechanism take, and joint reactions."""
+    from .mechanism_inverse import inverse_mechanism
+    inverse_mechanism(mechanism, output, duration, dt, coordinates, json_)
 
 
 @app.command('import')
@@ -219,6 +234,46 @@ def pipeline(json_: Json = None,
     """
     from .benchmark_pipeline import run_pipeline
     run_pipeline(json_, runs)
+
+
+@benchmark.command()
+def energy(json_: Json = None,
+           output: Plots = None,
+           duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
+           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+    """Energy balance, accuracy and cost of the integrators.
+
+    Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
+    """
+    from .benchmark_energy import run_energy
+    run_energy(json_, output, duration, rounds)
+
+
+@benchmark.command()
+def formulations(json_: Json = None,
+                 output: Plots = None,
+                 mechanism: Annotated[Optional[list[str]], typer.Option(
+                     help='Only this mechanism; repeat it.')] = None,
+                 rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10) -> None:
+    """Agreement and cost of all formulations.
+
+    For every mechanism of config/mechanisms, in natural, reference-point and relative coordinates.
+    """
+    from .benchmark_formulations import run_formulations
+    run_formulations(json_, output, mechanism or [], rounds)
+
+
+@benchmark.command()
+def scaling(json_: Json = None,
+            output: Plots = None,
+            largest: Annotated[int, typer.Option(help='Loops of the longest chain.')] = 40,
+            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+    """Growth of the cost with the size of a mechanism.
+
+    Chains of N four-bar linkages by dense and sparse ways.
+    """
+    from .benchmark_scaling import run_scaling
+    run_scaling(json_, output, largest, rounds)
 
 
 def main() -> None:

@@ -106,16 +106,16 @@ def _dead_point(model: Model) -> Iterable[str]:
     better = [choice for choice in alternatives(J, model.z) if condition(J, choice) < worst / 2] or [best]
     texts = [f'{", ".join(model.names[i] for i in choice)} (condition {condition(J, choice):.3g})'
              for choice in better]
-    yield (f'the start is near a dead point: {", ".join(model.independent)} hardly determine the motion (condition '
-           f'{worst:.3g}); better here: {"; or ".join(texts)}')
+    yield (f'the start is near a dead point: the motion is hardly determined by {", ".join(model.independent)} '
+           f'(condition {worst:.3g}); better here: {"; or ".join(texts)}')
 
 
 def _guess(model: Model) -> Iterable[str]:
-    """Points that the assembly moved far."""
+    """Coordinates that the assembly moved far, though none that the file gives asked for it."""
     moved = np.abs(model.start.q - model.system.start)
     given = model.description.initial.position
-    far = [(size, name) for size, name in zip(moved, model.names) if size > FAR and name not in given]
-    if far:
+    far = [(size, name) for size, name in zip(moved, model.names) if size > FAR]
+    if far and not any(name in given for _, name in far):
         size, name = max(far)
         yield (f'the guess of the start was moved to close the loops: {len(far)} of {len(model.names)} coordinates by '
                f'more than {FAR:g}, most {name} by {shown(size, unit_of(model.description, name))}; look at the '

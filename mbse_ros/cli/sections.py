@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,7 +31,7 @@ def print_sections(console: Console, sections: Sequence[Section]) -> None:
 
 def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of figures: the first column to the left, all others to the right."""
-    table = Table(title=Text(title), title_justify='left')
+    table = Table(title=Text(title), title_justify='left', box=SIMPLE_HEAD, padding=(0, 1))
     for k, column in enumerate(columns):
         table.add_column(column, justify='right' if k else 'left', no_wrap=True)
     for row in rows:

@@ -14,6 +14,7 @@ Residual = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]    # q -> Phi (
 
 TOLERANCE = 1e-12
 LARGEST_STEP = 0.5     # of any coordinate in one iteration; a longer step may leave the branch of the guess
+LEAD = 0.2             # of a coordinate that is led from the guess to its given value, m or rad
 SAMPLES = 6
 DISTANCE = 0.05        # how far the samples lie from a configuration, m or rad
 
@@ -37,6 +38,38 @@ def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), i
         step = lstsq(J[:, free], phi, cond=1e-10)[0] if free else np.zeros(0)
         q[free] -= step * min(1.0, LARGEST_STEP / max(np.max(np.abs(step), initial=0.0), 1e-300))
     raise PositionProblemError(size, iterations, q)
+
+
+def assemble_towards(residual: Residual, guess: np.ndarray, fixed: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """Configuration (n,) in which the coordinates ``fixed`` have the given values, on the branch of the guess.
+
+    The guess is assembled as it is, then its coordinates are led to the values in small steps. Raises
+    PositionProblemError.
+    """
+    direct, fixed = np.array(guess, dtype=float), list(fixed)
+    direct[fixed] = values
+    if not fixed:
+        return assemble(residual, direct)
+    try:
+        q = assemble(residual, guess)
+    except PositionProblemError:
+        return assemble(residual, direct, fixed)
+    away = values - q[fixed]
+    steps = max(1, int(np.ceil(np.max(np.abs(away)) / LEAD)))
+    for left in range(steps - 1, -1, -1):
+        step = np.zeros(len(q))
+        step[fixed] = values - away * (left / steps) - q[fixed]
+        q = assemble(residual, q + _along(residual(q)[1], step, fixed), fixed)
+    return q
+
+
+def _along(J: np.ndarray, step: np.ndarray, fixed: list[int]) -> np.ndarray:
+    """A step (n,) of the fixed coordinates with what the others do to first order."""
+    free = [i for i in range(len(step)) if i not in fixed]
+    moved = step.copy()
+    if free:
+        moved[free] = -lstsq(J[:, free], J @ step, cond=1e-8)[0]
+    return moved
 
 
 def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndarray]:

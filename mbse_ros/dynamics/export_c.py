@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a model as plain C: state rates, transition step, position problem, sensors, energy; with recorded outputs."""
+"""Export of a model as plain C: rates, transition step, position problem, sensors, energy; with recorded outputs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import SettingError
 from . import export_templates as text
+from . import export_test_templates as beside
 from .export_functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
 from .export_names import RATES, Item, Names, comment, export_names
 from .export_record import SMALLEST, Record, records
@@ -95,16 +96,16 @@ def _files(model: Model, dt: float, order: str) -> tuple[dict[str, str], Names]:
     series = SERIES.get(order) or f'F = I + A G, G = dt sum over k = 0 to {order} of (A dt)^k / (k + 1)!.'
     words = _words(model, names, generated, dt, order, series)
     words |= {'nh1': _or_one(names.h), 'transition': text.EXACT if order == 'exact' else text.SERIES}
-    shown = {True: (text.SENSORS_H, text.SENSORS_C, text.SENSORS_TEST), False: ('', '', '')}[bool(names.h)]
+    shown = {True: (text.SENSORS_H, text.SENSORS_C, beside.SENSORS_TEST), False: ('', '', '')}[bool(names.h)]
     files = {
         f'{names.prefix}.h': _render(text.HEADER, words | {'macros': _macros(names), 'sensors': shown[0]}),
         f'{names.prefix}.c': _render(text.MODEL, words | {
             'data': _data(model, names, sensors.stddev), 'calls': _calls(generated), 'sensors': shown[1],
             'prototypes': ''.join(_render(text.PROTOTYPE, {'function': name}) for name in generated.work)}),
         f'{names.prefix}_casadi.c': _render(text.GENERATED_HEAD, words) + generated.source.rstrip() + '\n',
-        'test_model.c': _render(text.TEST, words | _recorded(recorded) | {
+        'test_model.c': _render(beside.TEST, words | _recorded(recorded) | {
             'sensors': shown[2], 'sensor_arrays': ', h[NH], H[NH * NX]' if names.h else ''}),
-        'CMakeLists.txt': _render(text.CMAKE, words), 'README.md': _render(text.README, words | _readme(names))}
+        'CMakeLists.txt': _render(beside.CMAKE, words), 'README.md': _render(beside.README, words | _readme(names))}
     files[MANIFEST] = _manifest(model, names, [*files, MANIFEST], dt, order)
     return files, names
 

@@ -21,7 +21,8 @@ class InverseDynamics:
     """Motion and forces at times ``t`` (k,), SI.
 
     ``q``, ``qd``, ``qdd`` (k, n) of the model's coordinates. ``forces``: by actuator (driver, or independent coordinate
-    whose motion was prescribed) the force or torque (k,), N or N m, that it exerts on the mechanism along its coordinate.
+    whose motion was prescribed) the force or torque (k,), N or N m, that it exerts on the mechanism along its
+    coordinate.
     ``reactions``: by joint what it exerts on its child, in the machine frame about the child's point, (k, 3 | 6) with
     the ``components`` fx, fy, mz in a plane, fx, fy, fz, mx, my, mz in space; without the actuator's own force.
     Redundant constraints leave components open: these are NaN, and named in ``undetermined`` by joint or actuator.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forces of actuators and joints from the balance of each body, the same whatever coordinates gave the motion.
 
-The motion is carried over to reference-point coordinates, where every joint has rows of its own (natural coordinates merge
-the points of revolute joints, relative ones have no rows for the joints of the tree): ``J' lam = Q - M qdd`` there is
-the balance of Newton and Euler, body by body.
+The motion is carried over to reference-point coordinates, where every joint has rows of its own (natural coordinates
+merge the points of revolute joints, relative ones have no rows for the joints of the tree): ``J' lam = Q - M qdd``
+there is the balance of Newton and Euler, body by body.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..errors import DescriptionError, PositionProblemError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..mechanism.linkage.load import load_mechanism
 from ..mechanism.linkage.model import MechanismDescription
-from .configurations import assemble, neighbours, slowest
+from .configurations import assemble_towards, neighbours, slowest
 from .matrix_r import constraint_rates
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
@@ -136,18 +136,25 @@ class Model:
 
     def _assemble(self) -> np.ndarray:
         """Start from the guess; the coordinates that the file gives are kept."""
-        guess = self.system.start.copy()
         given = self.description.initial.position
-        fixed = self.system.indices(given)
-        guess[fixed] = [scalar.value for scalar in given.values()]
+        fixed, values = self.system.indices(given), np.array([scalar.value for scalar in given.values()])
+        expected = 'a start at which all loops close'
         try:
-            return assemble(self.residual, guess, fixed)
+            q = assemble_towards(self.residual, self.system.start, fixed, values)
+            if self.right_side(q):
+                return q
+            problem = 'a start on the other of two branches'
+            expected = 'points, or positions of bodies, nearer to the start that is meant'
         except PositionProblemError as error:
-            raise DescriptionError(
-                self.description.file, 'initial.position' if given else 'points',
-                f'a loop that does not close (residual {error.residual:.3g})' if not given else list(given),
-                'a start at which all loops close; worst: '
-                + self._worst(np.array(error.coordinates))) from error
+            problem = f'a loop that does not close: residual {error.residual:.3g}'
+            expected = f'{expected}; worst: {self._worst(np.array(error.coordinates))}'
+        where = 'initial.position' if given else 'points' if self.description.dimension == 2 else 'bodies'
+        raise DescriptionError(self.description.file, where, problem, expected)
+
+    def right_side(self, q: np.ndarray) -> bool:
+        """Whether angles and directions are those that are meant, not those turned by 180 degrees."""
+        sides = ca.Function('sides', [self.system.q, self.system.values.symbol], [self.system.sides])
+        return bool((sides(q, self.parameters).full() > 0).all())
 
     def _worst(self, q: np.ndarray) -> str:
         phi = np.abs(self.residual(q)[0])
@@ -169,7 +176,8 @@ class Model:
     def _position(self) -> Kernel:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
-        return Kernel(ca.Function('mbse_constraints', [system.q, system.t, system.values.symbol], [system.Phi, J]), 'vm')
+        inputs = [system.q, system.t, system.values.symbol]
+        return Kernel(ca.Function('mbse_constraints', inputs, [system.Phi, J]), 'vm')
 
     @cached_property
     def _terms(self) -> Kernel:
@@ -179,7 +187,7 @@ class Model:
         function = ca.Function(
             'mbse_terms', [system.q, system.qd, system.u, system.t, system.values.symbol],
             [system.M, system.Q, J, c, system.Phi, J @ system.qd - b, energies], {'cse': True})
-        outputs = sum(function.numel_out(i) for i in range(function.n_out()))    # dense matrices: zeros to store
+        outputs = sum(function.numel_out(i) for i in range(function.n_out()))      # mostly zeros to store
         return Kernel(function, affordable(self.backend, function.n_instructions() + 3 * outputs))
 
 

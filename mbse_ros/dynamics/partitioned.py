@@ -16,12 +16,13 @@ from ..mechanism.assembly import MechanismSystem
 from .massless import UNDETERMINED, undetermined
 from .matrix_r import constraint_rates
 from .partition import alternatives, condition
-from .state_equations import Maps, Pieces, is_small, state_function
+from .state_equations import Maps, Pieces, is_small, largest_entry, state_function
 from .terms_arrays import Terms
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
-DEAD_POINT = 1e9                # condition of the dependent Jacobian from which the choice of coordinates is at fault
+LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
+DEAD_POINT = 1e6                # |R| from which the choice of coordinates is at fault: zdd keeps four digits there
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -48,8 +49,7 @@ class Partitioned:
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
                  parameters: np.ndarray, backend: str = 'auto') -> None:
         self.independent, self.parameters = list(independent), parameters
-        self.system = replace(system, independent=list(independent), Phi=system.Phi[list(rows)],
-                              rows=tuple(system.rows[i] for i in rows))
+        self.system = _with_rows(system, rows).with_independent(independent)
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
         self._backend = affordable(backend, self._pieces.operations)
@@ -57,24 +57,40 @@ class Partitioned:
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
         u = np.zeros(self.system.u.numel()) if u is None else u
-        zdd, A, B, qdd, lam, qd = self._state(q, zd, u, [t], self.parameters)
-        if not np.isfinite(zdd).all():
+        zdd, A, B, qdd, lam, qd, largest = self._state(q, zd, u, [t], self.parameters)
+        if not (largest[0] < DEAD_POINT and np.isfinite(zdd).all()):
             self._refuse(q, t)
         g = len(self.independent)
         return StateRates(zdd, A.reshape(2 * g, 2 * g), B.reshape(2 * g, len(u)), qdd, lam, qd)
 
     def velocity(self, q: np.ndarray, zd: np.ndarray, t: float = 0.0) -> np.ndarray:
         """Velocities (n,) of all coordinates."""
-        qd, = self._velocity(q, zd, [t], self.parameters)
-        if not np.isfinite(qd).all():
+        qd, largest = self._velocity(q, zd, [t], self.parameters)
+        if not (largest[0] < DEAD_POINT and np.isfinite(qd).all()):
             self._refuse(q, t)
         return qd
 
     def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
-        """Coordinates (n,) at independent ones (g,) near a guess (paper 000 Eq. 7); raises PositionProblemError too."""
+        """Coordinates (n,) at independent ones (g,) on the branch of a guess (paper 000 Eq. 7).
+
+        A far way is gone in steps. Raises PositionProblemError too, also where it ends on another branch.
+        """
         q = np.array(guess, dtype=float)
-        q[self.independent] = z
-        return self.close(q, t)
+        away = np.asarray(z, dtype=float) - q[self.independent]
+        steps = int(np.ceil(np.max(np.abs(away), initial=0.0) / LONGEST_STEP))
+        if steps > 1:
+            q = self.close(q, t)
+        for left in range(max(steps, 1) - 1, -1, -1):
+            target = np.asarray(z) - away * (left / max(steps, 1))
+            if steps > 1:
+                step = target - q[self.independent]     # along R, to first order
+                q = q + self.velocity(q, step, t) - self.velocity(q, 0 * step, t)
+            q[self.independent] = target
+            q = self.close(q, t)
+        sides, = self._sides(q, self.parameters)
+        if (sides <= 0).any():
+            raise PositionProblemError(0.0, POSITION_ITERATIONS, q, 'another branch than the guess is on')
+        return q
 
     def close(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
         """Newton's method on the dependent coordinates, the independent ones kept."""
@@ -113,6 +129,10 @@ class Partitioned:
         return J.reshape(self.system.m, self.system.n)
 
     @cached_property
+    def _sides(self) -> Kernel:
+        return Kernel(ca.Function('mbse_sides', [self.system.q, self.system.values.symbol], [self.system.sides]), 'vm')
+
+    @cached_property
     def _mass(self) -> Kernel:
         system = self.system
         return Kernel(ca.Function('mbse_mass', [system.q, system.t, system.values.symbol], [system.M]), 'vm')
@@ -124,7 +144,7 @@ class Partitioned:
 
     @cached_property
     def _state(self) -> Kernel:
-        return Kernel(self.function, self._backend)
+        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), self._backend)
 
     @cached_property
     def _newton(self) -> Kernel:
@@ -132,13 +152,21 @@ class Partitioned:
 
     @cached_property
     def _velocity(self) -> Kernel:
-        return Kernel(velocity_function(self.system), self._backend)
+        return Kernel(velocity_function(self.system, guard=True), self._backend)
 
     @cached_property
     def _jacobian(self) -> Kernel:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
         return Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
+
+
+def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
+    """The system with some of its constraint rows."""
+    rows = list(rows)
+    return replace(system, Phi=system.Phi[rows], rows=tuple(system.rows[i] for i in rows),
+                   owners=tuple(system.owners[i] for i in rows), row_bodies=tuple(system.row_bodies[i] for i in rows),
+                   driven=tuple(k for k, i in enumerate(rows) if i in system.driven))
 
 
 def affordable(backend: str, operations: int) -> str:
@@ -153,11 +181,12 @@ def newton_function(system: MechanismSystem) -> ca.Function:
     return ca.Function('mbse_newton', [q, t, p], [q - maps[0].S(phi), ca.norm_inf(phi)], {'cse': True})
 
 
-def velocity_function(system: MechanismSystem) -> ca.Function:
-    """Function ``(q, zd, t, p) -> qd = R zd + S b``."""
+def velocity_function(system: MechanismSystem, guard: bool = False) -> ca.Function:
+    """Function ``(q, zd, t, p) -> qd = R zd + S b``; ``guard`` adds the largest entry of R."""
     q, t, p, (maps, b) = _constraint_maps(system)
     zd = type(q).sym('zd', len(system.independent))
-    return ca.Function('mbse_velocity', [q, zd, t, p], [maps.R @ zd + maps.S(b)], {'cse': True})
+    out = [maps.R @ zd + maps.S(b), *([largest_entry(maps.R)] if guard else [])]
+    return ca.Function('mbse_velocity', [q, zd, t, p], out, {'cse': True})
 
 
 def _constraint_maps(system: MechanismSystem) -> tuple[ca.SX, ca.SX, ca.SX, tuple[Maps, ca.SX]]:

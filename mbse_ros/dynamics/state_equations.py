@@ -29,13 +29,14 @@ def is_small(system: System) -> bool:
     return max(len(rows) for rows in dependent_solver(system, J).rows) <= LARGEST_BLOCK
 
 
-def state_function(system: System, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False) -> ca.Function:
     """Function ``(q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)`` of the state ``X = [z, zd]``, ``f = [zd, zdd]``.
 
     ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (paper 000 Eq. 21), ``B`` (2g, k) = df/du, ``qdd``
     (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``: written out in
     scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose cost grows
-    with the number of nonzeros; default: ``is_small``.
+    with the number of nonzeros; default: ``is_small``. ``guard`` adds an output, the largest entry of R, which grows
+    without bounds at a dead point.
 
     With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
     velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.
@@ -64,8 +65,15 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     lower = reduced(R.T @ (dG - M @ maps.S(dH)))
     A = ca.vertcat(ca.horzcat(kind(g, g), kind.eye(g)), lower)
     B = ca.vertcat(kind(g, u.numel()), reduced(R.T @ Q_u))
-    return ca.Function('mbse_state', [q, zd, u, t, p], [zdd, A, B, qdd, lam, qd],
-                       ['q', 'zd', 'u', 't', 'p'], ['zdd', 'A', 'B', 'qdd', 'lam', 'qd'], {'cse': True})
+    out, names = [zdd, A, B, qdd, lam, qd], ['zdd', 'A', 'B', 'qdd', 'lam', 'qd']
+    if guard:
+        out, names = [*out, largest_entry(R)], [*names, 'largest']
+    return ca.Function('mbse_state', [q, zd, u, t, p], out, ['q', 'zd', 'u', 't', 'p'], names, {'cse': True})
+
+
+def largest_entry(R: Expression) -> Expression:
+    """Largest absolute entry, 0 of an empty matrix."""
+    return ca.norm_inf(ca.vec(ca.densify(R))) if R.numel() else type(R)(0)
 
 
 @dataclass(frozen=True)
@@ -117,10 +125,10 @@ class Pieces:
         qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
         G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
         partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
-        self.constraints = ca.Function('constraints', [q, t, parameters], [J, b])
+        self.constraints = ca.Function('constraints', [q, t, parameters], [J, b], {'cse': True})
         self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
-                                    [system.M, system.Q, ca.jacobian(system.Q, u), c])
-        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial)
+                                    [system.M, system.Q, ca.jacobian(system.Q, u), c], {'cse': True})
+        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial, {'cse': True})
 
     @property
     def operations(self) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from .data import ReportError
 from .png import INK, new_figure, plain, set_margins, style_axes
 from .series import decimate
+from .text import number
 
 # Told apart by people who do not see red and green.
 PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
@@ -61,10 +62,12 @@ class Plot:
 def write_plots(plots: Sequence[Plot], path: Path, columns: int = 1) -> None:
     """Draw the plots row by row into a PNG; one legend for all where they have the same labels."""
     count = -(-len(plots) // columns)
-    shared = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1 and len(plots) > 1
+    same = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1
+    shared = same and (len(plots) > 1 or len(plots[0].lines) > 4)
     entries = len(plots[0].lines) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
-    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), _HEIGHT * count + 0.55 + legend)
+    height = _HEIGHT * (1.35 if count == 1 else 1.0)
+    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), height * count + 0.55 + legend)
     axes = figure.subplots(count, columns, squeeze=False)
     set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
     figure.subplots_adjust(wspace=0.22)
@@ -112,3 +115,47 @@ def _thinned(line: Line) -> tuple[np.ndarray, np.ndarray]:
     if line.x.size <= _POINTS or np.any(np.diff(line.x) < 0):
         return line.x, line.y
     return decimate(line.x, line.y, _POINTS)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars: for each of the ``labels`` (k,) one of each of the ``series``, (k,) by name, None for no bar."""
+
+    title: str
+    x_label: str
+    labels: Sequence[str]
+    series: Mapping[str, Sequence[float | None]]
+    log: bool = False
+
+
+def write_bars(bars: Sequence[Bars], path: Path) -> None:
+    """Draw groups of bars one below the other into a PNG, the figure at the end of each bar."""
+    sizes = [0.1 + 0.15 * len(item.labels) * (len(item.series) + 0.8) for item in bars]
+    figure = new_figure(_WIDTH, sum(sizes) + 0.95 * len(bars) + 0.4)
+    axes = figure.subplots(len(bars), 1, squeeze=False, gridspec_kw={'height_ratios': sizes})[:, 0]
+    longest = max(len(label) for item in bars for label in item.labels)
+    set_margins(figure, 0.35 + 0.075 * longest, 0.55, 0.5, 0.85, gap=0.95 * len(bars) / sum(sizes))
+    for item, ax in zip(bars, axes):
+        _draw_bars(item, ax)
+    if len(bars[0].series) > 1:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=4, frameon=False, fontsize=8.5)
+    figure.savefig(path)
+
+
+def _draw_bars(item: Bars, ax: Axes) -> None:
+    style_axes(ax)
+    thickness = 0.8 / len(item.series)
+    for k, (name, values) in enumerate(item.series.items()):
+        places = np.arange(len(item.labels)) + (k - (len(item.series) - 1) / 2) * thickness
+        widths = np.array([np.nan if value is None else value for value in values], dtype=float)
+        ax.barh(places, np.nan_to_num(widths), thickness * 0.9, color=PALETTE[k % len(PALETTE)], label=plain(name))
+        for place, width in zip(places, widths):
+            if np.isfinite(width):
+                ax.annotate(number(float(width)), (width, place), (3, 0), textcoords='offset points', va='center',
+                            fontsize=7.5, color=INK)
+    if item.log:
+        ax.set_xscale('log')
+    ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
+    ax.set_xlabel(plain(item.x_label), color=INK)
+    ax.set_ylim(len(item.labels) - 0.4, -0.6)
+    ax.set_title(plain(item.title), loc='left', fontsize=10, fontweight='bold', color=INK)

@@ -20,18 +20,20 @@ def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1
     """Fill the record by ALI3P on all coordinates, second order in dt (paper 001 section 12.1).
 
     Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;
-    ``tolerance`` of the largest correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``;
+    ``tolerance`` of the correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``;
     where that is little (beside a singular position, in very short steps) alpha is raised for the step: it changes the
     speed of the iteration, not where it ends. DivergenceError where it does not end.
     """
     if not (0 < penalty < np.inf and tolerance > 0):
         raise SettingError('penalty, tolerance', (penalty, tolerance), 'positive numbers')
-    steps = _Steps(task, penalty)
-    steps.begin(record)
+    steps, step = _Steps(task, penalty), 0
     try:
+        steps.begin(record)
         for step in range(1, len(task.times)):
             steps.advance(step, task.times[step], tolerance)
             steps.write(record, step)
+    except ArithmeticError as error:
+        raise task.diverged(step, str(error)) from error
     finally:
         record.evaluations += steps.iterations
 
@@ -77,7 +79,7 @@ class _Steps:
             if sweep % PATIENCE == 0:
                 self.alpha[0] = min(self.alpha[0] * RAISE, self.penalty * RAISE ** 3)
         if not self._size[0] <= tolerance:
-            raise self.task.diverged(step, f'correction of q {self._size[0]:.3g}')
+            raise self.task.diverged(step, f'correction of q {self._size[0]:.3g}; take a shorter step')
         self._project()
         self.alpha[0] = self.penalty
         self.q0[:], self.qd0[:], self.qdd0[:] = self.q, self.qd, self.qdd

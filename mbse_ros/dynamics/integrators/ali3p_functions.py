@@ -12,6 +12,7 @@ from ...mechanism.assembly import MechanismSystem
 from ..matrix_r import constraint_rates
 
 LARGEST_SCALAR = 10     # coordinates up to which all is written out in scalar operations
+VIOLATION = 1e-3        # weight of Phi beside dq, so that no iteration ends far from the constraints
 PASSES = 3              # of a projection; each divides what is left of the violation by about dt^2 alpha J J' / 4 M
 
 Expression = ca.SX      # or ca.MX
@@ -53,7 +54,7 @@ class Symbols:
 
 
 def iteration_function(system: MechanismSystem) -> ca.Function:
-    """Function ``-> (q, lam, max |dq|)`` after one iteration (arguments: ``Symbols.all``).
+    """Function ``-> (q, lam, size of dq and of what is left of Phi)`` after one iteration (arguments: ``Symbols.all``).
 
     Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
     ``lam += alpha Phi`` at the new positions (paper 001 section 12.1; mathematics of the augmented Lagrangian).
@@ -66,8 +67,9 @@ def iteration_function(system: MechanismSystem) -> ca.Function:
     residual = scale * (M @ qdd + J.T @ (s.lam + s.alpha * phi) - Q)
     dq = -_solver(M + s.dt / 2 * C + scale * (s.alpha * (J.T @ J) + K))(residual)
     q = s.q + dq
-    lam = s.lam + s.alpha * constraints(q, qd, s.t, s.p)[0]
-    return ca.Function('mbse_ali3p', s.all, [q, lam, ca.norm_inf(dq)], {'cse': True})
+    phi = constraints(q, qd, s.t, s.p)[0]
+    size = ca.sqrt(ca.sumsqr(dq) + ca.sumsqr(VIOLATION * phi))        # norm_inf would pass over NaN
+    return ca.Function('mbse_ali3p', s.all, [q, s.lam + s.alpha * phi, size], {'cse': True})
 
 
 def projection_function(system: MechanismSystem) -> ca.Function:

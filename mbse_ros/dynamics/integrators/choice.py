@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import MbseError, SingularConfigurationError
-from ..partition import alternatives, choose_independent, condition
+from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
 from .crossing import RANK_LOST, smallest
 from .task import Record, Task, at_time
@@ -33,6 +33,8 @@ class Choice:
         else:
             places = self._best(J) if self.auto else self.model.system.indices(task.independent)
         self._take(places, task.start.q, task.start.t)
+        if not condition(J, self.partition.independent) < WORST:
+            raise self.refuse(task.start.q, task.start.t)
 
     def check(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
         """Look at the step from q (n,) to its prediction ``ahead``; True where another partition is used from now on.

@@ -42,10 +42,7 @@ class Field:
 
     def __init__(self, task: Task, record: Record) -> None:
         self.task, self.record = task, record
-        try:
-            self.choice = Choice(task, record)
-        except SingularConfigurationError as error:
-            raise at_time(error, task.start.t) from None
+        self.choice = Choice(task, record)
         self._arrivals: dict[int, Arrival] = {}
 
     def start(self) -> Point:

@@ -57,6 +57,8 @@ class _Reference:
         y0 = np.concatenate([task.start.q, task.start.qd, [0.0]])
         try:
             self._keep(0, y0)
+            if len(task.times) == 1:
+                return
             jacobian = {'jac': self._jacobian} if method is Radau else {}
             solver = method(self._rates, task.times[0], y0, task.times[-1], max_step=longest, **self.tolerances,
                             **jacobian)

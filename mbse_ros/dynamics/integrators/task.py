@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import DivergenceError, MbseError
+from ...errors import DivergenceError, MbseError, SettingError
 from ..model import Model, State
 
 Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]     # t, q (n,), qd (n,) -> u (k,)
@@ -66,13 +66,15 @@ class Task:
         return bool(self.model.system.driven)
 
     def u(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Inputs at a state; raises ValueError for a wrong number, DivergenceError is left to the equations."""
+        """Inputs at a state; raises SettingError for a wrong number, ArithmeticError where they are not finite."""
         size = len(self.model.inputs)
         if self.inputs is None:
             return np.zeros(size)
         u = np.atleast_1d(np.asarray(self.inputs(t, q, qd), dtype=float))
         if u.shape != (size,):
-            raise ValueError(f'inputs: got shape {u.shape}, expected ({size},) for {", ".join(self.model.inputs)}')
+            raise SettingError('inputs', u, f'{size} numbers: {", ".join(self.model.inputs)}')
+        if not np.isfinite(u).all():
+            raise ArithmeticError(f'inputs {u.tolist()}')
         return u
 
     def diverged(self, step: int, detail: str = '') -> DivergenceError:

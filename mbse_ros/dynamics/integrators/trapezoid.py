@@ -13,6 +13,7 @@ from .point import Field, Point
 from .task import Record, Task
 
 ITERATIONS = 25
+ROUNDING = 1e-7     # corrections below it that no longer fall are rounding errors, as beside a singular position
 
 
 def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
@@ -26,11 +27,13 @@ def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
 def _step(tolerance: float, field: Field, point: Point, t: float) -> Point:
     dt, f = t - point.t, point.f
     X, guess = point.X + transition(point.A, dt, '1')[1] @ f, point.ahead(dt)
+    last = np.inf
     for _ in range(ITERATIONS):
         new = field.at(X, guess, t)
         residual = X - point.X - (dt / 2) * (f + new.f)
         change = np.linalg.solve(np.eye(len(X)) - (dt / 2) * new.A, residual)
-        if np.abs(change).max(initial=0.0) <= tolerance * max(1.0, np.abs(X).max(initial=0.0)):
+        size, scale = np.abs(change).max(initial=0.0), max(1.0, np.abs(X).max(initial=0.0))
+        if size <= tolerance * scale or last / 2 < size <= ROUNDING * scale:
             return new
-        X, guess = X - change, new.q
-    raise ArithmeticError(f'Newton: correction {np.abs(change).max():.3g} after {ITERATIONS} iterations')
+        X, guess, last = X - change, new.q, size
+    raise ArithmeticError(f'Newton: correction {size:.3g} after {ITERATIONS} iterations; take a shorter step')

@@ -43,18 +43,18 @@ def _planar(kinematics: Kinematics, body: Body) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 
 def _spatial(kinematics: Kinematics, body: Body) -> tuple[ca.SX, ca.SX, None]:
-    return *quaternion(kinematics, body.name, np.array(body.rotation)), None
+    return *quaternion(kinematics, body.name, np.array(body.rotation), (body.name,)), None
 
 
-def quaternion(kinematics: Kinematics, name: str, start: np.ndarray) -> tuple[ca.SX, ca.SX]:
+def quaternion(kinematics: Kinematics, name: str, start: np.ndarray, bodies: tuple[str, ...]) -> tuple[ca.SX, ca.SX]:
     """Euler parameters as coordinates: rotation ``E G'`` and angular velocity ``2 G ed`` along the turned axes.
 
-    Adds their unit length to the constraints.
+    Adds their unit length to the constraints, as a row of a body or of a joint between ``bodies``.
     """
     e = ca.vertcat(*(kinematics.coordinate(f'{name}.e{k}', value) for k, value in enumerate(mat2quat(start))))
     ed = ca.vertcat(*kinematics.qd[-4:])
     tail, skew = e[1:], ca.skew(e[1:])
     E = ca.horzcat(-tail, e[0] * ca.SX.eye(3) + skew)
     G = ca.horzcat(-tail, e[0] * ca.SX.eye(3) - skew)
-    kinematics.row(f'{name}.unit', name, ca.sumsqr(e) - 1, (name,))
+    kinematics.row(f'{name}.unit', name, ca.sumsqr(e) - 1, bodies)
     return E @ G.T, 2 * G @ ed

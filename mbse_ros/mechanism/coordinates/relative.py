@@ -98,7 +98,7 @@ def _spatial_motion(kinematics: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX,
     if joint.type in ('fixed', 'prismatic'):
         return ca.SX(fixed), ca.SX.zeros(3), slide, None
     if joint.type == 'spherical':
-        return *quaternion(kinematics, joint.name, turned), slide, None
+        return *quaternion(kinematics, joint.name, turned, (joint.parent.body, joint.child.body)), slide, None
     if joint.type == 'universal':
         return *_universal(kinematics, joint, turned, at_zero), slide, None
     name = f'{joint.name}.angle' if joint.type == 'cylindrical' else joint.name

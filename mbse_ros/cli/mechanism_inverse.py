@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse inverse``: forces that the prescribed motion of a driven mechanism takes, and the reactions in its joints."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ..dynamics.model import Model, load_model
+from ..errors import DescriptionError, SettingError
+from ..report.plots import Line, Plot, write_plots
+from .files import check_folder
+from .json_file import check_json_file, write_json
+from .mechanism_table import write_table
+from .mechanism_units import columns_of, unit_of
+
+LONGEST = 1_000_000          # instants
+_UNITS = {'f': 'N', 'm': 'N*m'}
+_MOST = 8                    # joints in the plot
+
+
+def inverse_mechanism(name: str, output: Path, duration: float, dt: float, coordinates: str | None = None,
+                      json_file: Path | None = None) -> None:
+    """Compute and write; raises DescriptionError for a mechanism that its drivers do not move alone."""
+    for option, value in (('--dt', dt), ('--duration', duration)):
+        if not (math.isfinite(value) and value > 0):
+            raise SettingError(option, value, 'a number of seconds above 0')
+    if duration / dt > LONGEST:
+        raise SettingError('--dt', dt, f'at most {LONGEST} instants')
+    check_folder(output)
+    check_json_file(json_file)
+    model = load_model(name, coordinates)
+    _check_driven(model)
+    times = dt * np.arange(math.floor(duration / dt * (1 + 1e-12)) + 1)
+    found = inverse_dynamics(model, times)
+    output.mkdir(parents=True, exist_ok=True)
+    summary = summary_of(model, found)
+    write_forces(model, found, output / 'inverse.csv')
+    write_json(output / 'summary.json', summary)
+    write_json(json_file, summary)
+    _plot(model, found, output / 'inverse.png')
+    for joint, components in found.undetermined.items():
+        typer.echo(f'warning: {joint}: {", ".join(components)} not determined, because of redundant constraints: '
+                   f'{", ".join(model.redundant)}', err=True)
+    largest = ', '.join(f'{name} {item["largest"]:.4g} {item["unit"]}' for name, item in summary['forces'].items()
+                        if item['largest'] is not None)
+    typer.echo(f'wrote {output}: {len(times)} instants over {times[-1]:g} s; largest {largest}; power balance within '
+               f'{np.max(np.abs(found.imbalance)):.2g} W')
+
+
+def _check_driven(model: Model) -> None:
+    d = model.description
+    if not d.drivers:
+        raise DescriptionError(d.file, 'drivers', None, 'a driver: inverse dynamics needs a prescribed motion')
+    if model.degrees_of_freedom:
+        raise DescriptionError(d.file, 'drivers', list(d.drivers),
+                               f'drivers of all degrees of freedom; {", ".join(model.independent)} still free')
+
+
+def force_unit(model: Model, driver: str) -> str:
+    """N or N*m."""
+    coordinate = model.description.drivers[driver].coordinate
+    return 'N*m' if unit_of(model.description, coordinate) == 'rad' else 'N'
+
+
+def summary_of(model: Model, found: InverseDynamics) -> dict[str, Any]:
+    """Largest and root mean square values, SI; None where a value is not determined."""
+    return {
+        'mechanism': model.description.name, 'file': model.description.file, 'instants': len(found.t),
+        'duration_s': float(found.t[-1]),
+        'forces': {name: {'unit': force_unit(model, name), **_sizes(values)} for name, values in found.forces.items()},
+        'reactions': {joint: {component: _sizes(column) for component, column in zip(found.components, values.T)}
+                      for joint, values in found.reactions.items()},
+        'undetermined': {name: list(components) for name, components in found.undetermined.items()},
+        'power_imbalance_W': float(np.max(np.abs(found.imbalance)))}
+
+
+def _sizes(values: np.ndarray) -> dict[str, float | None]:
+    known = bool(np.isfinite(values).all())
+    return {'largest': float(np.max(np.abs(values))) if known else None,
+            'rms': float(np.sqrt(np.mean(values ** 2))) if known else None}
+
+
+def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
+    """Motion, forces of the drivers and reactions over time, one column each."""
+    columns = ['t [s]', *columns_of(model), *columns_of(model, '_dot'), *columns_of(model, '_ddot')]
+    values = [found.t, *found.q.T, *found.qd.T, *found.qdd.T]
+    for name, force in found.forces.items():
+        columns.append(f'driver {name} [{force_unit(model, name)}]')
+        values.append(force)
+    for joint, reaction in found.reactions.items():
+        columns += [f'joint {joint} {component} [{_UNITS[component[0]]}]' for component in found.components]
+        values += list(reaction.T)
+    write_table(path, [*columns, 'power [W]'], [*values, found.power])
+
+
+def _plot(model: Model, found: InverseDynamics, path: Path) -> None:
+    t = found.t
+    driven = [driver.coordinate for driver in model.description.drivers.values()]
+    plots = [Plot('Prescribed motion', 'time [s]', ' / '.join(dict.fromkeys(
+        unit_of(model.description, name) for name in driven)), [
+            Line(name, t, found.q[:, model.names.index(name)]) for name in driven])]
+    units = {name: force_unit(model, name) for name in found.forces}
+    plots += [Plot('Forces of the drivers', 'time [s]', unit, [
+        Line(name, t, found.forces[name]) for name in units if units[name] == unit])
+        for unit in dict.fromkeys(units.values())]
+    count = sum(component.startswith('f') for component in found.components)
+    sizes = {joint: np.linalg.norm(values[:, :count], axis=1) for joint, values in found.reactions.items()}
+    chosen = sorted(sizes, key=lambda joint: -np.max(np.nan_to_num(sizes[joint])))[:_MOST]
+    if chosen:
+        plots.append(Plot('Reaction forces in the joints', 'time [s]', 'N', [
+            Line(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
+    plots.append(Plot('Power of the drivers', 'time [s]', 'W', [Line('', t, found.power)]))
+    write_plots(plots, path)
