@@ -16,7 +16,7 @@ from ...dynamics.state_equations import Maps, Pieces
 from .motion import rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, wrapped
+from .update import block_matrix, innovation_of, there
 
 ITERATIONS = 4      # of Newton's method with the tangent of Eq. 26; the step contracts by dt^2 or so
 
@@ -49,8 +49,8 @@ def cekf_published(problem: Problem) -> Filter:
         PH = state['P_before'] @ H.T
         h, _ = measured(problem, state['q'], state['x'], rates(problem, state['q'], state['x'][g:], u, none, t, p), u,
                         t, p)
-        present = [ca.if_else(given['o'][k] == given['o'][k], 1.0, 0.0) for k in range(s)]
-        innovation = ca.vertcat(*(_error(problem, given, h, k) for k in range(s)))
+        present = [there(given['o'][k]) for k in range(s)]
+        innovation = ca.vertcat(*(innovation_of(given['o'][k], h[k], problem.angular[k]) for k in range(s)))
         spread = ca.vertcat(*((H[k, :] @ PH[:, k]) for k in range(s))) + tuning['variance']
         used = ca.vertcat(*(present[k] * (innovation[k] ** 2 <= tuning['gate'] * ca.fabs(spread[k]))
                             for k in range(s)))
@@ -109,17 +109,11 @@ def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX | None
         tangent = block_matrix(type(at.A), [[1.0, -dt / 2], [0.0, 1.0]], g)
         if H is not None:
             h, H_now = measured(problem, q, x, at, u, t, p)
-            gain = K @ ca.vertcat(*(_error(problem, given, h, k) for k in range(s)))
+            gain = K @ ca.vertcat(*(innovation_of(given['o'][k], h[k], problem.angular[k]) for k in range(s)))
             tangent = tangent + dt / 2 * K @ H_now
         x = x - ca.solve(tangent, x - start - dt / 2 * (rate + at.f + gain))
     q = problem.close(q, x[:g], t, p)
     return q, x
-
-
-def _error(problem: Problem, given: Parts, h: ca.SX, k: int) -> ca.SX:
-    """Innovation of one measurement, 0 where it is missing."""
-    error = ca.if_else(given['o'][k] == given['o'][k], given['o'][k] - h[k], 0.0)
-    return wrapped(error) if problem.angular[k] else error
 
 
 def _constraint_change(problem: Problem) -> ca.Function:

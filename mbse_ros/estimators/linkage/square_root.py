@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Covariances by their square roots, as functions of scalar operations that cannot leave the positive cone."""
+"""Covariances by their square roots, as functions that cannot leave the positive cone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import casadi as ca
 
-from .update import wrapped
+from .update import innovation_of, there
 
+LARGEST_SCALAR = 150      # entries of a square root up to which products are written out in scalar operations
 ROUNDING = 1e-14      # of a pivot, against its diagonal entry
 
 
@@ -36,7 +37,7 @@ def factor(size: int) -> ca.Function:
 @lru_cache(maxsize=64)
 def square(size: int, columns: int) -> ca.Function:
     """``S -> S S'`` (size, size) of a square root (size, columns), symmetric by construction."""
-    S = ca.SX.sym('S', size, columns)
+    S = _kind(size * columns).sym('S', size, columns)
     return ca.Function('square', [S], [product(S)])
 
 
@@ -50,15 +51,13 @@ def conditioning(size: int, columns: int, angular: tuple[bool, ...]) -> ca.Funct
     else as ``update.correction``.
     """
     s = len(angular)
-    x, S = ca.SX.sym('x', size), ca.SX.sym('S', size, columns)
-    o, h, variance, gate = ca.SX.sym('o', s), ca.SX.sym('h', s), ca.SX.sym('variance', s), ca.SX.sym('gate')
-    E = ca.SX.sym('E', s, columns)
-    root, change, parts = ca.vertcat(S, E), ca.SX.zeros(size + s), []
+    kind = _kind((size + s) * columns)
+    x, S, E = kind.sym('x', size), kind.sym('S', size, columns), kind.sym('E', s, columns)
+    o, h, variance, gate = kind.sym('o', s), kind.sym('h', s), kind.sym('variance', s), kind.sym('gate')
+    root, change, parts = ca.vertcat(S, E), kind.zeros(size + s), []
     for k in range(s):
-        present = ca.if_else(o[k] == o[k], 1.0, 0.0)
-        error = ca.if_else(present, o[k] - h[k], 0.0)
-        error = wrapped(error) if angular[k] else error
-        innovation = error - change[size + k]
+        present = there(o[k])
+        innovation = innovation_of(o[k], h[k], angular[k]) - change[size + k]
         row = root[size + k, :]
         spread = ca.sumsqr(row) + variance[k]
         used = present * (innovation ** 2 <= gate * spread)
@@ -66,11 +65,15 @@ def conditioning(size: int, columns: int, angular: tuple[bool, ...]) -> ca.Funct
         change = change + gain * innovation
         root = root - (gain / (1 + ca.sqrt(variance[k] / spread))) @ row
         parts.append((innovation * present, spread, used))
-    outputs = [ca.vertcat(*column) if s else ca.SX(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
+    outputs = [ca.vertcat(*column) if s else kind(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
     return ca.Function('conditioning', [x, S, o, h, E, variance, gate],
                        [x + change[:size], product(root[:size, :]), *outputs], {'cse': True})
 
 
 def product(S: ca.SX) -> ca.SX:
-    """``S S'``, one triangle mirrored."""
-    return ca.tril2symm(ca.tril(ca.densify(S @ S.T)))
+    """``S S'``: one triangle mirrored, or a product of matrices, whose sums are the same in both triangles."""
+    return ca.tril2symm(ca.tril(ca.densify(S @ S.T))) if isinstance(S, ca.SX) else S @ S.T
+
+
+def _kind(entries: int) -> type:
+    return ca.SX if entries <= LARGEST_SCALAR else ca.MX

@@ -32,9 +32,8 @@ def correction(size: int, angular: tuple[bool, ...], correlated: bool = False) -
     H = ca.SX.sym('H', s, size)
     mean, cov, parts = x, P, []
     for k in range(s):
-        present = ca.if_else(o[k] == o[k], 1.0, 0.0)
-        error = ca.if_else(present, o[k] - h[k], 0.0)
-        error = wrapped(error) if angular[k] else error
+        present = there(o[k])
+        error = innovation_of(o[k], h[k], angular[k])
         innovation = error - H[k, :] @ (mean - x)
         column = cov @ H[k, :].T
         spread = H[k, :] @ column + variance[k]
@@ -70,6 +69,17 @@ def block_matrix(kind: type, rows: Sequence[Sequence[ca.SX | float]], g: int) ->
 
 def _factorial(k: int) -> float:
     return float(np.prod(np.arange(1, k + 1)))
+
+
+def there(o: ca.SX) -> ca.SX:
+    """1 where a measurement is a finite number, else 0 (``o == o`` would not do: it is simplified to 1)."""
+    return ca.if_else(ca.fabs(o) < np.inf, 1.0, 0.0)
+
+
+def innovation_of(o: ca.SX, h: ca.SX, angular: bool) -> ca.SX:
+    """Measurement less its prediction, 0 where it is missing, wrapped to +-pi if it is an angle."""
+    error = ca.if_else(there(o), o - h, 0.0)
+    return wrapped(error) if angular else error
 
 
 def wrapped(angle: ca.SX) -> ca.SX:
