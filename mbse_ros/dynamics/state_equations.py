@@ -54,7 +54,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     qd = R @ zd + maps.S(b)
     M, Q, Q_u, c = pieces.dynamics(q, qd, u, t, p)
     free = maps.S(c)
-    reduced, _ = _solvers(R.T @ M @ R, scalar)
+    reduced = _definite_solver(R.T @ M @ R, scalar)
     zdd = reduced(R.T @ (Q - M @ free))
     qdd = R @ zdd + free
     lam = maps.S_transposed(Q - M @ qdd)
@@ -95,21 +95,28 @@ class Maps:
             blocks = dependent_solver(system, J)
             solve, solve_transposed = blocks.solve, blocks.solve_transposed
         else:
-            solve, solve_transposed = _solvers(J_d, scalar)
+            solve, solve_transposed = _sparse_solvers(J_d)
         identity = type(J).eye(g)
         R = ca.vertcat(-solve(J[:, independent]), identity)[place, :]
         return cls(R, lambda x: ca.vertcat(solve(x), type(J)(g, x.shape[1]))[place, :],
                    lambda x: solve_transposed(x[dependent, :]))
 
 
-def _solvers(A: Expression, scalar: bool) -> tuple[Solve, Solve]:
-    """Solvers with A and with its transpose: by blocks in scalar expressions, else by sparse QR factorisations."""
+def _sparse_solvers(A: Expression) -> tuple[Solve, Solve]:
+    """Solvers with A and with its transpose by sparse QR factorisations."""
     if A.shape[0] == 0:
         return (lambda x: x), (lambda x: x)
-    if scalar:
-        blocks = BlockSolver.of(A)
-        return blocks.solve, blocks.solve_transposed
     return lambda x: ca.solve(A, ca.densify(x), 'qr'), lambda x: ca.solve(A.T, ca.densify(x), 'qr')
+
+
+def _definite_solver(A: Expression, scalar: bool) -> Solve:
+    """Solver with the reduced mass matrix, which is symmetric and positive definite: no pivots are needed."""
+    if not scalar or A.shape[0] == 0:
+        return _sparse_solvers(A)[0]
+    if A.shape[0] == 1:
+        return lambda x: x / A
+    factors = ca.ldl(A, False)
+    return lambda x: ca.ldl_solve(ca.densify(x), *factors)
 
 
 class Pieces:

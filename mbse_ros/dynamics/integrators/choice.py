@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
+from ...compiled import Kernel
 from ...errors import MbseError, SingularConfigurationError
 from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
@@ -27,6 +29,7 @@ class Choice:
         self.task, self.record, self.model = task, record, task.model
         self.auto = task.independent == 'auto' or task.independent is None and not self.model.description.independent
         self._steps = 0
+        self._read_jacobian()
         J = self._jacobian(task.start.q, task.start.t)
         if task.independent is None:
             places = self._best(J) if self.auto else self.model.z
@@ -117,4 +120,15 @@ class Choice:
         return float(np.exp(np.linalg.slogdet(J @ J.T)[1] / 2 - np.linalg.slogdet(J[:, dependent])[1]))
 
     def _jacobian(self, q: np.ndarray, t: float) -> np.ndarray:
-        return self.model.residual(q, t)[1][self.model.active]
+        self._q[:], self._t[0] = q, t
+        self._run()
+        return self._J.copy()
+
+    def _read_jacobian(self) -> None:
+        """The Jacobian of the active rows, bound to arrays in place: it is read in every step."""
+        system = self.model.system
+        J = ca.jacobian(system.Phi[list(self.model.active)], system.q)
+        kernel = Kernel(ca.Function('mbse_jacobian', [system.q, system.t, system.values.symbol], [J]), 'vm')
+        self._q, self._t, self._J = np.zeros(system.n), np.zeros(1), np.zeros(J.shape)
+        out = self._J[:, 0] if J.shape[1] == 1 else self._J
+        self._run = kernel.bind([self._q, self._t, np.array(self.model.parameters, dtype=float)], [out])
