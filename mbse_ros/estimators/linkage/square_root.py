@@ -21,17 +21,20 @@ def factor(size: int) -> ca.Function:
     it, and its column left out; no entry exceeds what is left of its row's variance, as in the factor of every
     semidefinite matrix. So the rows of S are no longer than the standard deviations, whatever P is.
     """
-    P = ca.SX.sym('P', size, size)
-    S, left = ca.SX(size, size), [ca.fmax(P[i, i], 0) for i in range(size)]
+    kind = _kind(size * size)
+    P = kind.sym('P', size, size)
+    left, columns = ca.fmax(ca.diag(P), 0), []
     for j in range(size):
-        smallest = ROUNDING * P[j, j]
-        S[j, j] = ca.sqrt(ca.fmax(left[j], ca.fmax(smallest, 0)))
-        for i in range(j + 1, size):
-            entry = (P[i, j] - ca.dot(S[i, :j], S[j, :j])) / ca.fmax(S[j, j], 1e-150)
-            bound = ca.sqrt(left[i])
-            S[i, j] = ca.if_else(left[j] > smallest, ca.fmin(ca.fmax(entry, -bound), bound), 0.0)
-            left[i] = ca.fmax(left[i] - S[i, j] ** 2, 0)
-    return ca.Function('factor', [P], [ca.densify(S)], {'cse': True})
+        smallest, bound = ROUNDING * P[j, j], ca.sqrt(left)
+        pivot = ca.sqrt(ca.fmax(left[j], ca.fmax(smallest, 0)))
+        rest = P[:, j]
+        if columns:
+            before = ca.horzcat(*columns)
+            rest = rest - before @ before[j, :].T
+        entries = ca.fmin(ca.fmax(rest / ca.fmax(pivot, 1e-150), -bound), bound) * (left[j] > smallest)
+        columns.append(ca.vertcat(kind.zeros(j), pivot, entries[j + 1:]))
+        left = ca.fmax(left - columns[-1] ** 2, 0)
+    return ca.Function('factor', [P], [ca.densify(ca.horzcat(*columns))], {'cse': True})
 
 
 @lru_cache(maxsize=64)
