@@ -13,6 +13,7 @@ from ...compiled import Kernel, Scan
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SettingError
 from .filters import make_filter
+from .layout import Layout
 from .problem import Problem, problem
 from .step import Filter
 
@@ -24,6 +25,7 @@ class LinkageEstimates:
     ``mean`` (k, l) of the filter's state, ``covariance`` (l, l) at the end, ``q``, ``qd``, ``qdd`` (k, n) of all
     coordinates, ``force`` (k, g) added along the independent coordinates, ``innovation`` (k, s), 0 where missing,
     ``spread`` (k, s) its variance given the measurements before it in the same sample, ``used`` (k, s).
+    ``covariances`` (k, l, l) of every sample, where the observer keeps them.
     """
 
     mean: np.ndarray
@@ -35,6 +37,7 @@ class LinkageEstimates:
     innovation: np.ndarray
     spread: np.ndarray
     used: np.ndarray
+    covariances: np.ndarray | None = None
 
     @property
     def nis(self) -> np.ndarray:
@@ -46,20 +49,21 @@ class LinkageObserver:
     """Filter ``estimator`` (``filters.FILTERS``) of a model with some of its sensors.
 
     ``noises``: the filter's process noises by name, each a number or one per independent coordinate; ``stddev`` of the
-    sensors replaces the file's; ``gate``: probability beyond which an innovation is left out (1: none is);
-    ``options`` go to the filter. Raises SettingError.
+    sensors replaces the file's; ``gate``: probability beyond which an innovation is left out (1: none is); ``history``:
+    keep the covariance of every sample; ``options`` go to the filter. Raises SettingError.
     """
 
     def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Mapping[str, float | np.ndarray],
                  stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto',
-                 **options: object) -> None:
+                 history: bool = False, **options: object) -> None:
         self.model, self.problem = model, problem(model, sensors)
         self.filter = make_filter(estimator, self.problem, **options)
         self.estimator, self.sensors, self.backend = estimator, tuple(sensors), backend
         self.stddev = np.array(self.problem.stddev if stddev is None else stddev, dtype=float)
         if self.stddev.shape != self.problem.stddev.shape or not np.all(self.stddev > 0):
             raise SettingError('stddev', list(self.stddev), f'positive numbers for {", ".join(self.problem.channels)}')
-        self._scan = Scan(self.filter.step(), backend)
+        self._history = history
+        self._scan = Scan(self.filter.step(history), backend)
         self.tune(noises, gate)
         self._x: np.ndarray | None = None
 
@@ -99,5 +103,7 @@ class LinkageObserver:
             raise DivergenceError(self.estimator, int(bad[0]), f'at t = {t[bad[0]]:.6g} s')
         out = self.filter.outputs.arrays(y)
         covariance = self.filter.state.arrays(self._x)['P']
+        kept = Layout({'P': self.filter.state.parts['P']}).arrays(y[:, self.filter.outputs.size:])['P']
         return LinkageEstimates(out['x'], covariance, out['q'], out['qd'], out['qdd'], out['force'],
-                                out['innovation'], out['spread'], out['used'])
+                                out['innovation'], out['spread'], out['used'],
+                                kept if self._history else None)

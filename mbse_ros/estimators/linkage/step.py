@@ -49,12 +49,15 @@ class Filter:
         rest = {name: np.zeros(shape) for name, shape in self.state.parts.items() if name not in ('x', 'P', 'q')}
         return self.state.flat(x=mean, P=np.diag(variance), q=q, **{**rest, **self.memory})
 
-    def step(self) -> ca.Function:
-        """Prediction and correction as one function ``(x, u, p) -> (x, y)``."""
+    def step(self, history: bool = False) -> ca.Function:
+        """Prediction and correction as one function ``(x, u, p) -> (x, y)``; with ``history`` the triangle of P follows
+        the outputs."""
         kind = ca.SX if self.predict.is_a('SXFunction') else ca.MX
         x, u, p = (kind.sym(name, layout.size) for name, layout in (
             ('x', self.state), ('u', self.given), ('p', self.tuning)))
-        return ca.Function(f'mbse_{self.name}', [x, u, p], self.correct(self.predict(x, u, p), u, p), {'cse': True})
+        after, y = self.correct(self.predict(x, u, p), u, p)
+        y = ca.vertcat(y, after[self.state.places['P']]) if history else y
+        return ca.Function(f'mbse_{self.name}', [x, u, p], [after, y], {'cse': True})
 
 
 def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process noises and starting uncertainties that a filter takes where nobody says otherwise.
+
+They are those of paper 001, section 12, and of its authors' toolbox, found by trial on a four-bar and a five-bar
+linkage with steps of 5 ms, gravity in error by 1 m/s2 and the start by pi/16; as densities, so that they serve any step
+(a variance per step over 5 ms; only ``colored`` is one per step). For another mechanism those of the four-bar linkage
+are where a tuning by ``tuning.tune`` begins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import SettingError
+from .filters import FILTERS
+from .step import Filter
+
+Value = float | tuple[float, ...]
+STEP = 5e-3                         # s, to which the papers' variances per step belong
+START = float(np.radians(5.0))      # standard deviation of every state, SI
+KNOWN = ('four_bar', 'five_bar')
+
+# Density of the acceleration, rad2/s3, four-bar and five-bar.
+_WHITE = (0.0916298, 0.549779)
+# Density of the random walk of the acceleration's error, rad2/s5.
+_WALK = (2.29074e-3 / STEP, 0.109956 / STEP)
+_ADAPTED = (0.0916298 / STEP, 0.549779 / STEP)      # where AerrorEKF_FE starts
+_COLORED = (2.3428e-3, (7.1105e-4, 2.1196e-4))      # rad2/s4 a step; the toolbox's four-bar has a thousandth of it
+
+_TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
+    **{name: {'acceleration': _WHITE} for name in (
+        'CEKF', 'CEKF_penalty', 'UKF', 'SSUKF', 'DEKF', 'DIEKFpm', 'errorEKF', 'errorEKF_EJ')},
+    'CEKF_published': {'acceleration': (0.733038, 0.0916298)},
+    'SCKF': {'acceleration': (0.0916298, 15.2716)},
+    'ADEKF': {'acceleration': (0.00916298, 0.0549779), 'force_walk': (1000.0, 1000.0)},
+    'errorEKF_FE': {'acceleration': _WALK},
+    'AerrorEKF_FE': {'acceleration': _ADAPTED},
+    'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'colored': _COLORED},
+    'UKF_acceleration': {'acceleration': _WALK},
+    'SSUKF_acceleration': {'acceleration': _WALK},
+}
+
+
+def default_noises(estimator: str, mechanism: str) -> dict[str, Value]:
+    """Noises of a filter by name, each a number or one per independent coordinate; ``mechanism``: its name.
+
+    Raises SettingError for a filter without an entry.
+    """
+    if estimator not in _TABLE:
+        raise SettingError('estimator', estimator, 'one of ' + ', '.join(name for name in FILTERS if name in _TABLE))
+    column = KNOWN.index(mechanism) if mechanism in KNOWN else 0
+    return {name: values[column] for name, values in _TABLE[estimator].items()}
+
+
+def default_stddev(filter_: Filter, mechanism: str) -> np.ndarray:
+    """Standard deviations (l,) of a filter's mean at the start: 5 degrees or degrees/s and so on, with the exceptions of
+    the toolbox."""
+    size, g = filter_.state.parts['x'][0], filter_.problem.g
+    stddev = np.full(size, START)
+    if filter_.name == 'CEKF_published' and mechanism == 'five_bar':
+        stddev = np.sqrt(np.repeat([1.3e-5, 1.3e-3], g))
+    elif filter_.name == 'errorEKF_FE_SH':
+        stddev[3 * g:] = np.sqrt(1e-3)
+    return stddev

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a series is white: what is left in the innovations of a filter that could still be predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import chi2
+
+LAGS = 20
+
+
+def autocorrelation(series: np.ndarray, lags: int = LAGS) -> np.ndarray:
+    """Autocorrelations (lags,) at 1, 2, ... of a series (k,) less its mean; NaNs are left out; 0 for a constant."""
+    known = np.isfinite(series)
+    if not known.any():
+        return np.zeros(lags)
+    centred = np.where(known, series - np.mean(series[known]), 0.0)
+    power = float(centred @ centred)
+    if power == 0.0:
+        return np.zeros(lags)
+    return np.array([centred[lag:] @ centred[:len(centred) - lag] if lag < len(centred) else 0.0
+                     for lag in range(1, lags + 1)]) / power
+
+
+def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
+    """Probability that a white series (k,) is as correlated as this one, or more (Ljung and Box 1978); 1 where the
+    series is too short to tell."""
+    count = int(np.sum(np.isfinite(series)))
+    lags = min(lags, count - 2)
+    if lags < 1:
+        return 1.0
+    r = autocorrelation(series, lags)
+    statistic = count * (count + 2) * np.sum(r ** 2 / (count - np.arange(1, lags + 1)))
+    return float(chi2.sf(statistic, lags))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All filters with all sensors of paper 001's benchmark: its mechanisms, errors and figures, over many seeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from ..compiled import Kernel
+from ..dynamics.model import Model, load_model
+from ..errors import DivergenceError, MbseError, SettingError
+from ..estimators.linkage.defaults import default_noises, default_stddev
+from ..estimators.linkage.filters import FILTERS
+from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
+from ..estimators.linkage.problem import problem
+from ..estimators.whiteness import autocorrelation, ljung_box
+from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
+
+SENSORS = {
+    'four_bar': {'encoder': ('encoder',), 'gyro_crank': ('crank_gyro',), 'gyro_coupler': ('coupler_gyro',),
+                 'accelerometers': ('crank_tip',)},
+    'five_bar': {'encoder': ('encoder_1', 'encoder_2'), 'gyro_crank': ('crank_gyro_1', 'crank_gyro_2'),
+                 'gyro_coupler': ('coupler_gyro_1', 'coupler_gyro_2'), 'accelerometers': ('tip_1', 'tip_2')}}
+SENSOR_SETS = tuple(SENSORS['four_bar'])
+STEP = 5e-3         # s
+SETTLED = 2.0       # s, after which the start is forgotten
+LOST = 1.0          # rad of position error after 2 s: no estimate of this motion any more
+FIGURES = ('rmse_pos', 'rmse_vel', 'rmse_acc', 'rmse_pos_after_2s', 'force_rmse', 'nees', 'nis', 'autocorrelation')
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: a filter with one set of sensors on one mechanism, with ``seeds`` seeds of the sensors' noise."""
+
+    mechanism: str
+    estimator: str
+    sensor: str
+    seeds: int = 20
+    duration: float = 10.0
+    backend: str = 'auto'
+
+
+@dataclass(frozen=True)
+class Result:
+    """``row``: the figures; ``t`` (k,) and ``error`` (k,): position error of the first coordinate with seed 0."""
+
+    case: Case
+    row: dict[str, Any]
+    t: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What all cases of a mechanism share: the truth, the wrong model and its start, the force (k, g) it lacks."""
+
+    truth: Truth
+    wrong: Model
+    start: np.ndarray
+    force: np.ndarray
+
+
+def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensors: Sequence[str], seeds: int,
+                    duration: float, backend: str = 'auto') -> list[Case]:
+    """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
+    chosen = []
+    for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
+                                 ('--estimators', estimators, tuple(FILTERS))):
+        strangers = [name for name in names if name not in known]
+        if strangers:
+            raise SettingError(option, strangers[0], 'one of ' + ', '.join(known))
+        chosen.append(list(dict.fromkeys(names)) or list(known))
+    return [Case(mechanism, estimator, sensor, seeds, duration, backend)
+            for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]
+
+
+def run_cases(cases: Sequence[Case], jobs: int = 1) -> Iterator[Result]:
+    """Results as they come, in any order; ``jobs`` processes of their own, in which nothing of this one is inherited."""
+    if jobs == 1:
+        yield from map(run_case, cases)
+        return
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
+    try:
+        for done in as_completed([pool.submit(run_case, case) for case in cases]):
+            yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run_case(case: Case) -> Result:
+    """Figures of one case; a filter that is refused, or leaves the finite numbers, is a row too, with its reason."""
+    scene = scene_of(case.mechanism, case.duration, case.backend)
+    found: list[dict[str, float]] = []
+    t, first, seconds, note = scene.truth.motion.t[1:], np.zeros(0), [], ''
+    try:
+        observer = LinkageObserver(scene.wrong, case.estimator, SENSORS[case.mechanism][case.sensor],
+                                   default_noises(case.estimator, case.mechanism), backend=case.backend, history=True)
+    except MbseError as error:
+        return Result(case, _row(case, [], [], str(error)), t, first)
+    outputs = scene.truth.sensors(observer.sensors)
+    for seed in range(case.seeds):
+        observer.start(scene.start, stddev=default_stddev(observer.filter, case.mechanism))
+        begin = time.process_time()
+        try:
+            with np.errstate(all='ignore'):
+                run = observer.run(t, noisy(outputs, observer.stddev, seed))
+        except DivergenceError as error:
+            note = note or str(error)
+            continue
+        seconds.append(time.process_time() - begin)
+        found.append(figures(scene, observer, run))
+        if seed == 0:
+            first = run.q[:, scene.truth.z[0]] - scene.truth.motion.q[1:, scene.truth.z[0]]
+    return Result(case, _row(case, found, seconds, note), t, first)
+
+
+@lru_cache(maxsize=4)
+def scene_of(mechanism: str, duration: float, backend: str = 'auto') -> Scene:
+    """Truth, wrong model, its start and the force it lacks along the independent coordinates."""
+    model = load_model(mechanism, backend=backend)
+    truth, wrong = true_motion(model, duration, STEP), wrong_model(model)
+    return Scene(truth, wrong, wrong_start(wrong), missing_force(truth, wrong))
+
+
+def missing_force(truth: Truth, wrong: Model) -> np.ndarray:
+    """Force (k, g) along the independent coordinates with which the wrong model would move as the true one."""
+    of, motion = problem(wrong, ()), truth.motion
+    kernel, g = Kernel(of.rates, wrong.backend), of.g
+    u, p, forces = np.zeros(of.system.u.numel()), np.asarray(wrong.parameters), []
+    for k in range(1, len(motion.t)):
+        zdd, _, B, *_ = kernel(motion.q[k], motion.qd[k, of.z], u, motion.t[k:k + 1], p)
+        lift = B.reshape(2 * g, -1)[g:, -g:]
+        forces.append(np.linalg.solve(lift, motion.qdd[k, of.z] - zdd))
+    return np.array(forces)
+
+
+def figures(scene: Scene, observer: LinkageObserver, run: LinkageEstimates) -> dict[str, float]:
+    """Figures of one run; root mean squares are means over the coordinates; those of consistency are after 2 s.
+
+    ``nees`` of ``[z, zd]``, of mean 2 g, and ``nis``, of mean s, where the covariances are right.
+    """
+    motion, z = scene.truth.motion, scene.truth.z
+    errors = [getattr(run, name)[:, z] - getattr(motion, name)[1:, z] for name in ('q', 'qd', 'qdd')]
+    settled = min(int(round(SETTLED / scene.truth.dt)), len(run.q) - 1)
+    normalised = run.innovation[settled:] / np.sqrt(np.maximum(run.spread[settled:], 1e-300))
+    force = rmse(run.force - scene.force) if np.any(run.force) else np.nan
+    return dict(zip(('rmse_pos', 'rmse_vel', 'rmse_acc'), map(rmse, errors)), rmse_pos_after_2s=rmse(errors[0][settled:]),
+                force_rmse=force, nees=nees(observer, run, errors, settled), nis=float(np.mean(run.nis[settled:])),
+                autocorrelation=float(np.mean([autocorrelation(column, 1)[0] for column in normalised.T])),
+                whiteness=float(np.min([ljung_box(column) for column in normalised.T])))
+
+
+def rmse(error: np.ndarray) -> float:
+    """Root mean square of each column of errors (k, g), mean over the columns."""
+    return float(np.mean(np.sqrt(np.mean(error ** 2, axis=0))))
+
+
+def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.ndarray], settled: int) -> float:
+    """Mean normalised estimation error squared of ``[z, zd]``; NaN for a filter without a covariance of them."""
+    of, P = observer.problem, run.covariances
+    places = list(range(2 * of.g))
+    if P.shape[1] == 2 * of.n:
+        places = [*of.z, *(of.n + i for i in of.z)]
+    if P.shape[1] < 2 * of.g:
+        return np.nan
+    e, P = np.hstack(errors[:2])[settled:], P[settled:][:, places][:, :, places]
+    try:
+        return float(np.mean(np.sum(e * np.linalg.solve(P, e[..., None])[..., 0], axis=1)))
+    except np.linalg.LinAlgError:
+        return np.nan
+
+
+def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: str) -> dict[str, Any]:
+    """Means over the seeds that stayed finite; None for what has no value."""
+    values = {name: np.array([item[name] for item in found]) for name in (*FIGURES, 'whiteness')} if found else {}
+    step = min(seconds, default=np.nan) / round(case.duration / STEP)
+    after = values.get('rmse_pos_after_2s', np.zeros(0))
+    row: dict[str, Any] = {'mechanism': case.mechanism, 'estimator': case.estimator, 'sensor': case.sensor,
+                           'seeds': case.seeds}
+    row |= {name: _finite(np.mean(values[name])) if found else None for name in FIGURES}
+    row |= {'whiteness': _finite(np.median(values['whiteness'])) if found else None}
+    row |= {f'{name}_stddev': _finite(np.std(values[name], ddof=1)) if len(found) > 1 else None
+            for name in ('rmse_pos', 'rmse_pos_after_2s')}
+    return row | {'cpu_per_s': _finite(step / STEP), 'step_us': _finite(1e6 * step),
+                  'diverged': case.seeds - len(found) + int(np.sum(~(after < LOST))), 'note': note}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
