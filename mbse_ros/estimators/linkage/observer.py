@@ -66,6 +66,7 @@ class LinkageObserver:
         self._scan = Scan(self.filter.step(history), backend)
         self.tune(noises, gate)
         self._x: np.ndarray | None = None
+        self._dt = 0.005
 
     def tune(self, noises: Mapping[str, float | np.ndarray], gate: float = 1.0) -> None:
         """Take other noises and another gate from the next sample on; the state stays."""
@@ -90,12 +91,18 @@ class LinkageObserver:
         qd = self.model.start.qd if qd is None else qd
         self._x = self.filter.start(np.asarray(q, dtype=float), np.asarray(qd, dtype=float), stddev)
 
+    @property
+    def flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """Flat state and, for the last step used, flat tuning: what ``smoother.smooth`` starts from."""
+        return self._x.copy(), self.filter.tuning.flat(dt=[self._dt], **self._tuning)
+
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray | None = None) -> LinkageEstimates:
         """Over a log: times (k,), s, evenly spaced by the step, measurements (k, s), NaN where missing, inputs (k, u).
 
         The first sample lies one step after the state. Raises DivergenceError with the step.
         """
         dt = float(t[1] - t[0]) if len(t) > 1 else float(t[0])
+        self._dt = dt
         us = np.column_stack([measured, np.zeros((len(t), len(self.model.inputs))) if inputs is None else inputs, t])
         self._x, y = self._scan(self._x, us, self.filter.tuning.flat(dt=[dt], **self._tuning))
         bad = np.flatnonzero(~np.isfinite(y).all(axis=1))
@@ -103,7 +110,8 @@ class LinkageObserver:
             raise DivergenceError(self.estimator, int(bad[0]), f'at t = {t[bad[0]]:.6g} s')
         out = self.filter.outputs.arrays(y)
         covariance = self.filter.state.arrays(self._x)['P']
-        kept = Layout({'P': self.filter.state.parts['P']}).arrays(y[:, self.filter.outputs.size:])['P']
+        kept = None
+        if self._history:
+            kept = Layout({'P': self.filter.state.parts['P']}).arrays(y[:, self.filter.outputs.size:])['P']
         return LinkageEstimates(out['x'], covariance, out['q'], out['qd'], out['qdd'], out['force'],
-                                out['innovation'], out['spread'], out['used'],
-                                kept if self._history else None)
+                                out['innovation'], out['spread'], out['used'], kept)
