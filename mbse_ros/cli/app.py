@@ -276,6 +276,26 @@ def scaling(json_: Json = None,
     run_scaling(json_, output, largest, rounds)
 
 
+@benchmark.command()
+def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all.')] = 'all',
+               sensors: Annotated[Optional[str], typer.Option(
+                   help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
+               estimators_: Annotated[Optional[str], typer.Option(
+                   '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
+               seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
+               jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+               duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
+               json_: Json = None,
+               output: Plots = None,
+               backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Accuracy, consistency and cost of all filters.
+
+    Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
+    """
+    from .benchmark_estimators import run_estimators
+    run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
+
+
 def main() -> None:
     """Entry point: an error of this package, or of a file, is one line and exit status 2."""
     try:
