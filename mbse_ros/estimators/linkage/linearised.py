@@ -37,7 +37,7 @@ def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t
     """
     if model not in MODELS:
         raise SettingError('model', model, 'one of ' + ', '.join(MODELS))
-    kernel, g = Kernel(_function(problem, model), problem.model.backend), problem.g
+    kernel, g = Kernel(linearised_function(problem, model), problem.model.backend), problem.g
     p = np.asarray(problem.model.parameters)
     found = [kernel(q[i], zd[i], u[i], [t[i]], [dt], p) for i in range(len(t))]
     size, s = (3 if model == 'force' else 2) * g, len(problem.channels)
@@ -47,7 +47,7 @@ def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t
                       np.array([H.reshape(s, size) for _, H in found]))
 
 
-def _function(problem: Problem, model: str) -> ca.Function:
+def linearised_function(problem: Problem, model: str) -> ca.Function:
     """``(q, zd, u, t, dt, p) -> (F, H)``."""
     g, k = problem.g, problem.system.u.numel() - problem.g
     q, zd, u, t, dt, p = (problem.symbol(name, size) for name, size in (
