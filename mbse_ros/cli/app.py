@@ -168,6 +168,46 @@ def export_c(
     export_command(mechanism, output, dt, order, coordinates, independent, free)
 
 
+@app.command()
+def observability(
+        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
+        motion: Annotated[str, typer.Option(help='free: from the start, or rest: standing there.')] = 'free',
+        duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 4.0,
+        window: Annotated[float, typer.Option(help='Time over which the sensors are looked at together, s.')] = 0.5,
+        model: Annotated[Optional[str], typer.Option(
+            help='What the filter knows: simple, exact or force. [all three]')] = None,
+        json_: Json = None,
+        output: Plots = None) -> None:
+    """What sensors see of a mechanism's state, and what would help.
+
+    Rank and condition along the motion, directions that are blind, the sensor that would help most.
+    """
+    from .observability import Request, observability_command
+    observability_command(Request(mechanism, sensors, motion, duration, window, model), json_, output)
+
+
+@app.command()
+def tune(
+        sources: Annotated[list[str], typer.Argument(
+            help='A mechanism, for simulated logs; or, with --mechanism, bags and CSV tables of its sensors.')],
+        estimator: Annotated[str, typer.Option(help="Filter, by paper 001's name.")],
+        sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
+        mechanism: Annotated[Optional[str], typer.Option(help='Mechanism that the logs are of.')] = None,
+        seeds: Annotated[int, typer.Option(min=1, help='Simulated logs.')] = 1,
+        duration: Annotated[float, typer.Option(help='Length of a simulated log, s.')] = 10.0,
+        skip: Annotated[float, typer.Option(min=0, help='Start of each log that does not count, s.')] = 2.0,
+        dt: Annotated[Optional[float], typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
+        json_: Json = None,
+        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Process noises of a filter by maximum likelihood.
+
+    With what its innovations are like before and after: NIS and whiteness.
+    """
+    from .tune import Request, tune_command
+    tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)
+
+
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
        graph: Annotated[str, typer.Argument(help='crane')],

@@ -32,3 +32,8 @@ def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
     r = autocorrelation(series, lags)
     statistic = count * (count + 2) * np.sum(r ** 2 / (count - np.arange(1, lags + 1)))
     return float(chi2.sf(statistic, lags))
+
+
+def white_of(series: np.ndarray, lags: int = LAGS) -> float:
+    """The probability of ``ljung_box`` for several series (k, s): that of the least likely one of so many (Bonferroni)."""
+    return min(1.0, series.shape[1] * min((ljung_box(column, lags) for column in series.T), default=1.0))

@@ -20,7 +20,7 @@ from ..estimators.linkage.defaults import default_noises, default_stddev
 from ..estimators.linkage.filters import FILTERS
 from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
 from ..estimators.linkage.problem import problem
-from ..estimators.whiteness import autocorrelation, ljung_box
+from ..estimators.whiteness import autocorrelation, white_of
 from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
 SENSORS = {
@@ -154,7 +154,7 @@ def figures(scene: Scene, observer: LinkageObserver, run: LinkageEstimates) -> d
     return dict(zip(('rmse_pos', 'rmse_vel', 'rmse_acc'), map(rmse, errors)), rmse_pos_after_2s=rmse(errors[0][settled:]),
                 force_rmse=force, nees=nees(observer, run, errors, settled), nis=float(np.mean(run.nis[settled:])),
                 autocorrelation=float(np.mean([autocorrelation(column, 1)[0] for column in normalised.T])),
-                whiteness=float(np.min([ljung_box(column) for column in normalised.T])))
+                whiteness=white_of(normalised))
 
 
 def rmse(error: np.ndarray) -> float:

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse tune``: process noises of a filter by maximum likelihood of its innovations on logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..bags.sensor_series import read_sensors
+from ..dynamics.model import Model, load_model
+from ..errors import SettingError
+from ..estimators.linkage.defaults import default_noises, default_stddev
+from ..estimators.linkage.observer import LinkageObserver
+from ..estimators.linkage.tuning import Log, Quality, Tuned, tune
+from ..report.text import number
+from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
+from .described import SUFFIXES
+from .files import check_file
+from .json_file import write_json
+from .options import names_of
+from .sections import print_table, wide_console
+
+STEP = 5e-3     # s, of a simulated log
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to tune on; ``sources``: one mechanism, for simulated logs, or bags and tables of ``mechanism``."""
+
+    sources: Sequence[str]
+    estimator: str
+    sensors: str
+    mechanism: str | None = None
+    seeds: int = 1
+    duration: float = 10.0
+    skip: float = 2.0
+    dt: float | None = None
+
+
+def tune_command(request: Request, json_file: Path | None, backend: str = 'auto') -> None:
+    """Find the noises, print what the innovations are like before and after, write."""
+    check_file(json_file, '--json')
+    if not STEP * 10 < request.duration <= 1000.0:
+        raise SettingError('--duration', request.duration, f'seconds, more than {STEP * 10:g} and up to 1000')
+    chosen = names_of(request.sensors, '--sensors', 1)
+    observer, logs = _recorded(request, chosen, backend) if recorded(request) else _simulated(request, chosen, backend)
+    noises = default_noises(request.estimator, observer.model.description.name)
+    tuned = tune(observer, logs, noises, request.skip)
+    write_json(json_file, summary_of(request, observer, tuned))
+    show(request, observer, tuned)
+
+
+def recorded(request: Request) -> bool:
+    """Whether the sources are logs; raises SettingError for what does not go together."""
+    if request.mechanism is not None:
+        return True
+    name = request.sources[0]
+    if len(request.sources) > 1 or name.lower().endswith('.csv') or Path(name).is_dir() or (
+            Path(name).is_file() and Path(name).suffix not in SUFFIXES):
+        raise SettingError('--mechanism', None, 'the mechanism that the logs are of')
+    return False
+
+
+def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
+    """Logs of a true mechanism, as paper 001 has them, for a filter whose model is wrong."""
+    model = load_model(request.sources[0], backend=backend)
+    if not model.degrees_of_freedom:
+        raise SettingError('mechanism', request.sources[0], 'a mechanism with degrees of freedom left to estimate')
+    wrong = wrong_model(model)
+    observer = _observer(wrong, request, chosen, backend)
+    truth = true_motion(model, request.duration, STEP)
+    outputs, start = truth.sensors(observer.sensors), wrong_start(wrong)
+    stddev = default_stddev(observer.filter, model.description.name)
+    return observer, [Log(truth.motion.t[1:], noisy(outputs, observer.stddev, seed), start, np.zeros_like(start), stddev)
+                      for seed in range(request.seeds)]
+
+
+def _recorded(request: Request, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
+    """Logs out of files; the filter starts where the mechanism's file says."""
+    model = load_model(request.mechanism, backend=backend)
+    observer = _observer(model, request, chosen, backend)
+    kinds = {channel: model.description.sensors[channel.partition('.')[0]].kind
+             for channel in observer.problem.channels}
+    stddev, start, logs = default_stddev(observer.filter, model.description.name), model.start, []
+    for source in request.sources:
+        table = read_sensors(Path(source), kinds, request.dt)
+        step = float(table.t[1])
+        logs.append(Log(table.t + step, table.values, start.q, start.qd, stddev))
+    return observer, logs
+
+
+def _observer(model: Model, request: Request, chosen: list[str], backend: str) -> LinkageObserver:
+    noises = default_noises(request.estimator, model.description.name)
+    return LinkageObserver(model, request.estimator, chosen, noises, backend=backend)
+
+
+def summary_of(request: Request, observer: LinkageObserver, tuned: Tuned) -> dict[str, Any]:
+    """The result as JSON; None where the log does not tell a noise."""
+    spread = {name: [value if np.isfinite(value) else None for value in values]
+              for name, values in tuned.stddev_log10.items()}
+    return {'mechanism': observer.model.description.name, 'estimator': request.estimator,
+            'sensors': list(observer.sensors), 'sources': [str(source) for source in request.sources],
+            'noises': tuned.after.noises, 'stddev_log10': spread, 'converged': tuned.converged,
+            'before': asdict(tuned.before), 'after': asdict(tuned.after)}
+
+
+def show(request: Request, observer: LinkageObserver, tuned: Tuned) -> None:
+    """Noises, then the innovations, before and after."""
+    console, before, after = wide_console(), tuned.before, tuned.after
+    names = [observer.problem.system.names[i] for i in observer.problem.z]
+    rows = [[f'{noise} {_place(names, k, len(values))}', number(before.noises[noise][k]), number(values[k]),
+             f'x/: {10 ** tuned.stddev_log10[noise][k]:.2f}' if np.isfinite(tuned.stddev_log10[noise][k]) else 'not told']
+            for noise, values in after.noises.items() for k in range(len(values))]
+    print_table(console, f'{request.estimator} on {observer.model.description.name}: process noises',
+                ['noise', 'before', 'after', '1 sigma'], rows)
+    rows = [['log-likelihood', f'{before.log_likelihood:.1f}', f'{after.log_likelihood:.1f}'],
+            [f'mean NIS ({number(after.expected)} expected)', number(before.nis), number(after.nis)]]
+    for channel in observer.problem.channels:
+        rows += [[f'{channel}: Ljung-Box p', *_both(before, after, 'ljung_box', channel)],
+                 [f'{channel}: autocorrelation at lag 1', *_both(before, after, 'autocorrelation', channel)]]
+    print_table(console, 'innovations', ['', 'before', 'after'], rows)
+    if not tuned.converged:
+        console.print('the search was stopped before it settled')
+
+
+def _place(names: Sequence[str], k: int, count: int) -> str:
+    return f'({names[k]})' if count == len(names) else f'({k + 1})'
+
+
+def _both(before: Quality, after: Quality, what: str, channel: str) -> list[str]:
+    return [number(getattr(item, what)[channel]) for item in (before, after)]
