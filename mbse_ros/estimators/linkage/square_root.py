@@ -32,7 +32,8 @@ def factor(size: int) -> ca.Function:
             before = ca.horzcat(*columns)
             rest = rest - before @ before[j, :].T
         entries = ca.fmin(ca.fmax(rest / ca.fmax(pivot, 1e-150), -bound), bound) * (left[j] > smallest)
-        columns.append(ca.vertcat(kind.zeros(j), pivot, entries[j + 1:]))
+        below = [entries[j + 1:, 0]] if j + 1 < size else []
+        columns.append(ca.vertcat(kind.zeros(j, 1), pivot, *below))
         left = ca.fmax(left - columns[-1] ** 2, 0)
     return ca.Function('factor', [P], [ca.densify(ca.horzcat(*columns))], {'cse': True})
 

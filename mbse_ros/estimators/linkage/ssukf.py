@@ -10,12 +10,12 @@ from .sigma_points import simplex_points
 from .step import Filter
 
 
-def ssukf(problem: Problem, w0: float = 0.5, reuse: bool = False, transition: str = 'trapezoid') -> Filter:
+def ssukf(problem: Problem, w0: float = 0.0, reuse: bool = False, transition: str = 'trapezoid') -> Filter:
     """SSUKF with the state ``[z, zd]`` and the weight ``w0`` of the mean; ``reuse`` and ``transition`` as in
     ``sigma_filter``, noise ``acceleration`` (g,). Raises SettingError."""
     return sigma_filter('SSUKF', problem, simplex_points(2 * problem.g, w0), reuse, transition)
 
 
-def ssukf_acceleration(problem: Problem, w0: float = 0.5) -> Filter:
+def ssukf_acceleration(problem: Problem, w0: float = 0.0) -> Filter:
     """SSUKF with the accelerations as its state (section 4.3); noise ``acceleration`` (g,) of their random walk."""
     return acceleration_filter('SSUKF_acceleration', problem, simplex_points(problem.g, w0))

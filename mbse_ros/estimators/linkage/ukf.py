@@ -10,13 +10,13 @@ from .sigma_points import symmetric_points
 from .step import Filter
 
 
-def ukf(problem: Problem, alpha: float = 1e-3, beta: float = 2.0, kappa: float = 0.0, reuse: bool = False,
+def ukf(problem: Problem, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0, reuse: bool = False,
         transition: str = 'trapezoid') -> Filter:
     """UKF with the state ``[z, zd]``; spread ``alpha``, weight ``beta`` of the mean, scaling ``kappa``; ``reuse`` and
     ``transition`` as in ``sigma_filter``, noise ``acceleration`` (g,). Raises SettingError."""
     return sigma_filter('UKF', problem, symmetric_points(2 * problem.g, alpha, beta, kappa), reuse, transition)
 
 
-def ukf_acceleration(problem: Problem, alpha: float = 1e-3, beta: float = 2.0, kappa: float = 0.0) -> Filter:
+def ukf_acceleration(problem: Problem, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0) -> Filter:
     """UKF with the accelerations as its state (section 4.3); noise ``acceleration`` (g,) of their random walk."""
     return acceleration_filter('UKF_acceleration', problem, symmetric_points(problem.g, alpha, beta, kappa))
