@@ -12,8 +12,12 @@ from .cekf import cekf
 from .cekf_penalty import cekf_penalty
 from .cekf_published import cekf_published
 from .dekf import dekf
+from .diekfpm import diekfpm
+from .direct import direct_ej, direct_fe
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
+from .joint import joint
 from .problem import Problem
+from .sckf import sckf
 from .shaping import error_ekf_fe_sh
 from .ssukf import ssukf, ssukf_acceleration
 from .step import Filter
@@ -22,9 +26,11 @@ from .ukf import ukf, ukf_acceleration
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
     'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh}
+FILTERS |= {'SCKF': sckf, 'DIEKFpm': diekfpm, 'direct_EJ': direct_ej, 'direct_FE': direct_fe}
 FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty}
 FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
             'SSUKF_acceleration': ssukf_acceleration}
+FILTERS |= {'joint': joint}
 
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:

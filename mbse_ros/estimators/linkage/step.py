@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from .layout import SYMMETRIC, Layout
+from .parameter_space import ParameterSpace
 from .problem import Problem
 
 Parts = dict[str, ca.SX]
@@ -24,7 +25,9 @@ class Filter:
     one normalised innovation squared), its noises, the sensors' ``variance`` (s,) and the model's parameters ``p``.
     ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
     vectors. ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
-    ``memory``: what further parts of the state start from, where not from zero. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,), ``innovation``, ``spread``, ``used`` (s,).
+    ``memory``: what further parts of the state start from, where not from zero. ``parameters``: of the filters that
+    estimate some, the last entries of ``x``. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,),
+    ``innovation``, ``spread``, ``used`` (s,).
     """
 
     name: str
@@ -38,6 +41,7 @@ class Filter:
     correct: ca.Function
     transition: ca.Function | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
+    parameters: ParameterSpace | None = None
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""

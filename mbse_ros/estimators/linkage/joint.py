@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""joint: parameters of the model as states of a DEKF with exact transition (paper 001, section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi as ca
+
+from ...transition.exponential import exact_step
+from .ekf import measured
+from .motion import HALVINGS, rates
+from .parameter_partials import parameter_partials
+from .parameter_space import Bounds, parameter_space
+from .problem import Problem
+from .step import Filter, Parts, build_filter
+from .update import constant_noise, correction, propagation
+
+
+def joint(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bounds | None = None) -> Filter:
+    """Joint estimation with the state ``[z, zd, theta]``; theta (r,) of the model's free numbers ``parameters`` (all of
+    them), within ``bounds``, is their change as a share of the model's value (``ParameterSpace``).
+
+    Start: standard deviation (2g + r,), of theta a share (0.1: 10 %). Noises: ``acceleration`` (g,), density of the
+    acceleration; ``parameter_walk`` (r,), density of theta's random walk, 1/s, 0 for constants. ``Filter.parameters``
+    gives the values of means. Raises SettingError.
+    """
+    space = parameter_space(problem, parameters, bounds)
+    g, r = problem.g, len(space.names)
+    size, partials, estimated = 2 * g + r, parameter_partials(problem, space.places), space.function
+    noise, update, spread_out, step = constant_noise(g, 2), correction(size, problem.angular), propagation(size), _step(
+        2 * g, r)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        q, x, dt, u, t = state['q'], state['x'], tuning['dt'], given['u'], given['t'] - tuning['dt']
+        p, slope = estimated(x[2 * g:], tuning['p'])
+        now = rates(problem, q, x[g:2 * g], u, problem.zeros(g), t, p)
+        dzdd = partials(q, x[g:2 * g], ca.vertcat(u, problem.zeros(g)), t, p)[0]
+        increment, F = step(now.A, now.f, _scaled(dzdd, slope), dt)
+        Sigma = ca.diagcat(noise(tuning['acceleration'], dt), ca.diag(tuning['parameter_walk']) * dt)
+        x = x + ca.vertcat(increment, problem.zeros(r))
+        ahead = problem.close(q + now.qd * dt + now.qdd * (dt ** 2 / 2), x[:g], given['t'], p)
+        return {'x': x, 'P': spread_out(F, state['P'], Sigma), 'q': ahead, 'F': F}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        q, x, t, u = state['q'], state['x'], given['t'], ca.vertcat(given['u'], problem.zeros(g))
+        p, slope = estimated(x[2 * g:], tuning['p'])
+        zd = x[g:2 * g]
+        at = rates(problem, q, zd, given['u'], problem.zeros(g), t, p)
+        h, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, u, t, p)
+        H = ca.horzcat(H_z + H_zdd @ at.a, H_zd + H_zdd @ at.b, _scaled(partials(q, zd, u, t, p)[1], slope))
+        x, P, *innovations = update(x, state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
+        x = ca.vertcat(x[:2 * g], space.limited(x[2 * g:]))
+        p, _ = estimated(x[2 * g:], tuning['p'])
+        q = problem.close(q, x[:g], t, p)
+        now = rates(problem, q, x[g:2 * g], given['u'], problem.zeros(g), t, p)
+        return {'x': x, 'P': P, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': problem.zeros(g),
+                **measured(*innovations)}
+
+    built = build_filter('joint', problem, size, {'acceleration': g, 'parameter_walk': r}, predict, correct)
+    return replace(built, parameters=space)
+
+
+def _scaled(columns: ca.SX, slope: ca.SX) -> ca.SX:
+    """Derivatives (m, r) by theta, from those by the values."""
+    return columns @ ca.diag(slope)
+
+
+def _step(size: int, r: int) -> ca.Function:
+    """``(A, f, dzdd, dt) -> (increment, F)``: exact step of ``[X, theta]`` with theta at rest, whose system matrix is
+    ``[[A, [0; dzdd]], [0, 0]]``."""
+    A, f, dt = ca.SX.sym('A', size, size), ca.SX.sym('f', size), ca.SX.sym('dt')
+    dzdd = ca.SX.sym('dzdd', size // 2, r)
+    lift = ca.vertcat(ca.SX(size // 2, r), dzdd)
+    whole = ca.vertcat(ca.horzcat(A, lift), ca.SX(r, size + r))
+    flows, increment = exact_step(ca.densify(whole), ca.vertcat(f, ca.SX.zeros(r)), dt, HALVINGS)
+    return ca.Function('joint_step', [A, f, dzdd, dt], [increment[:size], ca.densify(flows[-1])], {'cse': True})
