@@ -31,7 +31,7 @@ def run_estimators(mechanism: str, sensors: str | None, estimators: str | None, 
     check_json_file(json_file)
     check_folder(output)
     if not SETTLED + STEP <= duration <= 1000.0:
-        raise SettingError('--duration', duration, f'seconds, more than the {SETTLED:g} that a start is given, up to 1000')
+        raise SettingError('--duration', duration, f'seconds, more than the {SETTLED:g} of the start, up to 1000')
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
     cases = benchmark_cases(mechanisms, names_of(estimators), names_of(sensors), seeds, duration, backend)
     console = wide_console()

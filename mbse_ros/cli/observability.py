@@ -24,7 +24,8 @@ from .sections import print_table, wide_console
 
 STEP = 5e-3             # s
 MOTIONS = ('free', 'rest')
-MEANING = {'simple': 'constant velocity (DEKF, errorEKF)', 'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
+MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
+           'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
            'force': 'the same with an unknown force (errorEKF_FE)'}
 FALLING = ("at rest 'exact' sees only by the acceleration with which the weight would set it in motion; what holds the "
            "mechanism is a force that it does not know: 'force' is the honest one")

@@ -75,7 +75,8 @@ def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[Linka
     truth = true_motion(model, request.duration, STEP)
     outputs, start = truth.sensors(observer.sensors), wrong_start(wrong)
     stddev = default_stddev(observer.filter, model.description.name)
-    return observer, [Log(truth.motion.t[1:], noisy(outputs, observer.stddev, seed), start, np.zeros_like(start), stddev)
+    times, still = truth.motion.t[1:], np.zeros_like(start)
+    return observer, [Log(times, noisy(outputs, observer.stddev, seed), start, still, stddev)
                       for seed in range(request.seeds)]
 
 
@@ -113,10 +114,10 @@ def show(request: Request, observer: LinkageObserver, tuned: Tuned) -> None:
     console, before, after = wide_console(), tuned.before, tuned.after
     names = [observer.problem.system.names[i] for i in observer.problem.z]
     rows = [[f'{noise} {_place(names, k, len(values))}', number(before.noises[noise][k]), number(values[k]),
-             f'x/: {10 ** tuned.stddev_log10[noise][k]:.2f}' if np.isfinite(tuned.stddev_log10[noise][k]) else 'not told']
+             _factor(tuned.stddev_log10[noise][k], values[k])]
             for noise, values in after.noises.items() for k in range(len(values))]
     print_table(console, f'{request.estimator} on {observer.model.description.name}: process noises',
-                ['noise', 'before', 'after', '1 sigma'], rows)
+                ['noise', 'before', 'after', '1 sigma, times or divided by'], rows)
     rows = [['log-likelihood', f'{before.log_likelihood:.1f}', f'{after.log_likelihood:.1f}'],
             [f'mean NIS ({number(after.expected)} expected)', number(before.nis), number(after.nis)]]
     for channel in observer.problem.channels:
@@ -125,6 +126,13 @@ def show(request: Request, observer: LinkageObserver, tuned: Tuned) -> None:
     print_table(console, 'innovations', ['', 'before', 'after'], rows)
     if not tuned.converged:
         console.print('the search was stopped before it settled')
+
+
+def _factor(stddev_log10: float, value: float) -> str:
+    """Spread of a noise as a factor."""
+    if not np.isfinite(stddev_log10):
+        return 'not told by the logs'
+    return number(10.0 ** stddev_log10) if value else '–'
 
 
 def _place(names: Sequence[str], k: int, count: int) -> str:

@@ -35,5 +35,5 @@ def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
 
 
 def white_of(series: np.ndarray, lags: int = LAGS) -> float:
-    """The probability of ``ljung_box`` for several series (k, s): that of the least likely one of so many (Bonferroni)."""
+    """``ljung_box`` of several series (k, s) at once: of the least likely one, as one of so many (Bonferroni)."""
     return min(1.0, series.shape[1] * min((ljung_box(column, lags) for column in series.T), default=1.0))

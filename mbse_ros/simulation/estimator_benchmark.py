@@ -16,8 +16,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, SettingError
-from ..estimators.linkage.defaults import default_noises, default_stddev
-from ..estimators.linkage.filters import FILTERS
+from ..estimators.linkage.defaults import default_noises, default_stddev, tuned_filters
 from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
 from ..estimators.linkage.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
@@ -72,7 +71,7 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
     """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
     chosen = []
     for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
-                                 ('--estimators', estimators, tuple(FILTERS))):
+                                 ('--estimators', estimators, tuned_filters())):
         strangers = [name for name in names if name not in known]
         if strangers:
             raise SettingError(option, strangers[0], 'one of ' + ', '.join(known))
@@ -82,7 +81,7 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
 
 
 def run_cases(cases: Sequence[Case], jobs: int = 1) -> Iterator[Result]:
-    """Results as they come, in any order; ``jobs`` processes of their own, in which nothing of this one is inherited."""
+    """Results as they come, in any order; ``jobs`` processes of their own, that inherit nothing."""
     if jobs == 1:
         yield from map(run_case, cases)
         return
@@ -151,8 +150,8 @@ def figures(scene: Scene, observer: LinkageObserver, run: LinkageEstimates) -> d
     settled = min(int(round(SETTLED / scene.truth.dt)), len(run.q) - 1)
     normalised = run.innovation[settled:] / np.sqrt(np.maximum(run.spread[settled:], 1e-300))
     force = rmse(run.force - scene.force) if np.any(run.force) else np.nan
-    return dict(zip(('rmse_pos', 'rmse_vel', 'rmse_acc'), map(rmse, errors)), rmse_pos_after_2s=rmse(errors[0][settled:]),
-                force_rmse=force, nees=nees(observer, run, errors, settled), nis=float(np.mean(run.nis[settled:])),
+    return dict(zip(FIGURES, map(rmse, errors)), rmse_pos_after_2s=rmse(errors[0][settled:]), force_rmse=force,
+                nees=nees(observer, run, errors, settled), nis=float(np.mean(run.nis[settled:])),
                 autocorrelation=float(np.mean([autocorrelation(column, 1)[0] for column in normalised.T])),
                 whiteness=white_of(normalised))
 

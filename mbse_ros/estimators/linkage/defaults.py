@@ -34,7 +34,8 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
         'CEKF', 'CEKF_penalty', 'UKF', 'SSUKF', 'DEKF', 'DIEKFpm', 'errorEKF', 'errorEKF_EJ')},
     'CEKF_published': {'acceleration': (0.733038, 0.0916298)},
     'SCKF': {'acceleration': (0.0916298, 15.2716)},
-    'ADEKF': {'acceleration': (0.00916298, 0.0549779), 'force_walk': (1000.0, 10.0)},
+    # By maximum likelihood with encoders: N2 m2/s; the paper gives none.
+    'ADEKF': {'acceleration': (0.00916298, 0.0549779), 'force_walk': (300.0, 10.0)},
     'errorEKF_FE': {'acceleration': _WALK},
     'AerrorEKF_FE': {'acceleration': _ADAPTED},
     'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'colored': _COLORED},
@@ -43,20 +44,25 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
 }
 
 
+def tuned_filters() -> tuple[str, ...]:
+    """Filters that have an entry."""
+    return tuple(name for name in FILTERS if name in _TABLE)
+
+
 def default_noises(estimator: str, mechanism: str) -> dict[str, Value]:
     """Noises of a filter by name, each a number or one per independent coordinate; ``mechanism``: its name.
 
     Raises SettingError for a filter without an entry.
     """
     if estimator not in _TABLE:
-        raise SettingError('estimator', estimator, 'one of ' + ', '.join(name for name in FILTERS if name in _TABLE))
+        raise SettingError('estimator', estimator, 'one of ' + ', '.join(tuned_filters()))
     column = KNOWN.index(mechanism) if mechanism in KNOWN else 0
     return {name: values[column] for name, values in _TABLE[estimator].items()}
 
 
 def default_stddev(filter_: Filter, mechanism: str) -> np.ndarray:
-    """Standard deviations (l,) of a filter's mean at the start: 5 degrees or degrees/s and so on, with the exceptions of
-    the toolbox."""
+    """Standard deviations (l,) of a filter's mean at the start: 5 degrees, degrees/s and so on, with the exceptions
+    of the toolbox."""
     size, g = filter_.state.parts['x'][0], filter_.problem.g
     stddev = np.full(size, START)
     if filter_.name == 'CEKF_published' and mechanism == 'five_bar':

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,14 +137,14 @@ def _first(log: Log, skip: float) -> int:
     return first
 
 
-def _spread(cost: object, x: np.ndarray) -> np.ndarray:
-    """Standard deviations (p,) by the curvature of the cost at its minimum; NaN where it does not bend."""
-    count, eye = len(x), BEND * np.eye(len(x))
+def _spread(cost: Callable[[np.ndarray], float], x: np.ndarray) -> np.ndarray:
+    """Standard deviations (p,) by the curvature of the cost at its minimum; NaN where it hardly bends."""
+    eye = BEND * np.eye(len(x))
     H = np.array([[(cost(x + a + b) - cost(x + a - b) - cost(x - a + b) + cost(x - a - b)) / (4 * BEND ** 2)
                    for b in eye] for a in eye])
     try:
         np.linalg.cholesky(H)
-        return np.sqrt(np.diag(np.linalg.inv(H)))
+        spread = np.sqrt(np.diag(np.linalg.inv(H)))
     except np.linalg.LinAlgError:
-        diagonal = np.diag(H)
-        return np.where(diagonal > 0, 1.0 / np.sqrt(np.maximum(diagonal, 1e-300)), np.nan) if count else diagonal
+        spread = np.array([bend ** -0.5 if bend > 0 else np.inf for bend in np.diag(H)])
+    return np.where(spread < DECADES, spread, np.nan)
