@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated mechanism with its sensors: samples with noise at a rate, and the truth beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Scan
+from ..dynamics.model import Model
+from ..errors import DivergenceError
+from ..estimators.linkage.motion import advance, rates
+from ..estimators.linkage.problem import Problem, problem
+from ..settings import Settings, setting
+
+SUBSTEP = 1e-3      # s, at most
+
+
+@dataclass(frozen=True)
+class LinkagePlantSettings(Settings):
+    """How a simulated mechanism moves and is sampled."""
+
+    rate: float = setting(200.0, 'Rate of the sensors', 'Hz', 1.0, 1000.0)
+    noise: float = setting(1.0, "Factor on the sensors' noise of the mechanism's file", '', 0.0, 100.0)
+    amplitude: float = setting(10.0, 'Amplitude of the sines that drive the inputs of the mechanism, N m or N', '', 0.0,
+                               1e9)
+    frequency: float = setting(0.5, 'Their frequency; each further input has 1.3 times that of the one before', 'Hz',
+                               0.0, 100.0)
+    damping: float = setting(2.0, "Of the inputs' own motion where an input drives an independent coordinate, N m s/rad "
+                                  'or N s/m: part of the command, so known', '', 0.0, 1e9)
+
+
+@dataclass(frozen=True)
+class LinkageFrame:
+    """One instant: ``samples`` (s,) of the channels, ``inputs`` (k,) from now on, and the truth ``q``, ``qd`` (n,)."""
+
+    stamp_ns: int
+    samples: np.ndarray
+    inputs: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+
+
+class SimulatedLinkage:
+    """Motion of a model by the trapezoidal rule, its inputs held over a sensor period; the same seed gives the same
+    samples. ``channels`` (s,) of ``sensors`` (default: all of the file). Raises SettingError."""
+
+    def __init__(self, model: Model, sensors: Sequence[str] = (), seed: int = 1,
+                 settings: LinkagePlantSettings = LinkagePlantSettings()) -> None:
+        self.model, self.settings = model, settings
+        self._problem = problem(model, tuple(sensors) or tuple(model.description.sensors))
+        self.channels = self._problem.channels
+        self.period_ns = round(1e9 / settings.rate)
+        self._substeps = max(1, round(self.period_ns * 1e-9 / SUBSTEP))
+        self._dt = self.period_ns * 1e-9 / self._substeps
+        self._scan = Scan(_step(self._problem), model.backend)
+        self._driven = _driven(model)
+        self._x = np.concatenate([model.start.q, model.start.qd[model.z]])
+        self._count, self._rng = 0, np.random.default_rng(seed)
+
+    def frame(self) -> LinkageFrame:
+        """The next instant, a period after the one before; raises DivergenceError."""
+        t = self._count * self.period_ns * 1e-9
+        n, s, k = self.model.system.n, len(self.channels), len(self.model.inputs)
+        times = t + self._dt * np.arange(1, self._substeps + 1)
+        rows = np.column_stack([np.tile(self._inputs(t), (self._substeps, 1)), times])
+        p = np.concatenate([[self._dt], np.asarray(self.model.parameters)])
+        self._x, ys = self._scan(self._x, rows, p)
+        if not np.isfinite(ys).all():
+            raise DivergenceError(self.model.description.name, self._count, f'at t = {t:.6g} s')
+        self._count += 1
+        y = ys[-1]
+        noise = self._rng.standard_normal(s) * self._problem.stddev * self.settings.noise
+        return LinkageFrame(self._count * self.period_ns, y[2 * n:2 * n + s] + noise,
+                            self._inputs(t + self.period_ns * 1e-9)[:k], y[:n], y[n:2 * n])
+
+    def inputs(self) -> np.ndarray:
+        """Inputs (k,) in force before the first frame."""
+        return self._inputs(0.0)
+
+    def _inputs(self, t: float) -> np.ndarray:
+        """Sines less the damping of the coordinate that an input drives."""
+        of, zd = self.settings, self._x[self.model.system.n:]
+        number = np.arange(len(self.model.inputs))
+        sines = of.amplitude * np.sin(2 * np.pi * of.frequency * 1.3 ** number * t + number)
+        return sines - of.damping * np.array([zd[k] if k >= 0 else 0.0 for k in self._driven])
+
+
+def _driven(model: Model) -> list[int]:
+    """Of each input, the place of the independent coordinate that it drives; -1: none."""
+    coordinates = {force.input: force.coordinate for force in model.description.forces.values() if force.input}
+    return [model.independent.index(coordinates[name]) if coordinates.get(name) in model.independent else -1
+            for name in model.inputs]
+
+
+def _step(of: Problem) -> ca.Function:
+    """``(x = [q, zd], [u, t], [dt, p]) -> (x, [q, qd, sensors])`` by the trapezoidal rule."""
+    n, g, k = of.n, of.g, of.system.u.numel() - of.g
+    x, row = of.symbol('x', n + g), of.symbol('row', k + 1)
+    numbers = of.symbol('numbers', 1 + of.system.values.symbol.numel())
+    u, t, dt, p, none = row[:k], row[k], numbers[0], numbers[1:], of.zeros(g)
+    q, zd, _ = advance(of, 'trapezoid', x[:n], x[n:], u, none, t, dt, p)
+    now = rates(of, q, zd, u, none, t, p)
+    h = of.sensors(q, zd, now.zdd, ca.vertcat(u, none), t, p)[0]
+    return ca.Function('mbse_linkage_plant', [x, row, numbers], [ca.vertcat(q, zd), ca.vertcat(q, now.qd, h)],
+                       {'cse': True})

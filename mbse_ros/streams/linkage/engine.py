@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One filter compiled for one model and its sensors: steps on a grid, with the whole state after each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from scipy.stats import chi2
+
+from ...compiled import Scan
+from ...dynamics.model import Model
+from ...errors import SettingError
+from ...estimators.linkage.defaults import default_noises
+from ...estimators.linkage.filters import make_filter
+from ...estimators.linkage.layout import Layout
+from ...estimators.linkage.problem import problem
+from ...estimators.linkage.step import Filter
+from .entries import entry_names
+from .settings import LinkageSettings, numbers, option_values
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Numbers of a filter: flat ``tuning``, the ``threshold`` of one normalised innovation squared, ``stddev`` (s,)."""
+
+    tuning: np.ndarray
+    threshold: float
+    stddev: np.ndarray
+
+
+class Engine:
+    """Filter of some settings on a model with some of its sensors; raises SettingError."""
+
+    def __init__(self, model: Model, sensors: Sequence[str], settings: LinkageSettings, step: float,
+                 backend: str = 'auto') -> None:
+        self.model, self.sensors, self.dt = model, tuple(sensors), step
+        self.problem = problem(model, self.sensors)
+        try:
+            self.filter: Filter = make_filter(settings.estimator, self.problem, **option_values(settings.options))
+        except TypeError as error:
+            raise SettingError('options', settings.options, f'options of {settings.estimator}: {error}') from error
+        self.names, self.channels = entry_names(self.filter), self.problem.channels
+        self._covariance = Layout({'P': self.filter.state.parts['P']})
+        self._scan = Scan(_with_state(self.filter), backend)
+        self.tuned(settings)
+
+    def tuned(self, settings: LinkageSettings) -> Tuned:
+        """The tuning of settings for this filter; raises SettingError."""
+        of, parts = self.filter, self.filter.tuning.parts
+        noises = dict(default_noises(settings.estimator, self.model.description.name))
+        noises = {name: noises.get(name, 0.0) for name in of.noises}
+        for name, value in numbers('noises', settings.noises, of.noises).items():
+            if len(value) not in (1, parts[name][0]):
+                raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
+            noises[name] = value
+        spread = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
+                  for name, value in noises.items()}
+        threshold = 1e300 if settings.gate >= 1 else float(chi2.ppf(settings.gate, 1))
+        stddev = self._stddev(settings)
+        flat = of.tuning.flat(dt=[self.dt], gate=[threshold], variance=stddev ** 2,
+                              p=np.asarray(self.model.parameters), **spread)
+        return Tuned(flat, threshold, stddev)
+
+    def _stddev(self, settings: LinkageSettings) -> np.ndarray:
+        """Standard deviations (s,) of the sensors' samples; raises SettingError."""
+        given = numbers('stddev', settings.stddev, self.sensors)
+        stddev = np.array([given.get(channel.partition('.')[0], np.array([known]))[0]
+                           for channel, known in zip(self.channels, self.problem.stddev)])
+        for channel, value in zip(self.channels, stddev):
+            if not value > 0:
+                raise SettingError('stddev', value, f'a number above 0 for {channel}, which the file does not give')
+        return stddev
+
+    def run(self, state: np.ndarray, rows: np.ndarray, tuned: Tuned) -> tuple[np.ndarray, np.ndarray]:
+        """States (k, x) and outputs (k, y) after each row ``[o, u, t]`` (k, s + u + 1)."""
+        _, ys = self._scan(state, rows, tuned.tuning)
+        return ys[:, self.filter.outputs.size:], ys[:, :self.filter.outputs.size]
+
+    def covariance(self, state: np.ndarray) -> np.ndarray:
+        """Covariance (l, l) of a flat state."""
+        return self._covariance.arrays(state[self.filter.state.places['P']])['P']
+
+
+def _with_state(filter_: Filter) -> ca.Function:
+    """Step whose outputs are followed by the whole state."""
+    step = filter_.step()
+    kind = ca.SX if step.is_a('SXFunction') else ca.MX
+    x, u, p = (kind.sym(name, step.size_in(i)) for i, name in enumerate('xup'))
+    after, y = step(x, u, p)
+    return ca.Function(f'mbse_{filter_.name}_online', [x, u, p], [after, ca.vertcat(y, after)], {'cse': True})

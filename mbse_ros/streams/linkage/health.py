@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health of a running filter: NIS and whiteness of its innovations, and what its sensors see of the state."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from ...compiled import Kernel
+from ...estimators.linkage.linearised import linearised_function
+from ...estimators.observability import observability
+from ...estimators.whiteness import ljung_box
+from .engine import Engine
+from .records import Health
+
+WINDOW = 200        # innovations
+FEWEST = 50
+SEEN = 50           # instants of the observability's window
+SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow the derivatives of the accelerations
+
+
+class HealthWatch:
+    """Keeps the last instants of a filter and tells, when asked, how it is."""
+
+    def __init__(self, engine: Engine, prior: tuple[float, float, float], options: str = '') -> None:
+        """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
+        self._engine, g = engine, engine.problem.g
+        force = len(engine.names) >= 3 * g and len(engine.names) != 2 * engine.problem.n
+        simple = engine.filter.name in SIMPLE and not options
+        self._kernel = Kernel(linearised_function(engine.problem, 'force' if force else 'simple' if simple else 'exact'),
+                              engine.model.backend)
+        self._size = (3 if force else 2) * g
+        self._prior = np.repeat(prior, g)[:self._size]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was."""
+        self._ratios: deque[np.ndarray] = deque(maxlen=WINDOW)
+        self._states: deque[tuple[np.ndarray, ...]] = deque(maxlen=SEEN)
+
+    def take(self, ratio: np.ndarray, q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
+        """Normalised innovations (s,), NaN where not used, state (n,) and row ``[o, u, t]`` of an instant."""
+        self._ratios.append(ratio)
+        self._states.append((q, qd[self._engine.problem.z], row))
+
+    def tell(self, stddev: np.ndarray) -> Health:
+        """Health over the last instants; ``stddev`` (s,) of the sensors."""
+        ratios = np.array(self._ratios)
+        used = np.isfinite(ratios)
+        if not used.any() or used.sum() < FEWEST:
+            return Health(size=self._size)
+        mean = float(np.mean(ratios[used] ** 2))
+        series = [column for column, there in zip(ratios.T, used.T) if there.sum() >= FEWEST]
+        # The least likely of several channels, as if it were one of as many trials (Bonferroni).
+        white = min([1.0, *(len(series) * ljung_box(column[np.isfinite(column)]) for column in series)])
+        return Health(mean, white if series else float('nan'), self._rank(stddev), self._size)
+
+    def _rank(self, stddev: np.ndarray) -> int:
+        if len(self._states) < SEEN:
+            return -1
+        s, of = len(self._engine.channels), self._engine
+        k = len(of.model.inputs)
+        found = [self._kernel(q, zd, row[s:s + k], row[s + k:], [of.dt], np.asarray(of.model.parameters))
+                 for q, zd, row in self._states]
+        F = np.array([item[0].reshape(self._size, self._size) for item in found])
+        H = np.array([item[1].reshape(s, self._size) for item in found])
+        there = np.array([np.isfinite(row[:s]) for _, _, row in self._states])
+        if not np.isfinite(F).all() or not np.isfinite(H).all():
+            return -1
+        return observability(F, H * there[:, :, None], stddev, self._prior, SEEN)[0].rank

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning of the linkage stage, all of it changeable while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from ...errors import SettingError
+from ...estimators.linkage.filters import FILTERS
+from ...settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class LinkageSettings(Settings):
+    """What estimates, how it is tuned, and when it is not to be trusted."""
+
+    estimator: str = setting('errorEKF_FE', 'filter, by the name of paper 001; another one keeps the state',
+                             choices=tuple(FILTERS))
+    options: str = setting('', "of the filter, as name=word separated by blanks, e.g. 'transition=exact'")
+    noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "
+                              "coordinate) separated by blanks; those not named have their default")
+    stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
+    gate: float = setting(0.9999, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
+    delay_window: float = setting(0.1, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
+    settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
+    coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)
+    lost_after: float = setting(0.5, 'where all samples of half of the sensors, or more, are rejected for longer the '
+                                     'status is LOST and the filter takes up the measurements with the uncertainty of '
+                                     'a start, wider each time', 's', 0.01, 600.0)
+    restart_after: float = setting(60.0, 'after a longer silence the state starts anew', 's', 0.1, 3600.0)
+    lost_stddev: float = setting(0.5, 'the status is LOST where a position is known no better, rad or m', '', 0.0, 1e6)
+    constant_after: float = setting(1.0, 'a sensor whose value has not changed at all for so long, though by the '
+                                         'estimate it must have by 5 standard deviations, is left out until it does',
+                                    's', 0.01, 600.0)
+    start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the rest '
+                                       "as at the file's start; or wholly there", choices=('sensors', 'file'))
+    start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
+                                    1e6)
+    start_velocity: float = setting(0.1, 'of independent velocities, rad/s or m/s', '', 0.0, 1e6)
+    start_other: float = setting(1.0, "of all else that a filter's state holds (forces, acceleration errors), SI", '',
+                                 0.0, 1e12)
+
+
+def words(name: str, text: str) -> dict[str, str]:
+    """Pairs of ``key=value`` separated by blanks; raises SettingError."""
+    pairs = {}
+    for item in text.split():
+        key, sign, value = item.partition('=')
+        if not (key and sign and value) or key in pairs:
+            raise SettingError(name, text, 'name=value, each name once, separated by blanks')
+        pairs[key] = value
+    return pairs
+
+
+def numbers(name: str, text: str, known: Sequence[str]) -> dict[str, np.ndarray]:
+    """Pairs of ``key=number`` or ``key=number,number``, from 0 up, of known names; raises SettingError."""
+    found = {}
+    for key, value in words(name, text).items():
+        if key not in known:
+            raise SettingError(name, key, 'one of ' + (', '.join(known) or 'none'))
+        try:
+            found[key] = np.array([float(part) for part in value.split(',')])
+        except ValueError:
+            raise SettingError(f'{name}: {key}', value, 'a number, or several with commas') from None
+        if not all(isfinite(part) and part >= 0 for part in found[key]):
+            raise SettingError(f'{name}: {key}', value, 'finite numbers from 0 up')
+    return found
+
+
+def option_values(text: str) -> dict[str, object]:
+    """Options of a filter: numbers, true or false, words."""
+    return {key: _value(value) for key, value in words('options', text).items()}
+
+
+def _value(word: str) -> object:
+    constants: Mapping[str, bool] = {'true': True, 'false': False}
+    if word.lower() in constants:
+        return constants[word.lower()]
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word

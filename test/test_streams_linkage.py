@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The linkage stage: samples in any order and rate, bad sensors, gaps, filters and noises changed on the way."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.errors import SettingError
+from mbse_ros.estimators.linkage.observer import LinkageObserver
+from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
+from mbse_ros.streams.records import ObserverStatus
+
+DT, COUNT, START = 0.005, 400, 1_700_000_000_000_000_000
+STEP = 5_000_000
+SENSORS = ('encoder', 'crank_gyro')
+SETTINGS = LinkageSettings(estimator='errorEKF_EJ', noises='acceleration=0.1', gate=1.0, start_at='file')
+
+
+@pytest.fixture(scope='module')
+def model():
+    return load_model('four_bar')
+
+
+@pytest.fixture(scope='module')
+def motion(model):
+    return simulate(model, COUNT * DT, DT, 'trapezoid')
+
+
+@pytest.fixture(scope='module')
+def measured(model, motion):
+    """Encoder and gyro of the crank (COUNT, 2) with the file's noise."""
+    sensors = [model.description.sensors[name].stddev for name in SENSORS]
+    angle = motion.of('theta')[1:]
+    rate = motion.of('theta', 1)[1:]
+    noise = np.random.default_rng(5).normal(size=(COUNT, 2)) * sensors
+    return np.column_stack([angle, rate]) + noise
+
+
+def stage(model, settings=SETTINGS, sensors=SENSORS):
+    return LinkageStage(model, settings, sensors, DT)
+
+
+def feed(to, measured, rows=None, sensors=SENSORS):
+    out = []
+    for k in range(len(measured)) if rows is None else rows:
+        out += to.add(START + k * STEP, dict(zip(sensors, measured[k])))
+    return out
+
+
+def batch(model, measured, settings=SETTINGS, sensors=SENSORS):
+    """The same in one run."""
+    observer = LinkageObserver(model, settings.estimator, sensors, {'acceleration': 0.1})
+    observer.start(stddev=np.repeat([settings.start_position, settings.start_velocity], 1))
+    return observer.run(DT * np.arange(1, len(measured) + 1), measured)
+
+
+def test_samples_in_order_equal_the_batch(model, measured):
+    result = feed(stage(model), measured)
+    expected = batch(model, measured)
+    assert [e.sequence for e in result] == list(range(1, COUNT + 1)) and {e.revision for e in result} == {0}
+    assert [e.stamp_ns for e in result] == [START + k * STEP for k in range(COUNT)]
+    np.testing.assert_allclose([e.mean for e in result], expected.mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result[-1].covariance, expected.covariance, rtol=1e-9)
+    np.testing.assert_allclose([e.nis for e in result], expected.nis, rtol=1e-9)
+
+
+def test_several_rates_and_missing_samples_equal_the_batch(model, measured):
+    thinned = measured.copy()
+    thinned[np.arange(COUNT) % 4 != 0, 0] = np.nan      # encoder at 50 Hz
+    thinned[100:120, 1] = np.nan
+    one, expected = stage(model), batch(model, thinned)
+    for k in range(COUNT):
+        one.add(START + k * STEP, {name: value for name, value in zip(SENSORS, thinned[k]) if k % 3 or value == value})
+    last = one.add(START + (COUNT - 1) * STEP, {'encoder': np.nan})[-1]
+    np.testing.assert_allclose(last.mean, expected.mean[-1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(last.covariance, expected.covariance, rtol=1e-9)
+
+
+def test_late_samples_within_the_window_equal_the_batch(model, measured):
+    one, expected, random = stage(model), batch(model, measured), np.random.default_rng(1)
+    events = [(k + (random.integers(0, 15) if i else 0), k, i) for k in range(COUNT) for i in range(2)]
+    final = {}
+    for _, k, i in sorted(events):
+        for estimate in one.add(START + k * STEP, {SENSORS[i]: measured[k, i]}):
+            final[estimate.sequence] = estimate
+    assert one.dropped == {}
+    assert final[COUNT].revision > 0
+    np.testing.assert_allclose(final[COUNT].mean, expected.mean[-1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(final[COUNT].covariance, expected.covariance, rtol=1e-9)
+
+
+def test_later_ones_are_dropped_and_counted(model, measured):
+    one = stage(model)
+    feed(one, measured[:100])
+    assert one.add(START + 50 * STEP, {'encoder': 1.0}) == ()
+    assert one.dropped == {'later than the delay window': 1}
+    refusal, = one.refusals()
+    assert refusal.channel == 'encoder' and 'stamp after' in str(refusal) and one.refusals() == []
+
+
+def test_unknown_and_infinite_samples_are_dropped_and_counted(model, measured):
+    one = stage(model)
+    feed(one, measured[:10])
+    estimate, = one.add(START + 10 * STEP, {'encoder': measured[10, 0], 'crank_gyro': np.inf, 'nose': 1.0})
+    assert one.dropped == {'unknown channel': 1, 'not finite': 1} and estimate.dropped == 2
+    assert estimate.measured == (Measured.USED, Measured.MISSING)
+
+
+def test_an_absurd_sample_is_rejected_with_the_reason(model, measured):
+    one = stage(model, replace(SETTINGS, gate=0.9999))
+    feed(one, measured[:100])
+    estimate, = one.add(START + 100 * STEP, {'encoder': 1e6, 'crank_gyro': measured[100, 1]})
+    assert estimate.measured == (Measured.REJECTED, Measured.USED)
+    assert 'encoder' in estimate.reason and 'gate 3.89' in estimate.reason
+    after = feed(one, measured, range(101, 200))
+    assert after[-1].status is ObserverStatus.OK and after[-1].reason == ''
+
+
+def test_a_wrong_start_is_taken_up(model, measured, motion):
+    """All is rejected at first: lost, then at the measurements."""
+    one = stage(model, replace(SETTINGS, gate=0.9999, lost_after=0.1))
+    result = feed(one, measured, range(200, COUNT))
+    statuses = [e.status for e in result]
+    assert ObserverStatus.LOST in statuses and statuses[-1] is ObserverStatus.OK
+    assert result[-1].mean[0] == pytest.approx(motion.of('theta')[-1], abs=0.03)
+
+
+def test_nothing_but_nonsense_stays_lost(model, measured):
+    one = stage(model, replace(SETTINGS, gate=0.9999))
+    feed(one, measured[:20])
+    result = feed(one, np.full((COUNT, 2), 1e6) + np.arange(COUNT)[:, None], range(20, COUNT))
+    assert result[-1].status is ObserverStatus.LOST and 'rejected' in result[-1].reason
+    assert all(np.isfinite(e.mean).all() and abs(e.mean[0]) < 100 for e in result)
+
+
+def test_a_constant_sensor_is_left_out(model, measured):
+    one = stage(model, replace(SETTINGS, constant_after=0.3))
+    stuck = measured.copy()
+    stuck[100:300, 0] = stuck[100, 0]
+    result = feed(one, stuck, range(300))
+    assert result[-1].status is ObserverStatus.COASTING and 'constant: encoder' in result[-1].reason
+    assert one.dropped['constant sensor'] > 50
+    assert feed(one, stuck, range(300, COUNT))[-1].status is ObserverStatus.OK
+
+
+def test_a_silent_sensor_and_a_gap_are_told(model, measured, motion):
+    one = stage(model)
+    feed(one, measured[:100])
+    half = [one.add(START + k * STEP, {'crank_gyro': measured[k, 1]})[-1] for k in range(100, 200)]
+    assert half[-1].status is ObserverStatus.COASTING and half[-1].reason == 'silent: encoder'
+    later, = one.add(START + (199 + 6000) * STEP, {'crank_gyro': np.nan})        # 30 s
+    assert later.status is not ObserverStatus.OK and later.sequence == 6200
+    assert later.covariance[0, 0] > half[-1].covariance[0, 0]
+    assert np.linalg.eigvalsh(later.covariance).min() > 0
+
+
+def test_a_jump_of_time_starts_anew_once_it_is_confirmed(model, measured):
+    one = stage(model)
+    feed(one, measured[:50])
+    assert one.add(START + 10 ** 12, {'encoder': 1.0}) == ()        # one wrong stamp alone changes nothing
+    assert feed(one, measured, range(50, 60))[-1].sequence == 60
+    back = [one.add(START - 10 ** 12 + k * STEP, {'encoder': measured[k, 0]}) for k in range(5)]
+    assert [len(b) for b in back] == [0, 0, 1, 1, 1]
+    assert back[2][0].restart and back[2][0].sequence == 1 and not back[3][0].restart
+
+
+def test_it_starts_at_the_encoders(model, measured, motion):
+    first, *rest = feed(stage(model, replace(SETTINGS, start_at='sensors')), measured, range(200, 300))
+    assert first.mean[0] == pytest.approx(measured[200, 0], abs=0.01)
+    np.testing.assert_allclose(rest[-1].q, motion.q[300], atol=0.1)     # on the right branch too
+
+
+@pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'UKF', 'CEKF', 'CEKF_penalty'])
+def test_switching_keeps_the_state(model, measured, motion, estimator):
+    one = stage(model)
+    before = feed(one, measured[:200])[-1]
+    one.configure(replace(SETTINGS, estimator=estimator, noises=''))
+    first, *rest = feed(one, measured, range(200, 300))
+    assert first.estimator == estimator and first.sequence == 201 and not first.restart
+    assert first.q[model.z[0]] == pytest.approx(motion.of('theta')[201], abs=0.02)
+    place = first.names.index('position/theta')
+    assert first.covariance[place, place] < 4 * before.covariance[0, 0]     # it did not begin anew
+    one.configure(SETTINGS)
+    again = feed(one, measured, range(300, COUNT))
+    assert again[0].estimator == 'errorEKF_EJ' and again[-1].status is ObserverStatus.OK
+    assert again[-1].mean[0] == pytest.approx(motion.of('theta')[-1], abs=0.02)
+
+
+def test_a_force_goes_along(model, measured):
+    one = stage(model, LinkageSettings(gate=1.0))
+    known = feed(one, measured[:300] + [0.3, 0.0])[-1].force
+    one.configure(LinkageSettings(estimator='ADEKF', options='transition=exact', gate=1.0))
+    first = feed(one, measured, range(300, 301))[0]
+    force = first.mean[first.names.index('force/theta')]
+    assert abs(known[0]) > 1 and force == pytest.approx(known[0], rel=0.5) and np.isfinite(first.force_stddev).all()
+
+
+def test_noise_and_window_change_live(model, measured):
+    one = stage(model)
+    steady = feed(one, measured[:200])[-1].covariance[0, 0]
+    one.configure(replace(SETTINGS, noises='acceleration=100', delay_window=0.0))
+    assert feed(one, measured, range(200, 300))[-1].covariance[0, 0] > steady
+    assert one.add(START + 298 * STEP, {'encoder': 0.0}) == ()
+
+
+@pytest.mark.parametrize('change, name', [
+    ({'noises': 'nose=1'}, 'noises'), ({'noises': 'acceleration=x'}, 'noises: acceleration'),
+    ({'noises': 'acceleration=1,2'}, 'noises: acceleration'), ({'noises': 'acceleration'}, 'noises'),
+    ({'stddev': 'encoder=0'}, 'stddev'), ({'stddev': 'nose=1'}, 'stddev'), ({'options': 'nose=1'}, 'options'),
+    ({'noises': 'acceleration=-1'}, 'noises: acceleration')])
+def test_bad_settings_are_refused_and_change_nothing(model, measured, change, name):
+    one = stage(model)
+    feed(one, measured[:10])
+    with pytest.raises(SettingError) as error:
+        one.configure(replace(SETTINGS, **change))
+    assert error.value.name == name
+    assert feed(one, measured, range(10, 20))[-1].sequence == 20 and one.settings == SETTINGS
+
+
+def test_health(model, measured):
+    one = stage(model, replace(SETTINGS, noises='acceleration=1e-6'))
+    feed(one, measured)
+    health = one.health()
+    assert 0.7 < health.mean_nis < 1.4 and health.whiteness > 1e-3 and (health.rank, health.size) == (2, 2)
+
+
+def test_inputs_are_held_and_belong_to_their_time():
+    model = load_model('five_bar')
+    sensors, count = ('encoder_1', 'encoder_2'), 40
+    settings = replace(SETTINGS, start_position=1e-3, start_velocity=1e-3)
+    torque = np.repeat([[5.0, -3.0], [-8.0, 2.0]], count // 2, axis=0)
+    u = lambda t, q, qd: torque[min(int(t / DT + 1e-6), count - 1)]     # noqa: E731
+    motion = simulate(model, count * DT, DT, 'exponential', inputs=u)     # reads u once a step
+    one = LinkageStage(model, settings, sensors, DT)
+    one.add(START - STEP, {'input/torque_1': 5.0, 'input/torque_2': -3.0})
+    for k in range(count):
+        out = one.add(START + k * STEP, dict(zip(sensors, motion.q[k + 1, model.z])))
+        if k + 1 == count // 2:
+            one.add(START + k * STEP, {'input/torque_1': -8.0, 'input/torque_2': 2.0})
+    np.testing.assert_allclose(out[-1].q[model.z], motion.q[-1, model.z], atol=2e-4)
+    np.testing.assert_allclose(out[-1].qd[model.z], motion.qd[-1, model.z], atol=2e-2)
