@@ -31,16 +31,17 @@ _COLORED = (2.3428e-3, 0.109956)
 
 _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     **{name: {'acceleration': _WHITE} for name in (
-        'CEKF', 'CEKF_penalty', 'UKF', 'SSUKF', 'DEKF', 'DIEKFpm', 'errorEKF', 'errorEKF_EJ')},
+        'CEKF', 'CEKF_penalty', 'UKF', 'SSUKF', 'DEKF', 'DIEKFpm', 'errorEKF', 'errorEKF_EJ', 'direct_EJ')},
     'CEKF_published': {'acceleration': (0.733038, 0.0916298)},
     'SCKF': {'acceleration': (0.0916298, 15.2716)},
     # By maximum likelihood with encoders: N2 m2/s; the paper gives none.
     'ADEKF': {'acceleration': (0.00916298, 0.0549779), 'force_walk': (300.0, 10.0)},
     'errorEKF_FE': {'acceleration': _WALK},
+    'direct_FE': {'acceleration': _WALK},
     'AerrorEKF_FE': {'acceleration': _ADAPTED},
     'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'colored': _COLORED},
-    'UKF_acceleration': {'acceleration': _WALK},
-    'SSUKF_acceleration': {'acceleration': _WALK},
+    'UKF_acceleration': {'acceleration': (1e6, 1e6)},       # below it is lost even with encoders
+    'SSUKF_acceleration': {'acceleration': (1e6, 1e6)},
 }
 
 
