@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""direct_EJ and direct_FE: errorEKF_EJ and errorEKF_FE with absolute states (paper 001, section 7.4).
+
+The state is predicted by the model's increment and corrected by ``x + K y`` (Eq. 81). The acceleration in the state of
+direct_FE is that of the mechanism, not the model's error: the force is found from it, and its covariance is its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import casadi as ca
+import numpy as np
+
+from .ekf import exact_jacobian, force_of, measured
+from .motion import Rates, advance, rates
+from .problem import Problem
+from .step import Filter, Parts, build_filter
+from .update import block_matrix, constant_noise, correction, propagation
+
+
+class DirectFilter(Filter):
+    """Filter with the accelerations in its state."""
+
+    def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
+        """Flat state at coordinates and velocities (n,); ``stddev`` as in errorEKF_FE: a number or (3g,), of z, zd and
+        of what the accelerations differ from the model's."""
+        problem, g = self.problem, self.problem.g
+        zd, inputs = qd[problem.z], np.zeros(problem.system.u.numel())
+        zdd, A, *_ = problem.rates(q, zd, inputs, 0.0, problem.model.parameters)
+        T = np.eye(3 * g)
+        T[2 * g:, :2 * g] = np.array(A)[g:]
+        T = T * np.broadcast_to(np.asarray(stddev, dtype=float), (3 * g,))
+        return self.state.flat(x=np.concatenate([q[problem.z], zd, np.array(zdd).ravel()]), P=T @ T.T, q=q,
+                               force=np.zeros(g))
+
+
+def direct_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
+    """direct_EJ with the state ``[z, zd]``; noise ``acceleration`` (g,): density of the accelerations, m2/s3 or
+    rad2/s3. Same estimates as errorEKF_EJ."""
+    g = problem.g
+    noise, update, spread_out = constant_noise(g, 2), correction(2 * g, problem.angular), propagation(2 * g)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, dt, p = state['x'], tuning['dt'], tuning['p']
+        before = rates(problem, state['q'], x[g:], given['u'], state['force'], given['t'] - dt, p)
+        q, increment = _model_step(problem, motion, state, given, tuning)
+        F = block_matrix(type(before.A), exact_jacobian(before, dt), g)
+        P = spread_out(F, state['P'], noise(tuning['acceleration'], dt))
+        return {'x': x + increment, 'P': P, 'q': q, 'force': state['force'], 'F': F}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
+        at = rates(problem, state['q'], x[g:], u, force, t, p)
+        h, H_z, H_zd, H_zdd = problem.sensors(state['q'], x[g:], at.zdd, ca.vertcat(u, force), t, p)
+        H = ca.horzcat(H_z, H_zd) + H_zdd @ ca.horzcat(at.a, at.b)
+        x, P, *innovations = update(x, state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
+        q = problem.close(state['q'], x[:g], t, p)
+        now = rates(problem, q, x[g:], u, force, t, p)
+        return {'x': x, 'P': P, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd, **measured(*innovations)}
+
+    return build_filter('direct_EJ', problem, 2 * g, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+
+
+def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
+    """direct_FE with the state ``[z, zd, zdd]``; noise ``acceleration`` (g,): density of the random walk of what the
+    accelerations differ from the model's, m2/s5 or rad2/s5. Same estimates as errorEKF_FE.
+
+    With ``zdd = a z + b zd + d`` along the model, its error d the third block of errorEKF_FE, the matrices are those of
+    errorEKF_FE in other coordinates.
+    """
+    g, size = problem.g, 3 * problem.g
+    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
+
+    def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, u, t, dt, p, force = state['x'], given['u'], given['t'], tuning['dt'], tuning['p'], state['force']
+        before = rates(problem, state['q'], x[g:2 * g], u, force, t - dt, p)
+        q, increment = _model_step(problem, motion, state, given, tuning)
+        zd = x[g:2 * g] + increment[g:]
+        at = rates(problem, q, zd, u, force, t, p)
+        to = _coordinates(at, 1.0)
+        F = to @ _error_transition(before, dt) @ _coordinates(before, -1.0)
+        Sigma = to @ noise(tuning['acceleration'], dt) @ to.T
+        P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
+        return {'x': ca.vertcat(x[:g] + increment[:g], zd, at.zdd), 'P': P, 'q': q, 'force': force}
+
+    def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
+        x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
+        zd, inputs = x[g:2 * g], ca.vertcat(u, force)
+        h, *H = problem.sensors(state['q'], zd, x[2 * g:], inputs, t, p)
+        found, P, *innovations = update(x, state['P'], given['o'], h, ca.horzcat(*H), tuning['variance'],
+                                        tuning['gate'])
+        at = rates(problem, state['q'], zd, u, force, t, p)
+        error = (_coordinates(at, -1.0) @ (found - x))[2 * g:]
+        q = problem.close(state['q'], found[:g], t, p)
+        lift = rates(problem, q, found[g:2 * g], u, force, t, p).B[g:, -g:]
+        force = force + force_of(g)(lift, error)
+        now = rates(problem, q, found[g:2 * g], u, force, t, p)
+        move = _coordinates(now, 1.0) @ _coordinates(at, -1.0)
+        P = propagation(size)(ca.densify(move), P, type(move).zeros(size, size))
+        return {'x': ca.vertcat(found[:2 * g], now.zdd), 'P': P, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
+                **measured(*innovations)}
+
+    made = build_filter('direct_FE', problem, size, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+    return DirectFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
+
+
+def _model_step(problem: Problem, motion: str, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
+    """Coordinates (n,) one step later and the model's increment (2g,) of z and zd."""
+    g, q, zd = problem.g, state['q'], state['x'][problem.g:2 * problem.g]
+    ahead, end, _ = advance(problem, motion, q, zd, given['u'], state['force'], given['t'], tuning['dt'], tuning['p'])
+    return ahead, ca.vertcat(ca.vertcat(*(ahead[i] - q[i] for i in problem.z)), end - zd)
+
+
+def _error_transition(before: Rates, dt: ca.SX) -> ca.SX:
+    """That of errorEKF_FE, for ``[dz, dzd, d]``."""
+    (top, middle), eye = exact_jacobian(before, dt), type(before.A).eye(before.zd.numel())
+    rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]
+    return block_matrix(type(before.A), rows, before.zd.numel())
+
+
+def _coordinates(at: Rates, sign: float) -> ca.SX:
+    """``[[I, 0, 0], [0, I, 0], [a, b, I]]``, from ``[dz, dzd, d]`` to ``[dz, dzd, dzdd]``; with -1 its inverse."""
+    rows = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [sign * at.a, sign * at.b, 1.0]]
+    return block_matrix(type(at.A), rows, at.zd.numel())
