@@ -16,6 +16,7 @@ from .diekfpm import diekfpm
 from .direct import direct_ej, direct_fe
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .joint import joint
+from .kinematic import kinematic
 from .problem import Problem
 from .sckf import sckf
 from .shaping import error_ekf_fe_sh
@@ -26,7 +27,8 @@ from .ukf import ukf, ukf_acceleration
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
     'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh}
-FILTERS |= {'SCKF': sckf, 'DIEKFpm': diekfpm, 'direct_EJ': direct_ej, 'direct_FE': direct_fe}
+FILTERS |= {'SCKF': sckf, 'DIEKFpm': diekfpm, 'direct_EJ': direct_ej, 'direct_FE': direct_fe,
+            'kinematic': kinematic}
 FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty}
 FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
             'SSUKF_acceleration': ssukf_acceleration}
