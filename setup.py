@@ -8,8 +8,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).resolve().parent
-NODES = ['interpolation_node', 'observer_node', 'payload_node', 'plant_node', 'recorder_node', 'replay_node',
-         'visualization_node']
+NODES = ['interpolation_node', 'linkage_node', 'linkage_plant_node', 'observer_node', 'payload_node', 'plant_node',
+         'recorder_node', 'replay_node', 'visualization_node']
 SHARED = ['config', 'launch', 'msg', 'rviz']
 
 

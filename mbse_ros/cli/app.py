@@ -210,11 +210,12 @@ def tune(
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
-       graph: Annotated[str, typer.Argument(help='crane')],
+       graph: Annotated[str, typer.Argument(help='crane or linkage')],
        duration: Annotated[Optional[float], typer.Option(help='Stop after so many seconds.')] = None) -> None:
     """Start the nodes, as ros2 launch does.
 
-    Arguments as there, e.g. mbse up crane machine:=patu655_lift payload:=80; docs/parameters.md has all.
+    Arguments as there, e.g. mbse up crane machine:=patu655_lift payload:=80, mbse up linkage mechanism:=five_bar
+    estimator:=UKF; docs/parameters.md has all.
     """
     from .up import up_graph
     raise typer.Exit(up_graph(graph, context.args, duration))

@@ -8,21 +8,25 @@ from pathlib import Path
 
 from ..bags.bag import open_bag
 from ..errors import BagError, SettingError
-from ..nodes.graph import Graph, Process, crane_graph, parse_arguments
+from ..nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments
+from ..nodes.linkage_graph import LinkageArguments, linkage_graph
 from ..nodes.up import up
+
+GRAPHS = {'crane': (CraneArguments, crane_graph), 'linkage': (LinkageArguments, linkage_graph)}
 
 
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
     """Start a graph by its name with arguments ``name:=value``; exit status."""
-    if name != 'crane':
-        raise SettingError('graph', name, 'crane')
+    if name not in GRAPHS:
+        raise SettingError('graph', name, ' or '.join(GRAPHS))
     given = {}
     for word in words:
         key, sign, value = word.partition(':=')
         if not sign:
             raise SettingError('argument', word, 'name:=value')
         given[key] = value
-    return up(crane_graph(parse_arguments(given)), duration=duration)
+    arguments, graph = GRAPHS[name]
+    return up(graph(parse_arguments(given, arguments)), duration=duration)
 
 
 def replay_bag(bag: Path, rate: float, loop: bool, paused: bool, everything: bool, wait: float) -> int:

@@ -13,6 +13,7 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
+from ..dynamics.model import Model
 from ..errors import MbseError
 from ..machine import Machine, load_machine
 from ..settings import Settings
@@ -42,12 +43,17 @@ class ManagedNode(Runnable, LifecycleNode):
         if self.tuning is not None:
             on_change(self, lambda: self.tuning, self._retune)
         self.warnings = Warnings(self.get_logger().warning)
-        self.machine: Machine | None = None
+        self.machine: Machine | Model | None = None
         self.active = False
         self._inputs: list = []
         self._outputs: list[Publisher] = []
 
-    def build(self, machine: Machine) -> None:
+    def load(self) -> Machine | Model:
+        """What the node works on; raises MbseError."""
+        valve = self.settings.valve
+        return load_machine(self.settings.machine, None if valve == 'described' else valve)
+
+    def build(self, machine: Machine | Model) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
 
     def connect(self) -> None:
@@ -76,8 +82,7 @@ class ManagedNode(Runnable, LifecycleNode):
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
         def configure() -> None:
-            valve = self.settings.valve
-            self.machine = load_machine(self.settings.machine, None if valve == 'described' else valve)
+            self.machine = self.load()
             self.build(self.machine)
         return self._guarded('configure', configure, state, LifecycleNode.on_configure)
 

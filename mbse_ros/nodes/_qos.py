@@ -12,3 +12,10 @@ def sensor_input(reliability: str) -> QoSProfile:
     """Subscription to sensors: 'best_effort' matches every publisher, 'reliable' only reliable ones."""
     policy = {'best_effort': ReliabilityPolicy.BEST_EFFORT, 'reliable': ReliabilityPolicy.RELIABLE}[reliability]
     return QoSProfile(depth=100 if reliability == 'best_effort' else 200, reliability=policy)
+
+
+def deep_input(reliability: str) -> QoSProfile:
+    """The same for a node that may be busy for seconds (a filter is compiled): what comes meanwhile waits."""
+    profile = sensor_input(reliability)
+    profile.depth = 4000
+    return profile

@@ -9,9 +9,11 @@ from ..estimators.settings import ObserverSettings
 from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..simulation.crane import CraneSettings
+from ..simulation.linkage import LinkagePlantSettings
 from ..streams.interpolation import InterpolationSettings
-from .settings import (CompiledNodeSettings, PlantSettings, RecorderSettings, ReplaySettings,
-                       ReplayTuning, SensorNodeSettings, VisualizationSettings)
+from ..streams.linkage.settings import LinkageSettings
+from .settings import (CompiledNodeSettings, LinkageNodeSettings, LinkagePlantNodeSettings, PlantSettings,
+                       RecorderSettings, ReplaySettings, ReplayTuning, SensorNodeSettings, VisualizationSettings)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ NODES: dict[str, Entry] = {
     'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
                                 (SensorNodeSettings,), VisualizationSettings),
+    'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
+                          (LinkageNodeSettings,), LinkageSettings),
+    'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',
+                                (LinkagePlantNodeSettings, LinkagePlantSettings)),
     'replay_node': Entry('Plays a bag.', (ReplaySettings,), ReplayTuning),
     'recorder_node': Entry('Writes topics into a bag.', (RecorderSettings,)),
 }

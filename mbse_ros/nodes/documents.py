@@ -11,6 +11,7 @@ from pathlib import Path
 from ..resources import share_directory
 from .catalogue import NODES, Entry
 from .graph import CraneArguments, word
+from .linkage_graph import LinkageArguments
 
 GENERATED = '<!-- Written by python -m mbse_ros.nodes.documents docs: change the code, not this page. -->\n'
 HEAD = ('name', 'default', 'unit', 'range', 'meaning')
@@ -20,7 +21,7 @@ def parameters_page() -> str:
     """All parameters of all nodes and the arguments of the graph, as Markdown."""
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
     parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry)}' for name, entry in NODES.items()]
-    return '\n'.join([*parts, ARGUMENTS, _table(fields(CraneArguments))])
+    return '\n'.join([*parts, ARGUMENTS, _table(fields(CraneArguments)), LINKAGE, _table(fields(LinkageArguments))])
 
 
 def messages_page() -> str:
@@ -43,6 +44,11 @@ ARGUMENTS = '''\
 ## Arguments of the graph
 
 `ros2 launch mbse_ros crane.launch.py name:=value` and `./mbse up crane`.
+'''
+LINKAGE = '''\
+## Arguments of the linkage's graph
+
+`ros2 launch mbse_ros linkage.launch.py name:=value` and `./mbse up linkage`.
 '''
 MESSAGES = '''\
 SI units throughout: m, m/s, m/s^2, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a missing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import SettingError
 from ..machine import Machine, load_machine
@@ -27,6 +27,7 @@ TOPICS = {
     'markers': 'visualization_msgs/msg/MarkerArray',
 }
 MARKERS_FRAME = 'machine'
+A = TypeVar('A', bound=Settings)
 
 
 def pressure_topics(machine: Machine) -> dict[str, str]:
@@ -81,15 +82,15 @@ class Graph:
     processes: tuple[Process, ...]
 
 
-def parse_arguments(given: Mapping[str, Any]) -> CraneArguments:
+def parse_arguments(given: Mapping[str, Any], kind: type[A] = CraneArguments) -> A:
     """Arguments from words or values; raises SettingError for an unknown name, a wrong type or value."""
-    known = {item.name: item for item in fields(CraneArguments)}
+    known = {item.name: item for item in fields(kind)}
     values = {}
     for name, value in given.items():
         if name not in known:
             raise SettingError(name, value, 'one of the arguments ' + ', '.join(known))
         values[name] = _from_word(name, value, type(known[name].default)) if isinstance(value, str) else value
-    return CraneArguments(**values)
+    return kind(**values)
 
 
 def word(value: Any) -> str:

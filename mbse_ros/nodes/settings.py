@@ -12,16 +12,22 @@ VALVES = ('described', 'orifice', 'unknown')
 
 
 @dataclass(frozen=True)
-class ManagedSettings(Settings):
+class LifecycleSettings(Settings):
     """What every lifecycle node takes."""
 
     autostart: bool = setting(True, 'Configure and activate without being asked to')
-    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
-    valve: str = setting('described', "Model of all valves: the one described in the machine's file, or another",
-                         choices=VALVES)
     wait_subscribers: int = setting(0, 'Subscribers to wait for on the main output before any input is taken, so that '
                                        'nothing is lost at the start', '', 0, 100)
     wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+
+
+@dataclass(frozen=True)
+class ManagedSettings(LifecycleSettings):
+    """What every node of a hydraulic machine takes."""
+
+    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
+    valve: str = setting('described', "Model of all valves: the one described in the machine's file, or another",
+                         choices=VALVES)
 
 
 @dataclass(frozen=True)
@@ -97,3 +103,43 @@ class ReplayTuning(Settings):
     """The player, changeable while it plays."""
 
     rate: float = setting(1.0, 'Speed of the replay, 1: as recorded', '', 0.01, 100.0)
+
+
+@dataclass(frozen=True)
+class MechanismSettings(LifecycleSettings):
+    """Nodes of a described mechanism."""
+
+    mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
+    coordinates: str = setting('described', "Coordinates of the model: those of the mechanism's file, or others",
+                               choices=('described', 'natural', 'reference_point', 'relative'))
+    sensors: str = setting('', "Sensors of the mechanism's file that are there, separated by blanks. Empty: all")
+    backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
+                           choices=('auto', 'c', 'vm'))
+
+
+@dataclass(frozen=True)
+class LinkageNodeSettings(MechanismSettings):
+    """The observer of a mechanism, fixed at the start."""
+
+    step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of the '
+                                 'fastest sensor', 's', 1e-4, 1.0)
+    prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
+                                'immediate; to another one it takes up to some seconds, in which samples wait')
+    unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks. They have no stamp: the '
+                                 'time of their arrival counts, delays and jitter of the transport included')
+    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
+                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
+    frame_id: str = setting('mechanism', 'Frame of the markers: the fixed frame in RViz')
+    marker_rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
+    line_width: float = setting(0.06, 'Width of the lines', 'm', 0.0001, 10.0)
+    health_period: float = setting(1.0, 'Between two messages of diagnostics', 's', 0.1, 60.0)
+
+
+@dataclass(frozen=True)
+class LinkagePlantNodeSettings(MechanismSettings):
+    """The simulated mechanism's node."""
+
+    seed: int = setting(1, 'Seed of the noise', '', 0, 2 ** 31 - 1)
+    duration: float = setting(0.0, 'Length of the motion; 0: goes on', 's', 0.0, 1e6)
+    publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
+    exit_at_end: bool = setting(False, 'End the process when the motion is over')

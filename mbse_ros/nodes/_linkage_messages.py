@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates of a linkage to messages, and its drawing: pure functions, SI, each value cast to the type of its field."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Point
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import ColorRGBA, Float64
+from visualization_msgs.msg import Marker
+
+from mbse_ros.msg import LinkageState
+
+from ..streams.linkage.records import Health, LinkageEstimate
+from ..streams.records import ObserverStatus
+from ._messages import doubles, header, joint_state
+
+LEVELS = {ObserverStatus.OK: DiagnosticStatus.OK, ObserverStatus.STARTING: DiagnosticStatus.OK,
+          ObserverStatus.COASTING: DiagnosticStatus.WARN, ObserverStatus.LOST: DiagnosticStatus.ERROR}
+
+
+def state_message(estimate: LinkageEstimate, frame: str, coordinates: tuple[str, ...],
+                  channels: tuple[str, ...]) -> LinkageState:
+    """LinkageState of an estimate."""
+    e, message = estimate, LinkageState(header=header(estimate.stamp_ns, frame))
+    message.sequence, message.revision, message.restart = int(e.sequence), int(e.revision), bool(e.restart)
+    message.estimator, message.names, message.coordinates = str(e.estimator), list(e.names), list(coordinates)
+    message.mean, message.covariance = doubles(e.mean), doubles(e.covariance)
+    message.force, message.force_stddev = doubles(e.force), doubles(e.force_stddev)
+    parameters = e.parameters
+    message.parameters = list(parameters)
+    message.parameter_values = doubles([value for value, _ in parameters.values()])
+    message.parameter_stddev = doubles([stddev for _, stddev in parameters.values()])
+    message.channels, message.measured = list(channels), array('B', [int(item) for item in e.measured])
+    message.innovation, message.innovation_stddev = doubles(e.innovation), doubles(e.innovation_stddev)
+    message.nis, message.nis_dof = float(e.nis), int(e.used.sum())
+    message.mean_nis, message.whiteness = float(e.health.mean_nis), float(e.health.whiteness)
+    message.observability_rank, message.observability_size = int(e.health.rank), int(e.health.size)
+    message.dropped, message.status, message.reason = int(e.dropped), int(e.status), str(e.reason)
+    return message
+
+
+def all_coordinates(estimate: LinkageEstimate, frame: str, names: tuple[str, ...],
+                    independent: tuple[str, ...]) -> JointState:
+    """JointState of all coordinates; effort: the added force of the independent ones, 0 of the others."""
+    force = dict(zip(independent, estimate.force))
+    return joint_state(estimate.stamp_ns, frame, names, estimate.q, estimate.qd,
+                       [force.get(name, 0.0) for name in names])
+
+
+def diagnostics(estimate: LinkageEstimate, health: Health, name: str, dropped: dict[str, int],
+                frame: str) -> DiagnosticArray:
+    """DiagnosticArray of the filter's health."""
+    values = {'estimator': estimate.estimator, 'mean NIS per measurement': f'{health.mean_nis:.3g}',
+              'whiteness (p-value)': f'{health.whiteness:.3g}',
+              'observability': f'{health.rank} of {health.size} directions seen'
+              if health.rank >= 0 else 'not known yet', **{f'dropped, {k}': str(v) for k, v in dropped.items()}}
+    status = DiagnosticStatus(level=LEVELS[estimate.status], name=f'{name}: {frame}', hardware_id=frame,
+                              message=f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}',
+                              values=[KeyValue(key=key, value=value) for key, value in values.items()])
+    return DiagnosticArray(header=header(estimate.stamp_ns, ''), status=[status])
+
+
+def sensor_message(kind: str, values: dict, stamp_ns: int, frame: str) -> JointState | Imu | Float64:
+    """Message of ``Sources.spread``."""
+    if kind.endswith('JointState'):
+        return joint_state(stamp_ns, frame, values['name'], values.get('position', ()), values.get('velocity', ()),
+                           values.get('effort', ()))
+    if kind.endswith('Float64'):
+        return Float64(data=float(values['data']))
+    message = Imu(header=header(stamp_ns, frame))
+    message.orientation_covariance[0] = -1.0        # the message's way to say: no orientation
+    for field, components in values.items():
+        for component, value in components.items():
+            setattr(getattr(message, field), component, float(value))
+    return message
+
+
+def linkage_markers(outlines: dict[str, np.ndarray], namespace: str, stamp_ns: int, frame: str, width: float,
+                    colour: tuple[float, float, float], opacity: float) -> list[Marker]:
+    """One line a body, from points (k, 2) or (k, 3); a plane lies in x and z of the frame, as it stands on a screen."""
+    markers = []
+    for number, (name, points) in enumerate(outlines.items()):
+        marker = Marker(header=header(stamp_ns, frame), ns=namespace, id=number, type=Marker.LINE_STRIP,
+                        action=Marker.ADD)
+        marker.pose.orientation.w = 1.0
+        marker.color = ColorRGBA(r=colour[0], g=colour[1], b=colour[2], a=float(opacity))
+        marker.scale.x = float(width)
+        marker.points = [_point(row) for row in points]
+        markers.append(marker)
+    return markers
+
+
+def _point(row: np.ndarray) -> Point:
+    return Point(x=float(row[0]), y=0.0, z=float(row[1])) if len(row) == 2 else Point(
+        x=float(row[0]), y=float(row[1]), z=float(row[2]))

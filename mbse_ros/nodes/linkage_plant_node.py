@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated mechanism in real time: its sensors, inputs and truth."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NoReturn
+
+import numpy as np
+from rclpy.publisher import Publisher
+from rclpy.serialization import serialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+
+from ..dynamics.model import Model
+from ..errors import DivergenceError
+from ..simulation.linkage import SimulatedLinkage
+from ..streams.linkage.sources import IMU, INPUTS, Sources
+from ._lifecycle import ManagedNode
+from ._linkage_messages import sensor_message
+from ._mechanism import load_mechanism_model
+from ._messages import joint_state, to_time
+from ._run import run
+
+
+class LinkagePlantNode(ManagedNode):
+    """Publishes each instant of the mechanism when it is due; the next one is computed while there is time."""
+
+    def __init__(self) -> None:
+        super().__init__('linkage_plant_node')
+        self._outbox: list[tuple[Publisher, bytes]] = []
+
+    def load(self) -> Model:
+        """The mechanism's model."""
+        return load_mechanism_model(self.settings)
+
+    def build(self, model: Model) -> None:
+        """Compile the plant; the topics are those of its sensors."""
+        s = self.settings
+        self._plant = self._simulated(model)
+        self.sources = Sources(model.description, self._plant.channels, model.inputs)
+        kinds = {topic: Imu if kind == IMU else JointState for topic, kind in self.sources.topics.items()}
+        self._sensors = {topic: self.output(kind, topic) for topic, kind in sorted(
+            kinds.items(), key=lambda item: item[0] == INPUTS)}
+        self._truth = self.output(JointState, 'truth/joint_states')
+        self._clocks = self.output(Clock, '/clock') if s.publish_clock else None
+
+    def connect(self) -> None:
+        """Begin the motion now."""
+        model = self.machine
+        self._plant = self._simulated(model)
+        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
+        self._last_ns = round(self.settings.duration * 1e9)
+        if model.inputs:
+            self._sensors[INPUTS].publish(self._inputs(self._origin_ns, self._plant.inputs()))
+        self._prepare()
+        self.get_logger().info(f'{model.description.name}: {", ".join(self._plant.channels)}, seed {self.settings.seed}')
+
+    def tick(self) -> float | None:
+        """Publish the instant that is due; seconds until the next one, 0 while it is late."""
+        if not self.active or not self._outbox:
+            return None
+        left = self._begin + self._due_ns * 1e-9 - time.monotonic()
+        if left > 0.0:
+            return left
+        for publisher, cdr in self._outbox:
+            publisher.publish(cdr)
+        if self._last_ns and self._due_ns >= self._last_ns:
+            self._end(0)
+            return None
+        self._prepare()
+        return max(0.0, self._begin + self._due_ns * 1e-9 - time.monotonic())
+
+    def _simulated(self, model: Model) -> SimulatedLinkage:
+        s = self.settings
+        return SimulatedLinkage(model, s.sensors.split(), s.seed, self.more_settings[0])
+
+    def _prepare(self) -> None:
+        """Compute and serialize the next instant ahead of its time, so that it leaves at its stamp."""
+        try:
+            frame = self._plant.frame()
+        except DivergenceError as error:
+            self.get_logger().fatal(f'the simulation has failed: {error}')
+            self._end(1)
+            return
+        self._due_ns = frame.stamp_ns
+        stamp, name, model = self._origin_ns + frame.stamp_ns, self.machine.description.name, self.machine
+        samples = dict(zip(self._plant.channels, frame.samples))
+        messages: list[tuple[Publisher, Any]] = [
+            (self._sensors[topic], sensor_message(self.sources.topics[topic], values, stamp, name))
+            for topic, values in self.sources.spread(samples).items()]
+        if model.inputs:
+            messages.append((self._sensors[INPUTS], self._inputs(stamp, frame.inputs)))
+        if self._truth.get_subscription_count():
+            messages.append((self._truth, joint_state(stamp, name, model.names, frame.q, frame.qd)))
+        if self._clocks is not None:
+            messages.insert(0, (self._clocks, Clock(clock=to_time(stamp))))
+        self._outbox = [(publisher, serialize_message(message)) for publisher, message in messages]
+
+    def _inputs(self, stamp_ns: int, values: np.ndarray) -> JointState:
+        """Inputs in force from a stamp on."""
+        return joint_state(stamp_ns, self.machine.description.name, self.machine.inputs, (), (), values)
+
+    def _end(self, status: int) -> None:
+        self._outbox = []
+        self.get_logger().info('the motion is over')
+        if self.settings.exit_at_end or status:
+            self.exit_status = status
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Entry point of the executable."""
+    run(LinkagePlantNode, args)
+
+
+if __name__ == '__main__':
+    main()
