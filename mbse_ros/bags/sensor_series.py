@@ -4,112 +4,141 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BagError
+from ..errors import BagError, SampleError
+from ..mechanism.linkage.model import MechanismDescription
+from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
 from .bag import Bag, decode
 from .messages import stamp_of
-from .topics import JOINT_STATE
 
-FLOAT, IMU = 'std_msgs/msg/Float64', 'sensor_msgs/msg/Imu'
 LONGEST = 2_000_000     # instants
 
 
 @dataclass(frozen=True)
 class SensorTable:
-    """Times (k,), s from the first sample, and values (k, s) of the channels, SI, NaN where there is no sample."""
+    """Times (k,), s from the first sample; SI values (k, s) of the channels, NaN where there is no sample; inputs
+    (k, u), held from sample to sample and 0 before the first."""
 
     t: np.ndarray
     values: np.ndarray
+    inputs: np.ndarray
 
 
-def read_sensors(path: Path, channels: Mapping[str, str], dt: float | None = None) -> SensorTable:
-    """Samples of channels (name -> kind of its sensor), one channel ``sensor.x`` for each component.
+def read_sensors(path: Path, description: MechanismDescription, channels: Sequence[str], inputs: Sequence[str] = (),
+                 dt: float | None = None) -> SensorTable:
+    """Samples of a mechanism's channels (a sensor's name, or ``sensor.x`` for each of several components).
 
-    CSV: a column of time, ``t`` or ``t [s]``, and one for each channel, ``crank_gyro`` or ``crank_gyro [rad/s]``, SI.
-    Bag: topics whose last part is the sensor's name (Imu, or Float64 with the channel's name), and JointState messages
-    that name the sensor. ``dt``: the grid's; default the shortest usual time between the samples of a channel.
-    Raises BagError.
+    CSV: a column of time, ``t`` or ``t [s]``, one for each channel, ``crank_gyro`` or ``crank_gyro [rad/s]``, SI, and
+    those of the inputs by their names, if they act. Bag: the topics of ``streams.linkage.sources`` in any namespace.
+    ``dt``: the grid's; default the shortest usual time between the samples of a channel. Raises BagError, SampleError.
     """
-    samples = _from_table(path, tuple(channels)) if path.suffix.lower() == '.csv' else _from_bag(path, channels)
+    samples = (_from_table(path, channels, inputs) if path.suffix.lower() == '.csv'
+               else _from_bag(path, description, channels, inputs))
     missing = [channel for channel in channels if not samples.get(channel)]
     if missing:
         raise BagError(str(path), f'no samples of {", ".join(missing)}')
-    return _gridded(path, [np.array(samples[channel], dtype=float) for channel in channels], dt)
+    series = [np.array(samples[channel], dtype=float) for channel in channels]
+    t = _grid(path, series, dt)
+    held = [_held(t + series_start(series), np.array(samples.get(f'input/{name}', []), dtype=float).reshape(-1, 2))
+            for name in inputs]
+    return SensorTable(t, np.column_stack([_nearest(t, item, series_start(series)) for item in series]),
+                       np.column_stack(held) if held else np.zeros((len(t), 0)))
 
 
-def _gridded(path: Path, series: Sequence[np.ndarray], dt: float | None) -> SensorTable:
-    """Each sample at the nearest instant of the grid, the later of two at the same one."""
+def series_start(series: Sequence[np.ndarray]) -> float:
+    """Time of the first sample, s."""
+    return min(float(item[0, 0]) for item in series)
+
+
+def _grid(path: Path, series: Sequence[np.ndarray], dt: float | None) -> np.ndarray:
+    """Even times from 0 over all samples."""
     usual = [float(np.median(np.diff(np.unique(item[:, 0])))) for item in series if len(np.unique(item[:, 0])) > 1]
     if not usual:
         raise BagError(str(path), 'only one sample of each channel')
-    step, first = dt or min(usual), min(item[0, 0] for item in series)
-    count = int(round((max(item[-1, 0] for item in series) - first) / step)) + 1
-    if count > LONGEST:
-        raise BagError(str(path), f'{count} instants of {step:g} s, expected at most {LONGEST}')
-    values = np.full((count, len(series)), np.nan)
-    for k, item in enumerate(series):
-        places = np.rint((item[:, 0] - first) / step).astype(int)
-        inside = (places >= 0) & (places < count)
-        values[places[inside], k] = item[inside, 1]
-    return SensorTable(step * np.arange(count), values)
+    step = dt or min(usual)
+    count = int(round((max(float(item[-1, 0]) for item in series) - series_start(series)) / step)) + 1
+    if not 2 <= count <= LONGEST:
+        raise BagError(str(path), f'{count} instants of {step:g} s, expected 2 to {LONGEST}')
+    return step * np.arange(count)
 
 
-def _from_table(path: Path, channels: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+def _nearest(t: np.ndarray, samples: np.ndarray, start: float) -> np.ndarray:
+    """Each sample at the nearest instant, the later of two at the same one."""
+    values = np.full(len(t), np.nan)
+    places = np.rint((samples[:, 0] - start) / (t[1] - t[0])).astype(int)
+    inside = (places >= 0) & (places < len(t))
+    values[places[inside]] = samples[inside, 1]
+    return values
+
+
+def _held(times: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """The last sample before each time, 0 before the first."""
+    last = np.searchsorted(samples[:, 0], times + 1e-9, side='right') - 1
+    return np.where(last >= 0, samples[np.maximum(last, 0), 1], 0.0) if len(samples) else np.zeros(len(times))
+
+
+def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     try:
         with open(path, newline='', encoding='utf-8-sig') as file:
             rows = [row for row in csv.reader(file) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BagError(str(path), f'is no table: {error}') from error
     heads = [head.partition('[')[0].strip() for head in rows[0]] if rows else []
-    for wanted in ('t', *channels):
+    columns = {channel: channel for channel in channels} | {name: f'input/{name}' for name in inputs if name in heads}
+    for wanted in ('t', *columns):
         if heads.count(wanted) != 1:
             raise BagError(str(path), f'{heads.count(wanted)} columns {wanted!r}, expected one; there are '
                            + ', '.join(heads))
-    samples: dict[str, list[tuple[float, float]]] = {channel: [] for channel in channels}
-    at = {name: heads.index(name) for name in ('t', *channels)}
+    samples: dict[str, list[tuple[float, float]]] = {}
+    at, time = {label: heads.index(name) for name, label in columns.items()}, heads.index('t')
     for line, row in enumerate(rows[1:], 2):
         try:
-            numbers = {name: float(row[place] or 'nan') for name, place in at.items()}
+            t, numbers = float(row[time]), {label: float(row[place] or 'nan') for label, place in at.items()}
         except (ValueError, IndexError) as error:
-            raise BagError(str(path), f'line {line}: expected numbers in the columns {", ".join(at)}') from error
-        for channel in channels:
-            if np.isfinite(numbers[channel]):
-                samples[channel].append((numbers['t'], numbers[channel]))
-    return samples
+            raise BagError(str(path), f'line {line}: expected numbers below t, {", ".join(columns)}') from error
+        for label, value in numbers.items():
+            if np.isfinite(value) and np.isfinite(t):
+                samples.setdefault(label, []).append((t, value))
+    return {label: sorted(items) for label, items in samples.items()}
 
 
-def _from_bag(path: Path, channels: Mapping[str, str]) -> dict[str, list[tuple[float, float]]]:
-    bag, samples = Bag(path), {channel: [] for channel in channels}
-    sensors = {channel.partition('.')[0] for channel in channels}
-    topics = [topic for topic, kind in bag.topics.items() if kind == JOINT_STATE or topic.rpartition('/')[2] in (
-        *channels, *sensors)]
+def _from_bag(path: Path, description: MechanismDescription, channels: Sequence[str],
+              inputs: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+    bag = Bag(path)
+    unstamped = {channel.partition('.')[0] for channel in channels
+                 if any(topic.endswith(f'/sensors/value/{channel.replace(".", "/")}') for topic in bag.topics)}
+    sources = Sources(description, channels, inputs, sorted(unstamped))
+    names = {topic: name for topic, kind in bag.topics.items() for name, wanted in sources.topics.items()
+             if kind == wanted and f'/{topic}'.endswith(f'/{name}')}
+    samples: dict[str, list[tuple[float, float]]] = {}
     origin: int | None = None
-    for raw in bag.messages(topics):
-        message, last = decode(raw), raw.topic.rpartition('/')[2]
-        stamp = raw.stamp_ns if raw.msgtype == FLOAT else stamp_of(message)
-        origin = stamp if origin is None else origin
-        for channel, value in _values(raw.msgtype, last, message, channels):
-            samples[channel].append((1e-9 * (stamp - origin), value))
+    for raw in bag.messages(tuple(names)):
+        message = decode(raw)
+        stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)
+        origin = stamp if origin is None else origin        # seconds of an epoch would lose digits
+        try:
+            found = _values(sources, names[raw.topic], message)
+        except ValueError as error:
+            raise SampleError(raw.topic, stamp, str(error), 'as many values as names') from error
+        for channel, value in found.items():
+            if np.isfinite(value):
+                samples.setdefault(channel, []).append((1e-9 * (stamp - origin), value))
     return {channel: sorted(items) for channel, items in samples.items()}
 
 
-def _values(msgtype: str, last: str, message: Any, channels: Mapping[str, str]) -> list[tuple[str, float]]:
+def _values(sources: Sources, name: str, message: Any) -> dict[str, float]:
     """Values of channels in one message."""
-    if msgtype == JOINT_STATE:
-        at = {name: k for k, name in enumerate(message.name)}
-        pairs = [(channel, message.velocity if kind == 'rate' else message.position, at[channel])
-                 for channel, kind in channels.items() if channel in at]
-        return [(channel, float(values[k])) for channel, values, k in pairs if k < len(values)]
-    if msgtype == IMU:
-        mine = [channel for channel in channels if channel.partition('.')[0] == last]
-        turning = bool(mine) and channels[mine[0]] == 'gyro'
-        vector = message.angular_velocity if turning else message.linear_acceleration
-        axes = 'z' if turning and len(mine) == 1 else 'xyz'
-        return [(channel, float(getattr(vector, axes[k]))) for k, channel in enumerate(mine)]
-    return [(last, float(message.data))] if msgtype == FLOAT and last in channels else []
+    if name == INPUTS:
+        return sources.of_inputs(message.name, message.effort)
+    if name == JOINTS:
+        return sources.of_joints(message.name, position=message.position, velocity=message.velocity,
+                                 effort=message.effort)
+    if name in sources.imus:
+        return sources.of_imu(name, message)
+    return {sources.values[name]: float(message.data)}

@@ -84,13 +84,10 @@ def _recorded(request: Request, chosen: list[str], backend: str) -> tuple[Linkag
     """Logs out of files; the filter starts where the mechanism's file says."""
     model = load_model(request.mechanism, backend=backend)
     observer = _observer(model, request, chosen, backend)
-    kinds = {channel: model.description.sensors[channel.partition('.')[0]].kind
-             for channel in observer.problem.channels}
     stddev, start, logs = default_stddev(observer.filter, model.description.name), model.start, []
     for source in request.sources:
-        table = read_sensors(Path(source), kinds, request.dt)
-        step = float(table.t[1])
-        logs.append(Log(table.t + step, table.values, start.q, start.qd, stddev))
+        table = read_sensors(Path(source), model.description, observer.problem.channels, model.inputs, request.dt)
+        logs.append(Log(table.t + table.t[1], table.values, start.q, start.qd, stddev, table.inputs))
     return observer, logs
 
 

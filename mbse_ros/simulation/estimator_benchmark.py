@@ -16,7 +16,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, SettingError
-from ..estimators.linkage.defaults import default_noises, default_stddev, tuned_filters
+from ..estimators.linkage.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
 from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
 from ..estimators.linkage.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
@@ -70,8 +70,9 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
                     duration: float, backend: str = 'auto') -> list[Case]:
     """All combinations, empty sequences standing for all; raises SettingError for unknown names."""
     chosen = []
+    known_filters = tuple(name for name in tuned_filters() if name not in CHOOSY)
     for option, names, known in (('--mechanism', mechanisms, tuple(SENSORS)), ('--sensors', sensors, SENSOR_SETS),
-                                 ('--estimators', estimators, tuned_filters())):
+                                 ('--estimators', estimators, known_filters)):
         strangers = [name for name in names if name not in known]
         if strangers:
             raise SettingError(option, strangers[0], 'one of ' + ', '.join(known))

@@ -19,6 +19,7 @@ Value = float | tuple[float, ...]
 STEP = 5e-3                         # s, to which the papers' variances per step belong
 START = float(np.radians(5.0))      # standard deviation of every state, SI
 KNOWN = ('four_bar', 'five_bar')
+CHOOSY = ('kinematic', 'joint', 'dual')     # filters that need certain sensors, or numbers to estimate
 
 # Density of the acceleration, rad2/s3, four-bar and five-bar.
 _WHITE = (0.0916298, 0.549779)
@@ -40,6 +41,10 @@ _TABLE: dict[str, dict[str, tuple[Value, Value]]] = {
     'direct_FE': {'acceleration': _WALK},
     'AerrorEKF_FE': {'acceleration': _ADAPTED},
     'errorEKF_FE_SH': {'acceleration': (0.0, 0.0), 'colored': _COLORED},
+    'kinematic': {'acceleration': (1e-3, 1e-3), 'force_walk': (300.0, 10.0)},
+    # With the noise of the model small, so that the parameters and not the forces take up what is wrong.
+    'joint': {'acceleration': (1e-3, 1e-3), 'parameter_walk': (0.0, 0.0)},
+    'dual': {'acceleration': (1e-3, 1e-3), 'parameter_walk': (1e-6, 1e-6)},
     'UKF_acceleration': {'acceleration': (1e6, 1e6)},       # below it is lost even with encoders
     'SSUKF_acceleration': {'acceleration': (1e6, 1e6)},
 }
