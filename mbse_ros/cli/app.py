@@ -18,13 +18,12 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
 benchmark = typer.Typer(no_args_is_help=True, help='Measure the speed on this machine, now.')
 app.add_typer(benchmark, name='benchmark')
 
-MachineName = Annotated[str, typer.Option(help='Name of a file in config/machines, or a path to a .yaml file.')]
 Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
 Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
 Plots = Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for the plots.')]
 Set = Annotated[Optional[list[str]], typer.Option(
-    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2; '
-                  'repeat it.')]
+    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
+                  'of a mechanism linkage.gate=0.999; repeat it.')]
 Coordinates = Annotated[Optional[str], typer.Option(
     help="natural, reference_point or relative instead of the mechanism file's.")]
 
@@ -111,23 +110,40 @@ def import_(
 @app.command()
 def estimate(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: MachineName = 'patu655_lift',
+        machine: Annotated[Optional[str], typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        mechanism: Annotated[Optional[str], typer.Option(
+            help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
+        estimator: Annotated[Optional[str], typer.Option(
+            help='Mechanism: filter, by the name of paper 001. [errorEKF_FE]')] = None,
+        sensors: Annotated[Optional[str], typer.Option(
+            help="Mechanism: sensors to use, separated by commas. [all of the file]")] = None,
+        step: Annotated[Optional[float], typer.Option(
+            help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,
         output: Annotated[Optional[Path], typer.Option(
             '-o', '--output', help='Folder of a bag for the estimates.')] = None,
         json_: Json = None,
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
-        report: Annotated[Optional[Path], typer.Option(help='Folder for the report: index.html and PNGs.')] = None,
+        report: Annotated[Optional[Path], typer.Option(
+            help='Machine: folder for the report, index.html and PNGs.')] = None,
         set_: Set = None,
         namespace: Annotated[Optional[str], typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Estimate state and payload from a bag.
+    """Estimate state and payload of a machine, or the state of a mechanism, from a bag.
 
     By the same objects as the nodes; the same bag gives the same result every time.
     """
+    if mechanism is not None:
+        from .estimate_linkage import estimate_linkage_command
+        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report})
+        estimate_linkage_command(bag, mechanism, estimator or 'errorEKF_FE', sensors or '', step, output, json_, full,
+                                 set_ or [], namespace, backend)
+        return
     from .estimate import estimate_command
-    estimate_command(bag, machine, valve, output, json_, full, report, set_ or [], namespace, backend)
+    refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
+    estimate_command(bag, machine or 'patu655_lift', valve, output, json_, full, report, set_ or [], namespace, backend)
 
 
 @app.command()

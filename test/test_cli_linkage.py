@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse estimate BAG --mechanism``: the linkage stage on a bag."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import mbse
+
+from mbse_ros.bags.bag import decode, open_bag
+from mbse_ros.bags.messages import header
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.simulation.linkage import LinkagePlantSettings, SimulatedLinkage
+from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
+from mbse_ros.streams.linkage.sources import INPUTS, Sources
+
+START = 1_700_000_000_000_000_000
+SENSORS = ('encoder', 'crank_gyro', 'crank_tip')
+COUNT = 400
+
+
+def write(folder, frames, model, channels, inputs, namespace=''):
+    sources = Sources(model.description, channels, model.inputs)
+    with BagWriter(folder, namespace=namespace, frame=model.description.name) as writer:
+        def put(topic, stamp, values):
+            writer.write(topic, sources.topics.get(topic, 'sensor_msgs/msg/JointState'), stamp,
+                         {'header': header(stamp, 'm'), **values})
+        put(INPUTS, START, {'name': list(model.inputs), 'effort': inputs})
+        for frame in frames:
+            stamp = START + frame.stamp_ns
+            for topic, values in sources.spread(dict(zip(channels, frame.samples))).items():
+                put(topic, stamp, values)
+            put(INPUTS, stamp, {'name': list(model.inputs), 'effort': frame.inputs})
+            put('truth/joint_states', stamp, {'name': list(model.names), 'position': frame.q, 'velocity': frame.qd})
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """A four-bar driven by a known torque: model, frames, first inputs, bag."""
+    model, folder = load_model('four_bar'), tmp_path_factory.mktemp('linkage') / 'bag'
+    plant = SimulatedLinkage(model, SENSORS, 3, LinkagePlantSettings(amplitude=50.0))
+    inputs = plant.inputs()
+    frames = [plant.frame() for _ in range(COUNT)]
+    write(folder, frames, model, plant.channels, inputs, 'rig')
+    return model, frames, inputs, folder, plant.channels
+
+
+def test_estimate_is_that_of_the_stage(recorded, tmp_path):
+    model, frames, inputs, bag, channels = recorded
+    done = mbse('estimate', bag, '--mechanism', 'four_bar', '--estimator', 'errorEKF_EJ', '--json', tmp_path / 'e.json',
+                '--full', '-o', tmp_path / 'out', '--sensors', ','.join(SENSORS))
+    assert done.status == 0, done.err
+    assert 'errorEKF_EJ on four_bar' in done.out and 'RMSE against the truth: theta' in done.out
+    result = json.loads((tmp_path / 'e.json').read_text())
+    assert result['instants'] == COUNT and result['dropped'] == {} and result['rmse']['theta'] < 0.01
+    stage = LinkageStage(model, LinkageSettings(estimator='errorEKF_EJ'), SENSORS, 0.005)
+    stage.add(START, {'input/torque': inputs[0]})
+    means = {}
+    sources = Sources(model.description, channels, model.inputs)
+    for frame in frames:
+        samples = dict(zip(channels, frame.samples))
+        for part in sources.imus.values():
+            for estimate in stage.add(START + frame.stamp_ns, {name: samples.pop(name) for _, name in part[1]}):
+                means[estimate.stamp_ns] = estimate.mean
+        for estimate in stage.add(START + frame.stamp_ns, samples):
+            means[estimate.stamp_ns] = estimate.mean
+        stage.add(START + frame.stamp_ns, {'input/torque': frame.inputs[0]})
+    np.testing.assert_allclose(result['state']['mean'], [means[s] for s in result['state']['stamp_ns']], atol=1e-12)
+    written = [decode(raw) for raw in open_bag(tmp_path / 'out').messages(['/linkage_state'])]
+    assert len(written) == COUNT
+    np.testing.assert_array_equal(written[-1].mean, result['mean'])
+    assert list(written[-1].names) == result['names'] and written[-1].estimator == 'errorEKF_EJ'
+
+
+def test_the_same_bag_gives_the_same_result(recorded, tmp_path):
+    for name in 'ab':
+        mbse('estimate', recorded[3], '--mechanism', 'four_bar', '--sensors', 'encoder', '--json', tmp_path / name)
+    a, b = (json.loads((tmp_path / name).read_text()) for name in 'ab')
+    assert a['mean'] == b['mean'] and a['estimator'] == 'errorEKF_FE'
+
+
+@pytest.mark.parametrize('words, text', [
+    (('--estimator', 'nose'), 'estimator'), (('--sensors', 'nose'), 'sensors'), (('--machine', 'patu655_lift'), 'machine'),
+    (('--set', 'linkage.nose=1'), 'linkage.'), (('--set', 'linkage.gate=2'), 'gate'),
+    (('--set', 'linkage.noises=nose=1'), 'noises'), (('--namespace', 'elsewhere'), 'no samples')])
+def test_what_cannot_be_is_one_line(recorded, words, text):
+    done = mbse('estimate', recorded[3], '--mechanism', 'four_bar', *words)
+    assert done.status == 2 and text in done.err.splitlines()[-1] and 'Traceback' not in done.err
+
+
+def test_options_of_a_mechanism_are_refused_for_a_machine(recorded):
+    done = mbse('estimate', recorded[3], '--estimator', 'UKF')
+    assert done.status == 2 and 'it is for a mechanism' in done.err
