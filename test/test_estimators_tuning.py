@@ -99,6 +99,7 @@ def test_every_default_fits_its_filter(mechanism):
 
 
 def test_defaults_of_others():
-    assert default_noises('SCKF', 'pendulum') == default_noises('SCKF', 'four_bar') != default_noises('SCKF', 'five_bar')
+    four, five = (default_noises('SCKF', name) for name in KNOWN)
+    assert default_noises('SCKF', 'pendulum') == four != five
     with pytest.raises(SettingError, match='errorEKF_FE'):
         default_noises('no_filter', 'four_bar')
