@@ -20,7 +20,7 @@ from .ekf import measured
 from .motion import rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation
+from .update import block_matrix, constant_noise, correction, propagation, there
 
 TRIALS = 8      # states near the start at which the sensors are judged
 
@@ -140,7 +140,7 @@ def _least_squares(g: int, s: int, silent: float) -> ca.Function:
     """``(error, variance, H_z, H_zd, H_zdd) -> (change of zdd, C, a, b)``; a NaN error is missing."""
     error, variance = ca.SX.sym('error', s), ca.SX.sym('variance', s)
     H_z, H_zd, H_zdd = (ca.SX.sym(name, s, g) for name in ('H_z', 'H_zd', 'H_zdd'))
-    present = error == error
+    present = ca.vertcat(*(there(error[k]) for k in range(s)))
     weighted = H_zdd.T @ ca.diag(ca.if_else(present, 1 / variance, 0.0))
     C = ca.solve(weighted @ H_zdd + ca.SX.eye(g) / silent ** 2, ca.SX.eye(g))
     C = ca.densify(ca.tril2symm(ca.tril(C)))
