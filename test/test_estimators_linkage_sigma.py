@@ -211,6 +211,18 @@ sensors:
         np.testing.assert_allclose(means[0], means[1], atol=atol)
 
 
+@pytest.mark.parametrize('estimator', ['UKF', 'SSUKF'])
+def test_points_stay_where_the_mechanism_closes(estimator):
+    """A gap of 30 s: the covariance grows beyond all angles, the filter lives on and finds back."""
+    truth, wrong = benchmark(), wrong_model(benchmark().model)
+    observer = LinkageObserver(wrong, estimator, ['encoder'], {'acceleration': 10.0})
+    observer.start()
+    gap = observer.run(0.005 * np.arange(1, 6001), np.full((6000, 1), np.nan))
+    assert np.sqrt(gap.covariance[0, 0]) > 10
+    found = observer.run(truth.motion.t[1:], truth.sensors(('encoder',)))
+    assert np.max(np.abs(found.q[-400:, wrong.z] - truth.motion.q[-400:, truth.z])) < 0.02
+
+
 @pytest.mark.parametrize('estimator', ['UKF', 'SSUKF', 'CEKF'])
 def test_covariance_stays_positive_over_many_steps(estimator):
     """10^5 steps; the log is repeated, so that the crank jumps every ten seconds, and the noises are far too small."""

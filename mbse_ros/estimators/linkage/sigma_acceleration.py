@@ -38,25 +38,25 @@ class AccelerationFilter(Filter):
 def acceleration_filter(name: str, problem: Problem, points: Points) -> Filter:
     """Filter of the accelerations. Noise ``acceleration`` (g,): density of their random walk, rad^2/s^5 or m^2/s^5."""
     g = problem.g
-    move, sense, draw, gather = _moved(problem), _sensed(problem), drawn(points), gathered(points)
+    move, sense, draw, gather = _moved(problem), _sensed(problem), drawn(points, [2] * g), gathered(points)
     look, rate, noise = observed(points, len(problem.channels), problem.angular), _rated(problem), constant_noise(g, 1)
     update = conditioning(g, points.number + 1, problem.angular)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, dt, p, z = given['u'], given['t'], tuning['dt'], tuning['p'], state['q'][problem.z]
-        X = ca.horzcat(*(move(state['q'], state['zd'], x, u, t, dt, p)
-                         for x in ca.horzsplit(draw(state['x'], state['P']))))
+        X, scale = draw(state['x'], state['P'], dt)
+        X = ca.horzcat(*(move(state['q'], state['zd'], x, u, t, dt, p) for x in ca.horzsplit(X)))
         base = ca.vertcat(z + dt * state['zd'] + dt ** 2 / 4 * state['x'], state['zd'] + dt / 2 * state['x'])
-        x, S = gather(X)
+        x, S = gather(X, scale)
         now = built(base, x, dt)
         return {'x': x, 'P': square(g, points.number + 1)(S) + noise(tuning['acceleration'], dt), 'base': base,
                 'q': closed(problem)(state['q'], now, t, p), 'zd': now[g:]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         q, u, t, dt, p = state['q'], given['u'], given['t'], tuning['dt'], tuning['p']
-        X = draw(state['x'], state['P'])
-        h, E = look(ca.horzcat(*(sense(q, built(state['base'], x, dt), x, u, t, p) for x in ca.horzsplit(X))))
-        x, P, innovation, spread, used = update(state['x'], gather(X)[1], given['o'], h, E, tuning['variance'],
+        X, scale = draw(state['x'], state['P'], dt)
+        h, E = look(ca.horzcat(*(sense(q, built(state['base'], x, dt), x, u, t, p) for x in ca.horzsplit(X))), scale)
+        x, P, innovation, spread, used = update(state['x'], gather(X, scale)[1], given['o'], h, E, tuning['variance'],
                                                 tuning['gate'])
         now = built(state['base'], x, dt)
         q = closed(problem)(q, now, t, p)

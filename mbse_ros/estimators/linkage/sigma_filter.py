@@ -15,6 +15,7 @@ from .square_root import conditioning, factor, square
 from .step import Filter, Parts, build_filter
 from .update import constant_noise, wrapped
 
+FARTHEST = 0.5    # rad or m, of a point's coordinates and of what its velocities add in a step
 CLOSINGS = 4      # Newton steps of a point's coordinates from the mean's: a point may lie two standard deviations off
 
 
@@ -27,25 +28,26 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
     most one correction to a prediction.
     """
     g, size = problem.g, points.size
-    move, sense, draw = moved(problem, transition), sensed(problem), drawn(points)
+    move, sense, draw = moved(problem, transition), sensed(problem), drawn(points, [0] * g + [1] * g)
     gather, noise = gathered(points), constant_noise(g, 2)
     look, rate = observed(points, len(problem.channels), problem.angular), rated(problem)
     update = conditioning(size, points.number + 1 + size * reuse, problem.angular)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, dt, p = given['u'], given['t'], tuning['dt'], tuning['p']
-        ends = [move(state['q'], x, u, t, dt, p) for x in ca.horzsplit(draw(state['x'], state['P']))]
+        X, scale = draw(state['x'], state['P'], dt)
+        ends = [move(state['q'], x, u, t, dt, p) for x in ca.horzsplit(X)]
         X = ca.horzcat(*(x for _, x in ends))
-        x, S = gather(X)
+        x, S = gather(X, scale)
         P = square(size, points.number + 1)(S) + noise(tuning['acceleration'], dt)
         q = closed(problem)(ends[0][0], x, t, p)
-        return {'x': x, 'P': P, 'q': q, **({'points': X} if reuse else {})}
+        return {'x': x, 'P': P, 'q': q, **({'points': X, 'scale': scale} if reuse else {})}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         q, u, t, p = state['q'], given['u'], given['t'], tuning['p']
-        X = state['points'] if reuse else draw(state['x'], state['P'])
-        h, E = look(ca.horzcat(*(sense(q, x, u, t, p) for x in ca.horzsplit(X))))
-        S = gather(X)[1]
+        X, scale = (state['points'], state['scale']) if reuse else draw(state['x'], state['P'], tuning['dt'])
+        h, E = look(ca.horzcat(*(sense(q, x, u, t, p) for x in ca.horzsplit(X))), scale)
+        S = gather(X, scale)[1]
         if reuse:
             S = ca.horzcat(S, factor(size)(noise(tuning['acceleration'], tuning['dt'])))
             E = ca.horzcat(E, ca.MX(E.shape[0], size))
@@ -53,9 +55,9 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
         q = closed(problem)(q, x, t, p)
         qd, qdd = rate(q, x, u, t, p)
         return {'x': x, 'P': P, 'q': q, 'qd': qd, 'qdd': qdd, 'force': ca.MX.zeros(g), 'innovation': innovation,
-                'spread': spread, 'used': used, **({'points': X} if reuse else {})}
+                'spread': spread, 'used': used, **({'points': X, 'scale': scale} if reuse else {})}
 
-    memory = {'points': (size, points.number + 1)} if reuse else {}
+    memory = {'points': (size, points.number + 1), 'scale': (1, 1)} if reuse else {}
     return build_filter(name, problem, size, {'acceleration': g}, predict, correct, memory, scalar=False)
 
 
@@ -93,27 +95,29 @@ def closed(problem: Problem) -> ca.Function:
     return ca.Function('closed', [q, x, t, p], [problem.close(q, x[:problem.g], t, p, CLOSINGS)], {'cse': True})
 
 
-def drawn(points: Points) -> ca.Function:
-    """``(x, P) -> (l, 1 + N)``, the points."""
-    x, P = ca.SX.sym('x', points.size), ca.SX.sym('P', points.size, points.size)
-    return ca.Function('drawn', [x, P], [points.around(x, factor(points.size)(P))], {'cse': True})
+def drawn(points: Points, orders: list[int]) -> ca.Function:
+    """``(x, P, dt) -> (points (l, 1 + N), scale)``; ``orders`` (l,) of the states as derivatives of coordinates."""
+    x, P, dt = ca.SX.sym('x', points.size), ca.SX.sym('P', points.size, points.size), ca.SX.sym('dt')
+    farthest = ca.vertcat(*(FARTHEST / dt ** order for order in orders))
+    X, scale = points.around(x, factor(points.size)(P), farthest)
+    return ca.Function('drawn', [x, P, dt], [X, scale], {'cse': True})
 
 
 def gathered(points: Points) -> ca.Function:
-    """``(l, 1 + N) -> (mean, square root of the covariance (l, N + 1))``."""
-    X = ca.SX.sym('X', points.size, points.number + 1)
-    mean, S = points.moments(X[:, 1:] - ca.repmat(X[:, 0], 1, points.number))
-    return ca.Function('gathered', [X], [X[:, 0] + mean, ca.densify(S)], {'cse': True})
+    """``(X (l, 1 + N), scale) -> (mean, square root of the covariance (l, N + 1))``."""
+    X, scale = ca.SX.sym('X', points.size, points.number + 1), ca.SX.sym('scale')
+    mean, S = points.moments(X[:, 1:] - ca.repmat(X[:, 0], 1, points.number), scale)
+    return ca.Function('gathered', [X, scale], [X[:, 0] + mean, ca.densify(S)], {'cse': True})
 
 
 def observed(points: Points, s: int, angular: tuple[bool, ...]) -> ca.Function:
-    """``(s, 1 + N) -> (mean (s,), square root of the covariance (s, N + 1))`` of predicted measurements; angles by the
-    shorter way from that at the mean."""
-    Y = ca.SX.sym('Y', s, points.number + 1)
+    """``(Y (s, 1 + N), scale) -> (mean (s,), square root of the covariance (s, N + 1))`` of predicted measurements;
+    angles by the shorter way from that at the mean."""
+    Y, scale = ca.SX.sym('Y', s, points.number + 1), ca.SX.sym('scale')
     away = Y[:, 1:] - ca.repmat(Y[:, 0], 1, points.number)
     rows = [wrapped(away[k, :]) if angular[k] else away[k, :] for k in range(s)]
-    mean, E = points.moments(ca.vertcat(*rows) if s else away)
-    return ca.Function('observed', [Y], [Y[:, 0] + mean, ca.densify(E)], {'cse': True})
+    mean, E = points.moments(ca.vertcat(*rows) if s else away, scale)
+    return ca.Function('observed', [Y, scale], [Y[:, 0] + mean, ca.densify(E)], {'cse': True})
 
 
 def symbols(problem: Problem, *further: str) -> tuple[ca.SX, ...]:

@@ -33,20 +33,25 @@ class Points:
         """Number N of points beside the mean."""
         return len(self.weights)
 
-    def around(self, x: ca.SX, S: ca.SX) -> ca.SX:
-        """All points (l, 1 + N), the mean first; S (l, l) is a square root of the covariance."""
-        return ca.horzcat(x, ca.repmat(x, 1, self.number) + S @ ca.DM(self.directions))
+    def around(self, x: ca.SX, S: ca.SX, farthest: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """All points (l, 1 + N), the mean first, and their scale; S (l, l) is a square root of the covariance.
 
-    def moments(self, deviations: ca.SX) -> tuple[ca.SX, ca.SX]:
+        The scale is 1, or less where a point would lie farther off than ``farthest`` (l,).
+        """
+        away = S @ ca.DM(self.directions)
+        scale = ca.fmin(1, 1 / ca.fmax(ca.mmax(ca.fabs(away) / ca.repmat(farthest, 1, self.number)), 1e-300))
+        return ca.horzcat(x, ca.repmat(x, 1, self.number) + scale * away), scale
+
+    def moments(self, deviations: ca.SX, scale: ca.SX | float = 1.0) -> tuple[ca.SX, ca.SX]:
         """Mean (m,) and square root (m, N + 1) of the covariance of values given as deviations (m, N) from that at the
-        mean.
+        mean, at points of a ``scale``; below 1 they give slopes only, as in an extended Kalman filter.
 
         With ``e = sum w d`` the covariance is ``sum w (d - e) (d - e)' + W0 e e'``, and also ``sum w d d' +
         (W0 + sum w - 2) e e'`` (the weights in the mean add up to 1). The one whose weights are all positive is taken:
         a sum of squares, without the difference of large numbers of paper 001 Eq. 39 at small alpha.
         """
-        mean = deviations @ ca.DM(self.weights)
-        roots = ca.repmat(ca.DM(np.sqrt(self.weights)).T, deviations.shape[0], 1)
+        mean = deviations @ ca.DM(self.weights) * ca.if_else(scale < 1, 0.0, 1.0)
+        roots = ca.repmat(ca.DM(np.sqrt(self.weights)).T, deviations.shape[0], 1) / scale
         if self.centre >= 0:
             return mean, ca.horzcat(roots * (deviations - ca.repmat(mean, 1, self.number)), np.sqrt(self.centre) * mean)
         return mean, ca.horzcat(roots * deviations, np.sqrt(self._rest) * mean)
