@@ -54,7 +54,7 @@ class LinkageNode(ManagedNode):
         self.stage = LinkageStage(model, self.tuning, s.sensors.split(), s.step, s.backend)
         self.stage.prepare(*s.prepared.split())
         self.sources = Sources(model.description, self.stage.channels, model.inputs, s.unstamped.split())
-        self._outline, self._name = Outline(model), model.description.name
+        self._outline, self._frame = Outline(model), model.description.name
         self._states = self.output(LinkageState, 'linkage_state')
         self._joints = self.output(JointState, 'estimated/joint_states')
         self._markers = self.output(MarkerArray, 'markers')
@@ -122,15 +122,15 @@ class LinkageNode(ManagedNode):
     def _tell(self, estimate: LinkageEstimate) -> None:
         """The messages of one instant."""
         model = self.machine
-        self._states.publish(state_message(estimate, self._name, model.independent, self.stage.channels))
+        self._states.publish(state_message(estimate, self._frame, model.independent, self.stage.channels))
         if self._joints.get_subscription_count():
-            self._joints.publish(all_coordinates(estimate, self._name, model.names, model.independent))
+            self._joints.publish(all_coordinates(estimate, self._frame, model.names, model.independent))
         if np.isfinite(estimate.q).all():
             self._draw('estimated', estimate.stamp_ns, estimate.q, ORANGE, 1.0)
         if self._told is None or abs(estimate.stamp_ns - self._told) >= self.settings.health_period * 1e9:
             self._told = estimate.stamp_ns
             self._diagnostics.publish(diagnostics(estimate, self.stage.health(), self.get_name(), self.stage.dropped,
-                                                  self._name))
+                                                  self._frame))
         if self._changed(estimate.status):
             text = f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}'
             if estimate.status <= ObserverStatus.STARTING:

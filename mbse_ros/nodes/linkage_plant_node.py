@@ -52,7 +52,7 @@ class LinkagePlantNode(ManagedNode):
         self._origin_ns, self._begin = time.time_ns(), time.monotonic()
         self._last_ns = round(self.settings.duration * 1e9)
         if model.inputs:
-            self._sensors[INPUTS].publish(self._inputs(self._origin_ns, self._plant.inputs()))
+            self._sensors[INPUTS].publish(self._input_message(self._origin_ns, self._plant.inputs()))
         self._prepare()
         self.get_logger().info(f'{model.description.name}: {", ".join(self._plant.channels)}, seed {self.settings.seed}')
 
@@ -90,14 +90,14 @@ class LinkagePlantNode(ManagedNode):
             (self._sensors[topic], sensor_message(self.sources.topics[topic], values, stamp, name))
             for topic, values in self.sources.spread(samples).items()]
         if model.inputs:
-            messages.append((self._sensors[INPUTS], self._inputs(stamp, frame.inputs)))
+            messages.append((self._sensors[INPUTS], self._input_message(stamp, frame.inputs)))
         if self._truth.get_subscription_count():
             messages.append((self._truth, joint_state(stamp, name, model.names, frame.q, frame.qd)))
         if self._clocks is not None:
             messages.insert(0, (self._clocks, Clock(clock=to_time(stamp))))
         self._outbox = [(publisher, serialize_message(message)) for publisher, message in messages]
 
-    def _inputs(self, stamp_ns: int, values: np.ndarray) -> JointState:
+    def _input_message(self, stamp_ns: int, values: np.ndarray) -> JointState:
         """Inputs in force from a stamp on."""
         return joint_state(stamp_ns, self.machine.description.name, self.machine.inputs, (), (), values)
 

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The linkage's graph as processes over DDS: nothing is lost, filters change live, a killed node returns."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from diagnostic_msgs.msg import DiagnosticArray     # noqa: E402
+from nodes_support import Peer, own_domain     # noqa: E402
+from rcl_interfaces.srv import SetParameters     # noqa: E402
+from rclpy.parameter import Parameter     # noqa: E402
+from sensor_msgs.msg import JointState     # noqa: E402
+from visualization_msgs.msg import MarkerArray     # noqa: E402
+
+from mbse_ros.msg import LinkageState     # noqa: E402
+from mbse_ros.nodes._messages import to_ns     # noqa: E402
+from mbse_ros.nodes.graph import Graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph     # noqa: E402
+from mbse_ros.nodes.up import RunningGraph     # noqa: E402
+
+START = 90.0        # s, on a machine with much else to do
+TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,
+          'sensors/joint_states': JointState, 'markers': MarkerArray, 'diagnostics': DiagnosticArray}
+
+
+class Watched:
+    """A linkage graph that runs, its log, and a peer that hears all its topics from the first message on."""
+
+    def __init__(self, **arguments):
+        processes = linkage_graph(parse_arguments(arguments, LinkageArguments)).processes
+        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
+                for p in processes]
+        self.log, self.peer = [], Peer(**TOPICS)
+        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
+        self.graph.start()
+
+    def until(self, condition, limit=START):
+        """Look after the graph and listen until the condition holds."""
+        def check():
+            self.graph.step()
+            return condition()
+        try:
+            self.peer.until(check, limit)
+        except AssertionError:
+            raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
+
+    def heard(self, topic):
+        """Messages of a topic so far."""
+        return self.peer.heard[topic]
+
+    def set(self, **values):
+        """Results of setting parameters of the linkage node."""
+        request = SetParameters.Request(parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in values.items()])
+        return self.peer.call(SetParameters, 'linkage_node/set_parameters', request).results
+
+
+@pytest.fixture(scope='module')
+def watched():
+    with own_domain():
+        graph = Watched(prepared='DEKF', seed='3')
+        try:
+            yield graph
+        finally:
+            graph.graph.stop()
+            graph.peer.close()
+
+
+def test_nothing_is_lost_at_200_hz(watched):
+    watched.until(lambda: len(watched.heard('linkage_state')) >= 600)
+    states = watched.heard('linkage_state')
+    assert [m.sequence for m in states] == list(range(1, len(states) + 1))
+    assert set(np.diff([to_ns(m.header.stamp) for m in states])) == {5_000_000}
+    sensed = [to_ns(m.header.stamp) for m in watched.heard('sensors/joint_states')][:600]
+    assert [to_ns(m.header.stamp) for m in states][:600] == sensed
+    assert {m.dropped for m in states} == {0} and [m.restart for m in states].count(True) == 1
+    assert all(list(m.measured) == [m.USED, m.USED] for m in states[100:])
+
+
+def test_it_follows_the_truth(watched):
+    watched.until(lambda: len(watched.heard('truth/joint_states')) > 400)
+    truth = {to_ns(m.header.stamp): dict(zip(m.name, m.position)) for m in watched.heard('truth/joint_states')}
+    pairs = [(m, truth[to_ns(m.header.stamp)]) for m in watched.heard('linkage_state')[200:]
+             if to_ns(m.header.stamp) in truth]
+    error = [[m.mean[0] - at['theta1'], m.mean[1] - at['theta2']] for m, at in pairs]
+    assert len(error) > 100 and np.sqrt(np.mean(np.square(error))) < 0.01
+    last = watched.heard('linkage_state')[-1]
+    assert last.status == last.OK and list(last.coordinates) == ['theta1', 'theta2']
+    size = len(last.names)
+    assert np.linalg.eigvalsh(np.array(last.covariance).reshape(size, size)).min() > 0
+    joints = watched.heard('estimated/joint_states')[-1]
+    assert 'theta2' in joints.name and len(joints.velocity) == len(joints.name) == len(joints.effort)
+
+
+def test_it_is_drawn_and_its_health_told(watched):
+    watched.until(lambda: len(watched.heard('diagnostics')) >= 2 and len(watched.heard('markers')) >= 10)
+    assert {m.ns for message in watched.heard('markers') for m in message.markers} == {'estimated', 'measured', 'true'}
+    status, = watched.heard('diagnostics')[-1].status
+    values = {item.key: item.value for item in status.values}
+    assert status.level == b'\x00' and values['observability'] == '6 of 6 directions seen'
+    assert 0.3 < float(values['mean NIS per measurement']) < 2
+
+
+def test_the_filter_and_a_noise_change_live(watched):
+    count = len(watched.heard('linkage_state'))
+    result, = watched.set(estimator='DEKF')
+    assert result.successful, result.reason
+    watched.until(lambda: watched.heard('linkage_state')[-1].estimator == 'DEKF')
+    result, = watched.set(noises='acceleration=5')
+    assert result.successful, result.reason
+    watched.until(lambda: len(watched.heard('linkage_state')) > count + 400)
+    after = watched.heard('linkage_state')[count:]
+    assert np.all(np.diff([m.sequence for m in after]) == 1) and not any(m.restart for m in after)
+    first = next(m for m in after if m.estimator == 'DEKF')
+    before = [m for m in after if m.estimator != 'DEKF' and m.sequence < first.sequence] or [first]
+    assert np.abs(np.subtract(first.mean[:2], before[-1].mean[:2])).max() < 0.1
+
+
+@pytest.mark.parametrize('name, value, text', [
+    ('estimator', 'nose', 'one of'), ('noises', 'nose=1', 'acceleration'), ('gate', 2.0, ''), ('stddev', 'a=1', 'encoder'),
+    ('options', 'nose=1', 'options of DEKF'), ('mechanism', 'four_bar', '')])
+def test_bad_parameters_are_refused(watched, name, value, text):
+    result, = watched.set(**{name: value})
+    assert not result.successful and text in result.reason
+
+
+def test_a_killed_node_returns(watched):
+    plant = watched.graph.children['linkage_plant_node'].pid
+    os.kill(watched.graph.children['linkage_node'].pid, signal.SIGKILL)
+    watched.until(lambda: watched.graph.children.get('linkage_node') is None)
+    watched.peer.spin(0.2)
+    count = len(watched.heard('linkage_state'))
+    watched.until(lambda: len(watched.heard('linkage_state')) > count + 200)
+    returned = watched.heard('linkage_state')[count:]
+    assert returned[0].restart and returned[0].sequence == 1
+    assert watched.heard('linkage_state')[-1].status == LinkageState.OK
+    assert watched.graph.children['linkage_plant_node'].pid == plant
+
+
+def test_it_ends_cleanly(watched):
+    children = dict(watched.graph.children)
+    watched.graph.stop()
+    assert all(child.returncode == 0 for child in children.values()), watched.log
