@@ -130,7 +130,6 @@ def kalman(log: Log, mean: tuple[np.ndarray, np.ndarray], spread: tuple[np.ndarr
     means, nis = [], []
     for o, u in zip(log.measured, log.u):
         x, P = F @ x + G * u, F_P @ P @ F_P.T + Sigma
-        # the accelerometer sees the input only on the first mass: none on the second
         x, P, e = update(x, P, H, o - outputs(x + REST), STDDEV ** 2)
         means.append(x + REST)
         nis.append(e)

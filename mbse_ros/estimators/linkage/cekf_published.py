@@ -13,7 +13,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ...dynamics.state_equations import Maps, Pieces
-from .motion import rates
+from .motion import Rates, rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
 from .update import block_matrix, innovation_of, there
@@ -90,7 +90,7 @@ def published_jacobian(problem: Problem) -> ca.Function:
                        {'cse': True})
 
 
-def measured(problem: Problem, q: ca.SX, x: ca.SX, at: object, u: ca.SX, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+def measured(problem: Problem, q: ca.SX, x: ca.SX, at: Rates, u: ca.SX, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
     """``h`` (s,) and ``H`` (s, 2g) of the sensors, without the derivative of the accelerations."""
     g = problem.g
     h, H_z, H_zd, _ = problem.sensors(q, x[g:], at.zdd, ca.vertcat(u, problem.zeros(g)), t, p)
