@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The linkage's graph for some minutes: 200 Hz, filters changed live, nothing lost, latency of each estimate.
+
+    tools/environment.sh python benchmarks/linkage_node.py [--seconds 300]
+
+The latency is from the stamp of a sample, at which the simulated mechanism sends it, to the arrival of its estimate in
+this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+import rclpy
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+from mbse_ros.msg import LinkageState
+from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.graph import Graph
+from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.up import RunningGraph
+
+FILTERS = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')
+
+
+class Listener:
+    """Keeps the stamps of samples and estimates, and when the estimates came."""
+
+    def __init__(self) -> None:
+        self.node = rclpy.create_node('listener')
+        self.sensed: list[int] = []
+        self.told: list[tuple[int, int, str, int, float]] = []
+        qos = QoSProfile(depth=5000)
+        self.node.create_subscription(JointState, 'sensors/joint_states', self.on_sensor, qos)
+        self.node.create_subscription(LinkageState, 'linkage_state', self.on_state, qos)
+        self.client = self.node.create_client(SetParameters, 'linkage_node/set_parameters')
+        self.refused: list[str] = []
+
+    def on_sensor(self, message: JointState) -> None:
+        """A sample."""
+        self.sensed.append(to_ns(message.header.stamp))
+
+    def on_state(self, message: LinkageState) -> None:
+        """An estimate."""
+        now = time.time_ns()
+        self.told.append((to_ns(message.header.stamp), message.sequence, message.estimator, message.status,
+                          (now - to_ns(message.header.stamp)) * 1e-6))
+
+    def switch(self, estimator: str) -> None:
+        """Ask for another filter."""
+        value = Parameter('estimator', value=estimator).to_parameter_msg()
+        future = self.client.call_async(SetParameters.Request(parameters=[value]))
+        future.add_done_callback(lambda f: self.refused.extend(r.reason for r in f.result().results if not r.successful))
+
+
+def main() -> None:
+    """Run, switch, print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seconds', type=float, default=300.0)
+    seconds = parser.parse_args().seconds
+    rclpy.init()
+    listener, executor = Listener(), SingleThreadedExecutor()
+    executor.add_node(listener.node)
+    graph = linkage_graph(LinkageArguments(prepared=' '.join(FILTERS)))
+    running = RunningGraph(Graph(tuple(replace(p, parameters={
+        **p.parameters, 'wait_subscribers': p.parameters['wait_subscribers'] + 1}) for p in graph.processes)))
+    running.start()
+    try:
+        _watch(listener, executor, running, seconds)
+    finally:
+        running.stop()
+    for _ in range(2000):
+        executor.spin_once(timeout_sec=0.001)
+    _print(listener)
+
+
+def _watch(listener: Listener, executor: SingleThreadedExecutor, running: RunningGraph, seconds: float) -> None:
+    """Until so long after the first estimate; another filter ten times."""
+    switches, begin = 0, None
+    while begin is None or time.monotonic() - begin < seconds:
+        executor.spin_once(timeout_sec=0.05)
+        running.step()
+        if begin is None and listener.told:
+            begin = time.monotonic()
+        if begin is not None and time.monotonic() - begin > (switches + 1) * seconds / 11:
+            listener.switch(FILTERS[switches % len(FILTERS)])
+            switches += 1
+
+
+def _print(listener: Listener) -> None:
+    stamps, latency = [row[0] for row in listener.told], np.array([row[4] for row in listener.told])
+    lost = set(listener.sensed[:-5]) - set(stamps)
+    used = [row[2] for row in listener.told]
+    changes = sum(a != b for a, b in zip(used, used[1:]))
+    print(f'{len(listener.sensed)} samples heard, {len(stamps)} estimates, {len(lost)} samples without an estimate, '
+          f'{sum(np.diff([row[1] for row in listener.told]) != 1)} holes; {changes} changes of the filter, '
+          f'{len(listener.refused)} refused {listener.refused}')
+    print('latency, ms: ' + ', '.join(f'p{p:g} {np.percentile(latency, p):.2f}' for p in (50, 90, 99, 99.9))
+          + f', largest {latency.max():.1f}')
+    print(f'not OK: {sum(row[3] != LinkageState.OK for row in listener.told)} estimates')
+
+
+if __name__ == '__main__':
+    main()
