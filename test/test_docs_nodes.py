@@ -9,6 +9,7 @@ from source_tree import ROOT
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.documents import PAGES, main
 from mbse_ros.nodes.graph import crane_topics
+from mbse_ros.nodes.linkage_graph import linkage_topics
 
 TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
 
@@ -28,3 +29,10 @@ def test_every_topic_is_documented_with_its_type():
     expected = {re.sub(r'^sensors/pressure/.*', 'sensors/pressure/<volume>', topic): kind
                 for topic, kind in crane_topics(load_machine('patu655_lift')).items()}
     assert expected.items() <= table.items() and set(table) - set(expected) == {'valve_command'}
+
+
+def test_every_topic_of_the_linkage_is_documented_with_its_type():
+    table = dict(re.findall(r'^\| `([\w/<>]+)` \| (\w+/msg/\w+) \|', TOPICS_PAGE, re.MULTILINE))
+    expected = {re.sub(r'(imu|value)/.*', lambda m: f'{m[1]}/<{"sensor" if m[1] == "imu" else "channel"}>', topic): kind
+                for topic, kind in linkage_topics('five_bar').items()}
+    assert expected.items() <= table.items() and set(table) - set(expected) == {'sensors/value/<channel>'}

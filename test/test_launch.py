@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launch file: with the real launch where it is installed, else as far as a stand-in for it goes."""
+"""The launch files: with the real launch where it is installed, else as far as a stand-in for it goes."""
 
 import importlib.util
 import sys
@@ -10,8 +10,9 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.nodes.graph import CraneArguments, crane_graph, parse_arguments, word
+from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 
-FILE = ROOT / 'launch' / 'crane.launch.py'
+GRAPHS = {'crane': (CraneArguments, crane_graph), 'linkage': (LinkageArguments, linkage_graph)}
 MODULES = {'launch': ('LaunchContext', 'LaunchDescription'), 'launch_ros': (), 'launch_ros.actions': ('Node',),
            'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction', 'Shutdown'),
            'launch.substitutions': ('LaunchConfiguration',)}
@@ -28,50 +29,58 @@ class Recorded(SimpleNamespace):
         return context[self.args[0]]
 
 
-def load():
-    spec = importlib.util.spec_from_file_location('crane_launch', FILE)
+@pytest.fixture(params=sorted(GRAPHS))
+def graph(request):
+    return request.param
+
+
+def load(graph):
+    spec = importlib.util.spec_from_file_location(f'{graph}_launch', ROOT / 'launch' / f'{graph}.launch.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 @pytest.fixture
-def stand_in(monkeypatch):
+def stand_in(graph, monkeypatch):
     """The launch file over a stand-in for launch."""
     for name, classes in MODULES.items():
         module = ModuleType(name)
         for item in classes:
             setattr(module, item, type(item, (Recorded,), {}))
         monkeypatch.setitem(sys.modules, name, module)
-    return load()
+    return load(graph)
 
 
-def test_arguments_are_those_of_the_graph(stand_in):
+def test_arguments_are_those_of_the_graph(graph, stand_in):
     *declared, _ = stand_in.generate_launch_description().args[0]
     assert [(d.args[0], d.default_value) for d in declared] == [
-        (item.name, word(item.default)) for item in fields(CraneArguments)]
+        (item.name, word(item.default)) for item in fields(GRAPHS[graph][0])]
     assert all(d.description for d in declared)
 
 
-@pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'cycles': '1'}])
-def test_processes_are_those_of_the_graph(stand_in, given):
-    context = {item.name: word(item.default) for item in fields(CraneArguments)} | given
+@pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'final': '1'}])
+def test_processes_are_those_of_the_graph(graph, stand_in, given):
+    kind, make = GRAPHS[graph]
+    given = {{'final': {'crane': 'cycles', 'linkage': 'duration'}[graph]}.get(key, key): given[key] for key in given}
+    context = {item.name: word(item.default) for item in fields(kind)} | given
     nodes = stand_in.generate_launch_description().args[0][-1].function(context)
-    processes = crane_graph(parse_arguments(given)).processes
+    processes = make(parse_arguments(given, kind)).processes
     assert [(n.package, n.executable, n.name, n.namespace, n.parameters, n.respawn) for n in nodes] == [
         (p.package, p.executable, p.name, p.namespace, [dict(p.parameters)], p.respawn) for p in processes]
     assert [n.on_exit is not None for n in nodes] == [p.final for p in processes]
 
 
-def test_real_launch_reads_it():
+def test_real_launch_reads_it(graph):
     for name in ('launch', 'launch_ros'):
         pytest.importorskip(name, reason=f'{name} is not installed: the wheels of ROS 2 lack it')
     from launch import LaunchContext
-    description = load().generate_launch_description()
+    description = load(graph).generate_launch_description()
     context = LaunchContext()
     names = {argument.name for argument in description.get_launch_arguments()}
-    assert names == {item.name for item in fields(CraneArguments)}
+    kind, make = GRAPHS[graph]
+    assert names == {item.name for item in fields(kind)}
     *declared, opaque = description.entities
     for argument in declared:
         argument.visit(context)
-    assert len(opaque.visit(context)) == len(crane_graph(CraneArguments()).processes)
+    assert len(opaque.visit(context)) == len(make(kind()).processes)

@@ -6,9 +6,11 @@ import yaml
 from source_tree import ROOT
 
 from mbse_ros.nodes.graph import MARKERS_FRAME, TOPICS
+from mbse_ros.nodes.linkage_graph import LINKAGE_FRAME, LINKAGE_TOPICS
 
-CONFIG = yaml.safe_load((ROOT / 'rviz' / 'crane.rviz').read_text())
-MANAGER = CONFIG['Visualization Manager']
+CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('crane', 'linkage')}
+GRAPHS = {'crane': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),
+          'linkage': (LINKAGE_TOPICS, LINKAGE_FRAME, {'measured', 'estimated', 'true'})}
 CLASSES = {
     'rviz_common': {'Displays', 'Views', 'Time', 'Selection', 'Tool Properties', 'Group'},
     'rviz_default_plugins': {'Grid', 'Axes', 'MarkerArray', 'Marker', 'TF', 'Orbit', 'XYOrbit', 'TopDownOrtho', 'FPS',
@@ -25,34 +27,44 @@ def dictionaries(item):
         yield from dictionaries(value)
 
 
-def test_structure():
-    assert {'Panels', 'Visualization Manager', 'Window Geometry'} <= set(CONFIG)
-    assert {'Displays', 'Global Options', 'Tools', 'Views'} <= set(MANAGER)
-    assert MANAGER['Views']['Current']['Class'] == 'rviz_default_plugins/Orbit'
-    shown = {display['Class'] for display in MANAGER['Displays']}
+@pytest.fixture(params=sorted(CONFIGS))
+def graph(request):
+    return request.param
+
+
+@pytest.fixture
+def manager(graph):
+    return CONFIGS[graph]['Visualization Manager']
+
+
+def test_structure(graph, manager):
+    assert {'Panels', 'Visualization Manager', 'Window Geometry'} <= set(CONFIGS[graph])
+    assert {'Displays', 'Global Options', 'Tools', 'Views'} <= set(manager)
+    assert manager['Views']['Current']['Class'] == 'rviz_default_plugins/Orbit'
+    shown = {display['Class'] for display in manager['Displays']}
     assert {'rviz_default_plugins/Grid', 'rviz_default_plugins/MarkerArray'} <= shown
 
 
-@pytest.mark.parametrize('name', sorted({d['Class'] for d in dictionaries(CONFIG) if d.get('Class')}))
+@pytest.mark.parametrize('name', sorted({d['Class'] for d in dictionaries(list(CONFIGS.values())) if d.get('Class')}))
 def test_classes_are_those_of_rviz_2(name):
     package, _, kind = name.partition('/')
     assert kind in CLASSES[package]
 
 
-def test_topics_are_those_of_the_graph():
-    shown = [d for d in MANAGER['Displays'] if 'Topic' in d]
+def test_topics_are_those_of_the_graph(graph, manager):
+    shown = [d for d in manager['Displays'] if 'Topic' in d]
     assert shown
     for display in shown:
         topic = display['Topic']
         assert {'Value', 'Depth', 'History Policy', 'Reliability Policy', 'Durability Policy'} <= set(topic)
-        assert DISPLAYED[TOPICS[topic['Value'].lstrip('/')]] == display['Class']
+        assert DISPLAYED[GRAPHS[graph][0][topic['Value'].lstrip('/')]] == display['Class']
         assert topic['Durability Policy'] == 'Volatile'     # as it is published
 
 
-def test_frame_is_that_of_the_markers():
-    assert MANAGER['Global Options']['Fixed Frame'] == MARKERS_FRAME
+def test_frame_is_that_of_the_markers(graph, manager):
+    assert manager['Global Options']['Fixed Frame'] == GRAPHS[graph][1]
 
 
-def test_namespaces_are_those_of_the_markers():
-    display = next(d for d in MANAGER['Displays'] if d['Class'].endswith('MarkerArray'))
-    assert set(display['Namespaces']) == {'measured', 'estimated', 'payload'}
+def test_namespaces_are_those_of_the_markers(graph, manager):
+    display = next(d for d in manager['Displays'] if d['Class'].endswith('MarkerArray'))
+    assert set(display['Namespaces']) == GRAPHS[graph][2]
