@@ -114,7 +114,8 @@ def test_missing_samples(estimator):
 
 @BOTH
 def test_redundant_rows_do_no_harm(estimator):
-    model = load_model(parse_mechanism(PLATFORM + 'sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01}}'))
+    sensors = 'sensors: {encoder: {kind: encoder, coordinate: theta, stddev: 0.01}}'
+    model = load_model(parse_mechanism(PLATFORM + sensors))
     assert model.redundant
     truth = true_motion(model, 0.5, DT)
     observer = LinkageObserver(model, estimator, ('encoder',), {'acceleration': 0.1})

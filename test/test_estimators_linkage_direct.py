@@ -42,7 +42,8 @@ def test_direct_equals_indirect(mechanism, sensors, kind, density):
         np.testing.assert_allclose(getattr(direct, name), expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
     size = 2 * len(world(mechanism)[1].z)
     np.testing.assert_allclose(direct.mean[:, :size], indirect.mean[:, :size], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(direct.covariance[:size, :size], indirect.covariance[:size, :size], rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(direct.covariance[:size, :size], indirect.covariance[:size, :size], rtol=1e-9,
+                               atol=1e-14)
 
 
 def test_the_third_state_is_the_acceleration_of_the_mechanism():

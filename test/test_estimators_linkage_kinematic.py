@@ -118,7 +118,8 @@ def test_gap_of_all_sensors_is_told_and_recovered_from():
 
 
 @pytest.mark.parametrize('sensors, expected', [
-    (('encoder',), 'accelerometers'), (('crank_tip',), 'positions of theta'), (('crank_gyro', 'crank_tip'), 'positions')])
+    (('encoder',), 'accelerometers'), (('crank_tip',), 'positions of theta'),
+    (('crank_gyro', 'crank_tip'), 'positions')])
 def test_sensors_that_do_not_suffice_are_refused(sensors, expected):
     with pytest.raises(SettingError, match=expected):
         LinkageObserver(world('four_bar')[1], 'kinematic', sensors, NOISES)
