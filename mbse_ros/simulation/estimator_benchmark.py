@@ -30,7 +30,7 @@ SENSORS = {
 SENSOR_SETS = tuple(SENSORS['four_bar'])
 STEP = 5e-3         # s
 SETTLED = 2.0       # s, after which the start is forgotten
-LOST = 1.0          # rad of position error after 2 s: no estimate of this motion any more
+LOST = 0.5          # rad of position error after 2 s, more than twice that of the start: not an estimate any more
 FIGURES = ('rmse_pos', 'rmse_vel', 'rmse_acc', 'rmse_pos_after_2s', 'force_rmse', 'nees', 'nis', 'autocorrelation')
 
 
@@ -178,10 +178,11 @@ def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.n
 
 
 def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: str) -> dict[str, Any]:
-    """Means over the seeds that stayed finite; None for what has no value."""
+    """Means over the seeds that were not lost, or over all that stayed finite where all were; None for no value."""
+    kept = [item for item in found if item['rmse_pos_after_2s'] < LOST]
+    diverged, found = case.seeds - len(kept), kept or found
     values = {name: np.array([item[name] for item in found]) for name in (*FIGURES, 'whiteness')} if found else {}
     step = min(seconds, default=np.nan) / round(case.duration / STEP)
-    after = values.get('rmse_pos_after_2s', np.zeros(0))
     row: dict[str, Any] = {'mechanism': case.mechanism, 'estimator': case.estimator, 'sensor': case.sensor,
                            'seeds': case.seeds}
     row |= {name: _finite(np.mean(values[name])) if found else None for name in FIGURES}
@@ -189,7 +190,7 @@ def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: 
     row |= {f'{name}_stddev': _finite(np.std(values[name], ddof=1)) if len(found) > 1 else None
             for name in ('rmse_pos', 'rmse_pos_after_2s')}
     return row | {'cpu_per_s': _finite(step / STEP), 'step_us': _finite(1e6 * step),
-                  'diverged': case.seeds - len(found) + int(np.sum(~(after < LOST))), 'note': note}
+                  'diverged': diverged, 'note': note}
 
 
 def _finite(value: float) -> float | None:
