@@ -57,7 +57,8 @@ class Listener:
         """Ask for another filter."""
         value = Parameter('estimator', value=estimator).to_parameter_msg()
         future = self.client.call_async(SetParameters.Request(parameters=[value]))
-        future.add_done_callback(lambda f: self.refused.extend(r.reason for r in f.result().results if not r.successful))
+        future.add_done_callback(
+            lambda f: self.refused.extend(r.reason for r in f.result().results if not r.successful))
 
 
 def main() -> None:

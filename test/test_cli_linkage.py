@@ -81,7 +81,8 @@ def test_the_same_bag_gives_the_same_result(recorded, tmp_path):
 
 
 @pytest.mark.parametrize('words, text', [
-    (('--estimator', 'nose'), 'estimator'), (('--sensors', 'nose'), 'sensors'), (('--machine', 'patu655_lift'), 'machine'),
+    (('--estimator', 'nose'), 'estimator'), (('--sensors', 'nose'), 'sensors'),
+    (('--machine', 'patu655_lift'), 'machine'),
     (('--set', 'linkage.nose=1'), 'linkage.'), (('--set', 'linkage.gate=2'), 'gate'),
     (('--set', 'linkage.noises=nose=1'), 'noises'), (('--namespace', 'elsewhere'), 'no samples')])
 def test_what_cannot_be_is_one_line(recorded, words, text):

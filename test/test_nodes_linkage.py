@@ -55,7 +55,8 @@ class Watched:
 
     def set(self, **values):
         """Results of setting parameters of the linkage node."""
-        request = SetParameters.Request(parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in values.items()])
+        parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        request = SetParameters.Request(parameters=parameters)
         return self.peer.call(SetParameters, 'linkage_node/set_parameters', request).results
 
 
@@ -121,7 +122,8 @@ def test_the_filter_and_a_noise_change_live(watched):
 
 
 @pytest.mark.parametrize('name, value, text', [
-    ('estimator', 'nose', 'one of'), ('noises', 'nose=1', 'acceleration'), ('gate', 2.0, ''), ('stddev', 'a=1', 'encoder'),
+    ('estimator', 'nose', 'one of'), ('noises', 'nose=1', 'acceleration'), ('gate', 2.0, ''),
+    ('stddev', 'a=1', 'encoder'),
     ('options', 'nose=1', 'options of DEKF'), ('mechanism', 'four_bar', '')])
 def test_bad_parameters_are_refused(watched, name, value, text):
     result, = watched.set(**{name: value})

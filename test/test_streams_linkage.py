@@ -16,7 +16,8 @@ from mbse_ros.streams.records import ObserverStatus
 DT, COUNT, START = 0.005, 400, 1_700_000_000_000_000_000
 STEP = 5_000_000
 SENSORS = ('encoder', 'crank_gyro')
-SETTINGS = LinkageSettings(estimator='errorEKF_EJ', noises='acceleration=0.1', gate=1.0, start_at='file')
+SETTINGS = LinkageSettings(estimator='errorEKF_EJ', noises='acceleration=0.1', gate=1.0, start_at='file',
+                           delay_window=0.1)
 
 
 @pytest.fixture(scope='module')

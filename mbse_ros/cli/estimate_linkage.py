@@ -26,7 +26,8 @@ def estimate_linkage_command(bag: Path, mechanism: str, estimator: str, sensors:
     check_outputs(output, json_file, None)
     settings = linkage_settings(words, estimator=estimator)
     names = [name for name in sensors.replace(',', ' ').split() if name]
-    log = estimate_linkage_bag(bag, load_model(mechanism, backend=backend), settings, names, step, (), namespace, backend)
+    model = load_model(mechanism, backend=backend)
+    log = estimate_linkage_bag(bag, model, settings, names, step, (), namespace, backend)
     for warning in log.warnings:
         typer.echo(f'warning: {warning}', err=True)
     if output is not None:

@@ -32,8 +32,8 @@ class LinkageArguments(Settings):
     """Arguments of the launch file and of `mbse up linkage`."""
 
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
-    sensors: str = setting('encoder_1 encoder_2', "Sensors of the mechanism's file that are there, separated by blanks. "
-                                                  'Empty: all')
+    sensors: str = setting('encoder_1 encoder_2', "Sensors of the mechanism's file that are there, separated by "
+                                                  'blanks. Empty: all')
     estimator: str = setting('errorEKF_FE', 'Filter, by the name of paper 001', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
@@ -67,7 +67,8 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
         'frame_id': LINKAGE_FRAME, 'sensor_reliability': 'reliable' if a.simulate else 'best_effort',
         'wait_subscribers': readers})]
     if a.simulate:
-        processes.append(Process('linkage_plant_node', 'linkage_plant_node', a.namespace, final=a.duration > 0, parameters={
+        name = 'linkage_plant_node'
+        processes.append(Process(name, name, a.namespace, final=a.duration > 0, parameters={
             **common, 'use_sim_time': False, 'rate': a.rate, 'seed': a.seed, 'duration': a.duration,
             'exit_at_end': a.duration > 0, 'publish_clock': a.use_sim_time, 'wait_subscribers': 1 + readers}))
     if a.record:

@@ -54,7 +54,8 @@ class LinkagePlantNode(ManagedNode):
         if model.inputs:
             self._sensors[INPUTS].publish(self._input_message(self._origin_ns, self._plant.inputs()))
         self._prepare()
-        self.get_logger().info(f'{model.description.name}: {", ".join(self._plant.channels)}, seed {self.settings.seed}')
+        channels = ', '.join(self._plant.channels)
+        self.get_logger().info(f'{model.description.name}: {channels}, seed {self.settings.seed}')
 
     def tick(self) -> float | None:
         """Publish the instant that is due; seconds until the next one, 0 while it is late."""

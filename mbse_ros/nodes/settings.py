@@ -121,8 +121,8 @@ class MechanismSettings(LifecycleSettings):
 class LinkageNodeSettings(MechanismSettings):
     """The observer of a mechanism, fixed at the start."""
 
-    step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of the '
-                                 'fastest sensor', 's', 1e-4, 1.0)
+    step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of '
+                                 'the fastest sensor', 's', 1e-4, 1.0)
     prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
                                 'immediate; to another one it takes up to some seconds, in which samples wait')
     unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks. They have no stamp: the '

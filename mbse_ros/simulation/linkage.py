@@ -29,8 +29,8 @@ class LinkagePlantSettings(Settings):
                                1e9)
     frequency: float = setting(0.5, 'Their frequency; each further input has 1.3 times that of the one before', 'Hz',
                                0.0, 100.0)
-    damping: float = setting(2.0, "Of the inputs' own motion where an input drives an independent coordinate, N m s/rad "
-                                  'or N s/m: part of the command, so known', '', 0.0, 1e9)
+    damping: float = setting(2.0, "Of the inputs' own motion where an input drives an independent coordinate, N m "
+                                  's/rad or N s/m: part of the command, so known', '', 0.0, 1e9)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import numpy as np
 
 @dataclass
 class Cell:
-    """One instant ``index`` of the grid: measurements ``o`` (s,), NaN where missing; ``u`` (k,) inputs that change here,
-    NaN where they are held; ``state`` and ``output`` of the filter after it; ``held`` inputs in force; ``revision``."""
+    """One instant ``index`` of the grid: measurements ``o`` (s,), NaN where missing; ``u`` (k,) inputs that change
+    here, NaN where they are held; ``state`` and ``output`` of the filter after it; ``held`` inputs in force;
+    ``revision``."""
 
     index: int
     o: np.ndarray

@@ -28,8 +28,8 @@ class HealthWatch:
         self._engine, g = engine, engine.problem.g
         force = len(engine.names) >= 3 * g and len(engine.names) != 2 * engine.problem.n
         simple = engine.filter.name in SIMPLE and not options
-        self._kernel = Kernel(linearised_function(engine.problem, 'force' if force else 'simple' if simple else 'exact'),
-                              engine.model.backend)
+        kind = 'force' if force else 'simple' if simple else 'exact'
+        self._kernel = Kernel(linearised_function(engine.problem, kind), engine.model.backend)
         self._size = (3 if force else 2) * g
         self._prior = np.repeat(prior, g)[:self._size]
         self.reset()

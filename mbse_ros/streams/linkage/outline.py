@@ -14,8 +14,9 @@ class Outline:
 
     def __init__(self, model: Model) -> None:
         system = model.system
-        self._bodies = {name: [place for place in (f'{name}.{point}' for point in body.points) if place in system.points]
-                        for name, body in model.description.bodies.items()}
+        bodies = model.description.bodies
+        self._bodies = {name: [place for point in body.points if (place := f'{name}.{point}') in system.points]
+                        for name, body in bodies.items()}
         self._places = [place for places in self._bodies.values() for place in places]
         self._parameters = np.asarray(model.parameters)
         self._function = ca.Function('outline', [system.q, system.values.symbol], [

@@ -25,7 +25,7 @@ class LinkageSettings(Settings):
                               "coordinate) separated by blanks; those not named have their default")
     stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
     gate: float = setting(0.9999, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
-    delay_window: float = setting(0.1, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
+    delay_window: float = setting(0.5, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
     settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
     coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)
     lost_after: float = setting(0.5, 'where all samples of half of the sensors, or more, are rejected for longer the '
@@ -36,8 +36,8 @@ class LinkageSettings(Settings):
     constant_after: float = setting(1.0, 'a sensor whose value has not changed at all for so long, though by the '
                                          'estimate it must have by 5 standard deviations, is left out until it does',
                                     's', 0.01, 600.0)
-    start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the rest '
-                                       "as at the file's start; or wholly there", choices=('sensors', 'file'))
+    start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the '
+                                       "rest as at the file's start; or wholly there", choices=('sensors', 'file'))
     start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
                                     1e6)
     start_velocity: float = setting(0.1, 'of independent velocities, rad/s or m/s', '', 0.0, 1e6)

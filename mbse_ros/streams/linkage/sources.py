@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the samples of a mechanism's sensors come from: topics, fields and the channels they feed. ROS-free.
 
-``sensors/joint_states`` (JointState): by the name of a sensor, or of the coordinate that it measures; ``position`` feeds
-encoders, inclinometers, distances, ``velocity`` rates and gyros, ``effort`` forces. ``sensors/imu/<sensor>`` (Imu):
-``angular_velocity`` of a gyro (z in a plane; x, y, z in space), ``linear_acceleration`` of an accelerometer, the specific
-force along the sensor's axes in their order. ``sensors/value/<channel>`` (Float64): any channel, without a stamp.
+``sensors/joint_states`` (JointState): by the name of a sensor, or of the coordinate that it measures; ``position``
+feeds encoders, inclinometers, distances, ``velocity`` rates and gyros, ``effort`` forces.
+``sensors/imu/<sensor>`` (Imu):
+``angular_velocity`` of a gyro (z in a plane; x, y, z in space), ``linear_acceleration`` of an accelerometer, the
+specific force along the sensor's axes in their order.
+``sensors/value/<channel>`` (Float64): any channel, without a stamp.
 ``sensors/inputs`` (JointState): ``effort`` of the mechanism's inputs, held.
 """
 

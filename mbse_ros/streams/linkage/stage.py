@@ -2,8 +2,9 @@
 """``LinkageStage``: stamped samples of a mechanism's sensors in, estimates on a grid out, by any filter.
 
 The grid stands at the first sample plus multiples of the step; a sample counts at the nearest instant. A new instant is
-estimated at once with what is there; a sample that comes later, but within the window, corrects it: the filter goes back
-and runs again, so that the order of arrival does not matter. Time is that of the stamps: without samples nothing moves.
+estimated at once with what is there; a sample that comes later, but within the window, corrects it: the filter goes
+back and runs again, so that the order of arrival does not matter. Time is that of the stamps: without samples nothing
+moves.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ class LinkageStage:
     # Samples
 
     def add(self, stamp_ns: int, samples: Mapping[str, float]) -> tuple[LinkageEstimate, ...]:
-        """Take samples of one instant by channel, SI, NaN where missing; the estimates of new instants, or of the newest
-        one, revised. What cannot be used is dropped, counted and told by ``refusals``."""
+        """Take samples of one instant by channel, SI, NaN where missing; the estimates of new instants, or of the
+        newest one, revised. What cannot be used is dropped, counted and told by ``refusals``."""
         values = {name: float(value) for name, value in samples.items() if self._usable(stamp_ns, name, float(value))}
         if not values or not self._timely(stamp_ns, values):
             return ()
