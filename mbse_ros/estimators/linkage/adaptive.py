@@ -1,53 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AerrorEKF_FE: errorEKF_FE whose plant noise is adapted by maximum likelihood (paper 001, section 10.1)."""
+"""AerrorEKF_FE: errorEKF_FE whose noises are adapted by maximum likelihood (paper 001, section 10.1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 
-from .ekf import Choice, error_mean, feed_back, measured, observe, run_model
+from ...errors import SettingError
+from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, measured, observe, run_model)
 from .error_ekf import with_force
 from .problem import Problem
 from .step import Filter, Parts, build_filter
 from .update import constant_noise, correction, propagation
 
-SMALLEST = 1e-3      # of the start: the noise is not adapted below this share of it
+NOISES = ('plant', 'sensors', 'both')
+SMALLEST = 1e-3      # of the start: a noise is not adapted below this share of it
+PRIOR = 5.0          # samples that the start counts for while the window fills
+TINY = 1e-300
 
 
-def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: int = 50) -> Filter:
+def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: int = 50, adapt: str = 'plant',
+                          actuators: Sequence[str] = ()) -> Filter:
     """AerrorEKF_FE; noise ``acceleration`` (g,), density of the acceleration error's random walk, is where it starts.
 
-    The estimate of Eq. 91 over the last ``window`` samples, of which only the diagonal of the acceleration error
-    counts (Eq. 94): there ``f_x`` is the identity and a term is ``dx^2 + P+ - P+ before``. Its absolute value is
-    taken, as the paper has it, and kept above a small share of the start, so that it stays a variance.
+    ``adapt``: the plant's noise, the sensors' (Eq. 92), or both, which one sensor a coordinate cannot tell apart (the
+    paper saw it diverge). ``actuators`` as in errorEKF_FE. Raises SettingError.
+
+    Of Eq. 91 only the diagonal of the acceleration error counts (Eq. 94); there the mean term over the ``window`` is
+    zero where ``dx^2`` is as large as ``P- - P+`` says. The paper adds the difference to the noise, which may turn
+    negative; here the noise is multiplied by the ratio of the two (mean over the window): it has the same solution and
+    stays positive. While the window fills, the start counts as a few samples. A start that is far too large still costs
+    accuracy where the sensors see the position only through the accelerations: what the first samples tell is lost.
     """
-    g, size = problem.g, 3 * problem.g
+    if adapt not in NOISES:
+        raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))
+    g, s, size = problem.g, len(problem.channels), 3 * problem.g
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
-    choice = Choice(motion, with_force, force=True)
+    choice = Choice(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
+    plant, sensors = adapt != 'sensors', adapt != 'plant'
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
-        density = _density(state, tuning, window)
-        P = spread_out(F, state['P'], noise(density, tuning['dt']))
-        return {**ahead, 'x': error_mean(problem, ahead, 3), 'P': P, 'terms': state['terms'], 'count': state['count'],
-                'before': ca.diag(state['P'])[2 * g:]}
+        density = _density(state, tuning['acceleration'], window) if plant else tuning['acceleration']
+        P = spread_out(F, state['P'], along(ahead, noise(density, tuning['dt'])))
+        return {**state, **ahead, 'x': error_mean(problem, ahead, 3), 'P': P, 'density': density}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)
-        x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
-        term = x[2 * g:] ** 2 + ca.diag(P)[2 * g:] - state['before']
-        used = ca.fmin(ca.sum1(innovations[2]), 1.0)           # a sample without measurements tells nothing
-        terms = ca.if_else(used > 0, ca.horzcat(state['terms'][:, 1:], term), state['terms'])
-        count = ca.fmin(state['count'] + used, float(window))
+        R = _variance(state, tuning['variance'], window) if sensors else tuning['variance']
+        x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, R, tuning['gate'])
+        expected = ca.fmax(ca.diag(state['P'] - P)[2 * g:], TINY)
+        memory = _remember(state, 'count', innovations[2], window, ratios=x[2 * g:] ** 2 / expected,
+                           densities=state['density']) if plant else {}
+        if sensors:
+            term = innovations[0] ** 2 - (innovations[1] - R)
+            memory |= _remember(state, 'seen', innovations[2], window, terms=term)
         return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations),
-                'terms': terms, 'count': count, 'before': state['before']}
+                'density': state['density'], **memory}
 
-    memory = {'force': (g, 1), 'terms': (g, window), 'count': (1, 1), 'before': (g, 1)}
-    return build_filter('AerrorEKF_FE', problem, size, {'acceleration': g}, predict, correct, memory)
+    forces = force_names(problem, choice)
+    memory = {'force': (len(forces), 1), 'density': (g, 1)}
+    memory |= {'ratios': (g, window), 'densities': (g, window), 'count': (1, 1)} if plant else {}
+    memory |= {'terms': (s, window), 'seen': (s, 1)} if sensors else {}
+    return build_filter('AerrorEKF_FE', problem, size, {'acceleration': g}, predict, correct, memory, forces=forces)
 
 
-def _density(state: Parts, tuning: Parts, window: int) -> ca.SX:
-    """Density (g,) of the random walk: the start's until the window is full, then the mean of the window's terms."""
-    found = ca.fabs(ca.sum2(state['terms'])) / (window * tuning['dt'])
-    start = tuning['acceleration']
-    return ca.if_else(state['count'] >= window - 0.5, ca.fmax(found, SMALLEST * start), start)
+def _density(state: Parts, start: ca.SX, window: int) -> ca.SX:
+    """Density (g,) of the random walk from the window's ratios and the densities they belong to."""
+    count, prior = state['count'], ca.if_else(state['count'] > window - 0.5, 0.0, PRIOR)
+    samples = count + prior
+    ratio = (prior + ca.sum2(state['ratios'])) / samples
+    mean = (prior * start + ca.sum2(state['densities'])) / samples
+    return ca.fmax(mean * ratio, SMALLEST * start)
+
+
+def _variance(state: Parts, start: ca.SX, window: int) -> ca.SX:
+    """Variance (s,) of the sensors (Eq. 92), the start's share fading while the window fills."""
+    filled = ca.sum2(state['terms']) + (window - state['seen']) * start
+    return ca.fmax(filled / window, SMALLEST * start)
+
+
+def _remember(state: Parts, counter: str, used: ca.SX, window: int, **terms: ca.SX) -> Parts:
+    """Windows with one more column where a measurement was used; else they stay."""
+    counts = state[counter].numel()
+    used = used if counts > 1 else ca.fmin(ca.sum1(used), 1.0)
+    found = {counter: ca.fmin(state[counter] + used, float(window))}
+    for name, term in terms.items():
+        rows = ca.vertsplit(state[name])
+        flags = [used[k] if counts > 1 else used for k in range(len(rows))]
+        found[name] = ca.vertcat(*(ca.if_else(flag > 0, ca.horzcat(row[1:], term[k]), row)
+                                   for k, (row, flag) in enumerate(zip(rows, flags))))
+    return found

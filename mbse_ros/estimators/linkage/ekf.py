@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 
+from ...errors import SettingError
 from .motion import Rates, advance, rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
@@ -22,13 +24,15 @@ class Choice:
 
     ``motion``: transition of the mean (``motion.TRANSITIONS``); ``jacobian``: transition of the covariance;
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (paper 001,
-    section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations.
+    section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations; ``actuators``:
+    places of the inputs that the force acts along, else it acts along the independent coordinates.
     """
 
     motion: str
     jacobian: Jacobian
     force: bool = False
     accelerations: bool = True
+    actuators: tuple[int, ...] = ()
 
 
 def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
@@ -41,7 +45,7 @@ def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
-        P = spread_out(F, state['P'], noise(tuning['acceleration'], tuning['dt']))
+        P = spread_out(F, state['P'], along(ahead, noise(tuning['acceleration'], tuning['dt'])))
         step = {} if choice.force else {'F': F}      # an error that becomes a force does not stay in the mean
         return {**ahead, **step, 'x': error_mean(problem, ahead, blocks), 'P': P}
 
@@ -50,16 +54,52 @@ def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
         return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations)}
 
-    return build_filter(name, problem, size, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+    forces = force_names(problem, choice)
+    return build_filter(name, problem, size, {'acceleration': g}, predict, correct, {'force': (len(forces), 1)},
+                        forces=forces)
 
 
 def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
     """Coordinates ``q``, independent velocities ``zd`` and ``force`` one step later, and the transition ``F`` of P."""
     g, dt, p = problem.g, tuning['dt'], tuning['p']
-    q, zd, force = state['q'], state['x'][g:2 * g], state['force']
-    before = rates(problem, q, zd, given['u'], force, given['t'] - dt, p)
-    q, zd, F = advance(problem, choice.motion, q, zd, given['u'], force, given['t'], dt, p)
-    return {'q': q, 'zd': zd, 'force': force}, choice.jacobian(before, F, dt)
+    q, zd, (u, force) = state['q'], state['x'][g:2 * g], driven(problem, choice, given['u'], state['force'])
+    before = rates(problem, q, zd, u, force, given['t'] - dt, p)
+    q, zd, F = advance(problem, choice.motion, q, zd, u, force, given['t'], dt, p)
+    ahead, F = {'q': q, 'zd': zd, 'force': state['force']}, choice.jacobian(before, F, dt)
+    if not choice.actuators:
+        return ahead, F
+    onto = on_actuators(g, len(choice.actuators))(before.B[g:, -g:], before.B[g:, list(choice.actuators)])[1]
+    onto = ca.diagcat(type(F).eye(2 * g), onto)
+    return {**ahead, 'onto': onto}, F @ onto
+
+
+def driven(problem: Problem, choice: Choice, u: ca.SX, force: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Inputs and force (g,) along the independent coordinates, of which one contains the filter's force."""
+    if not choice.actuators:
+        return u, force
+    places = ca.DM(np.eye(u.numel())[:, list(choice.actuators)])
+    return u + places @ force, problem.zeros(problem.g)
+
+
+def along(ahead: Parts, Sigma: ca.SX) -> ca.SX:
+    """Plant noise of which the acceleration error keeps to what the actuators can do."""
+    return ahead['onto'] @ Sigma @ ahead['onto'].T if 'onto' in ahead else Sigma
+
+
+def force_names(problem: Problem, choice: Choice) -> tuple[str, ...]:
+    """What the filter's force is along: inputs, or independent coordinates."""
+    names = [problem.model.inputs[i] for i in choice.actuators] or [problem.system.names[i] for i in problem.z]
+    return tuple(names)
+
+
+def actuator_places(problem: Problem, actuators: Sequence[str]) -> tuple[int, ...]:
+    """Places of inputs among the model's; raises SettingError."""
+    inputs = list(problem.model.inputs)
+    for name in actuators:
+        if name not in inputs or len(set(actuators)) < len(actuators) or len(actuators) > problem.g:
+            raise SettingError('actuators', list(actuators), f'up to {problem.g} different inputs of '
+                               + (', '.join(inputs) or 'a mechanism that has some'))
+    return tuple(inputs.index(name) for name in actuators)
 
 
 def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
@@ -70,7 +110,8 @@ def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
 
 def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
     """Sensors (s,) of the predicted state and their derivative (s, 2g or 3g)."""
-    g, q, force, u, t, p = problem.g, state['q'], state['force'], given['u'], given['t'], tuning['p']
+    g, q, t, p = problem.g, state['q'], given['t'], tuning['p']
+    u, force = driven(problem, choice, given['u'], state['force'])
     zd = state['x'][g:2 * g]
     at = rates(problem, q, zd, u, force, t, p)
     h, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, ca.vertcat(u, force), t, p)
@@ -83,12 +124,34 @@ def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning
 def feed_back(problem: Problem, choice: Choice, state: Parts, x: ca.SX, given: Parts, tuning: Parts) -> Parts:
     """State and outputs after the correction of the mean: the model is moved, and given the force of its error
     ``Mbar dzdd`` (paper 001 Eq. 80)."""
-    g, force, u, t, p = problem.g, state['force'], given['u'], given['t'], tuning['p']
-    q = problem.close(state['q'], x[:g], t, p)
+    g, force, t, p = problem.g, state['force'], given['t'], tuning['p']
+    q, zd = problem.close(state['q'], x[:g], t, p), x[g:2 * g]
     if choice.force:
-        force = force + force_of(g)(rates(problem, q, x[g:2 * g], u, force, t, p).B[g:, -g:], x[2 * g:3 * g])
-    now = rates(problem, q, x[g:2 * g], u, force, t, p)
+        force = force + force_change(problem, choice, q, zd, x[2 * g:3 * g], force, given, tuning)
+    now = rates(problem, q, zd, *driven(problem, choice, given['u'], force), t, p)
     return {'x': x, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd}
+
+
+def force_change(problem: Problem, choice: Choice, q: ca.SX, zd: ca.SX, error: ca.SX, force: ca.SX, given: Parts,
+                 tuning: Parts) -> ca.SX:
+    """Force that makes up for an acceleration error (g,), along the independent coordinates or the actuators."""
+    g, u = problem.g, driven(problem, choice, given['u'], force)
+    B = rates(problem, q, zd, *u, given['t'], tuning['p']).B[g:, :]
+    if not choice.actuators:
+        return force_of(g)(B[:, -g:], error)
+    return on_actuators(g, len(choice.actuators))(B[:, -g:], B[:, list(choice.actuators)])[0] @ error
+
+
+def on_actuators(g: int, number: int) -> ca.Function:
+    """``(Mbar^-1, B) -> (G, B G)`` with ``B = Mbar^-1 D`` of actuators that act along D (g, number).
+
+    ``G = (D' Mbar^-1 D)^-1 D'`` gives the actuators' forces whose accelerations are nearest to an error, in the metric
+    of Mbar; ``B G`` is what of the error they explain.
+    """
+    inverse, B = ca.SX.sym('inverse', g, g), ca.SX.sym('B', g, number)
+    D = ca.solve(inverse, B) if g > 1 else B / inverse
+    G = ca.solve(D.T @ B, D.T) if number > 1 else D.T / (D.T @ B)
+    return ca.Function('on_actuators', [inverse, B], [ca.densify(G), ca.densify(B @ G)])
 
 
 def force_of(g: int) -> ca.Function:

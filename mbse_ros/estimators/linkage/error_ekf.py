@@ -7,9 +7,11 @@ is the model's own state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 
-from .ekf import Choice, ekf, exact_jacobian, simple
+from .ekf import Choice, actuator_places, ekf, exact_jacobian, simple
 from .motion import Rates
 from .problem import Problem
 from .step import Filter
@@ -26,9 +28,13 @@ def error_ekf_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
     return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian))
 
 
-def error_ekf_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
-    """errorEKF_FE: with the acceleration error as a state, kept as a force on the model."""
-    return ekf('errorEKF_FE', problem, Choice(motion, with_force, force=True))
+def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = ()) -> Filter:
+    """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
+
+    ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
+    error and its noise. Raises SettingError.
+    """
+    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators)))
 
 
 def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:

@@ -12,6 +12,7 @@ from .cekf import cekf
 from .cekf_penalty import cekf_penalty
 from .cekf_published import cekf_published
 from .dekf import dekf
+from .dual import dual
 from .diekfpm import diekfpm
 from .direct import direct_ej, direct_fe
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
@@ -32,7 +33,7 @@ FILTERS |= {'SCKF': sckf, 'DIEKFpm': diekfpm, 'direct_EJ': direct_ej, 'direct_FE
 FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty}
 FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
             'SSUKF_acceleration': ssukf_acceleration}
-FILTERS |= {'joint': joint}
+FILTERS |= {'joint': joint, 'dual': dual}
 
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:

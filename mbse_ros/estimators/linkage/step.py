@@ -26,8 +26,8 @@ class Filter:
     ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
     vectors. ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
     ``memory``: what further parts of the state start from, where not from zero. ``parameters``: of the filters that
-    estimate some, the last entries of ``x``. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` (g,),
-    ``innovation``, ``spread``, ``used`` (s,).
+    estimate some, the last entries of ``x``. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` along
+    ``forces`` (independent coordinates, or the chosen actuators), ``innovation``, ``spread``, ``used`` (s,).
     """
 
     name: str
@@ -42,6 +42,7 @@ class Filter:
     transition: ca.Function | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: ParameterSpace | None = None
+    forces: tuple[str, ...] = ()
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""
@@ -66,20 +67,23 @@ class Filter:
 
 def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
                  predict: Callable[[Parts, Parts, Parts], Parts], correct: Callable[[Parts, Parts, Parts], Parts],
-                 memory: dict[str, tuple[int, int]] | None = None, scalar: bool | None = None) -> Filter:
+                 memory: dict[str, tuple[int, int]] | None = None, scalar: bool | None = None,
+                 forces: tuple[str, ...] | None = None) -> Filter:
     """Filter from expressions of its prediction and correction.
 
     ``size`` of the mean; ``noises`` name -> length; ``memory``: further parts of the state. ``predict (state, given,
     tuning)`` gives the parts of the state, ``correct`` those of the state and of the outputs. ``scalar``: written out
-    in scalar operations, default as the problem; else calls of functions are kept, which compile once.
+    in scalar operations, default as the problem; else calls of functions are kept, which compile once. ``forces``: what
+    the reported force is along, default the independent coordinates.
     """
-    s, k, n, g = len(problem.channels), problem.system.u.numel() - problem.g, problem.n, problem.g
+    forces = tuple(problem.system.names[i] for i in problem.z) if forces is None else forces
+    s, k, n = len(problem.channels), problem.system.u.numel() - problem.g, problem.n
     state = Layout({'x': (size, 1), 'P': (size, SYMMETRIC), 'q': (n, 1), **(memory or {})})
     given = Layout({'o': (s, 1), 'u': (k, 1), 't': (1, 1)})
     tuning = Layout({'dt': (1, 1), 'gate': (1, 1), **{noise: (length, 1) for noise, length in noises.items()},
                      'variance': (s, 1), 'p': (problem.system.values.symbol.numel(), 1)})
-    outputs = Layout({'x': (size, 1), 'q': (n, 1), 'qd': (n, 1), 'qdd': (n, 1), 'force': (g, 1), 'innovation': (s, 1),
-                      'spread': (s, 1), 'used': (s, 1)})
+    outputs = Layout({'x': (size, 1), 'q': (n, 1), 'qd': (n, 1), 'qdd': (n, 1), 'force': (len(forces), 1),
+                      'innovation': (s, 1), 'spread': (s, 1), 'used': (s, 1)})
     kind = ca.SX if problem.scalar and scalar in (None, True) else ca.MX
     flat = [kind.sym(label, layout.size) for label, layout in (('x', state), ('u', given), ('p', tuning))]
     parts = [layout.unpack(symbol) for layout, symbol in zip((state, given, tuning), flat)]
@@ -91,4 +95,5 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
     return Filter(name, problem, state, given, tuning, outputs, tuple(noises),
                   ca.Function(f'{name}_predict', flat, [state.pack(**predicted)], {'cse': True}),
                   ca.Function(f'{name}_correct', flat, out, {'cse': True}),
-                  None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}))
+                  None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}),
+                  forces=forces)
