@@ -43,6 +43,7 @@ class Engine:
         except TypeError as error:
             raise SettingError('options', settings.options, f'options of {settings.estimator}: {error}') from error
         self.names, self.channels = entry_names(self.filter), self.problem.channels
+        self._output_places = tuple(self.filter.outputs.places.items())
         self._covariance = Layout({'P': self.filter.state.parts['P']})
         self._scan = Scan(_with_state(self.filter), backend)
         self.tuned(settings)
@@ -78,6 +79,10 @@ class Engine:
         """States (k, x) and outputs (k, y) after each row ``[o, u, t]`` (k, s + u + 1)."""
         _, ys = self._scan(state, rows, tuned.tuning)
         return ys[:, self.filter.outputs.size:], ys[:, :self.filter.outputs.size]
+
+    def outputs(self, flat: np.ndarray) -> dict[str, np.ndarray]:
+        """Views of the parts of one instant's outputs, all of them columns."""
+        return {name: flat[place] for name, place in self._output_places}
 
     def covariance(self, state: np.ndarray) -> np.ndarray:
         """Covariance (l, l) of a flat state."""

@@ -234,7 +234,7 @@ class LinkageStage:
 
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
-        out = self._engine.filter.outputs.arrays(cell.output)
+        out = self._engine.outputs(cell.output)
         used = out['used'] > 0.5
         self._sensors.take(row[-1], cell.o, out['innovation'], out['spread'], used, self._tuned.stddev, self.settings)
         ratio = np.where(used, out['innovation'] / np.sqrt(np.fmax(out['spread'], 1e-300)), np.nan)
@@ -242,7 +242,7 @@ class LinkageStage:
 
     def _estimate(self, cell: Cell) -> LinkageEstimate:
         engine, t = self._engine, cell.index * self._engine.dt
-        out, P = engine.filter.outputs.arrays(cell.output), engine.covariance(cell.state)
+        out, P = engine.outputs(cell.output), engine.covariance(cell.state)
         status, reason = judged(t, self._started, engine.names, P, self._sensors, self._tuned.threshold, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
