@@ -12,7 +12,7 @@ from dataclasses import fields
 import casadi as ca
 import numpy as np
 
-from .ekf import exact_jacobian, force_of, measured
+from .ekf import exact_jacobian, force_of, kept_force, measured
 from .motion import Rates, advance, rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
@@ -79,7 +79,7 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
         zd = x[g:2 * g] + increment[g:]
         at = rates(problem, q, zd, u, force, t, p)
         to = _coordinates(at, 1.0)
-        F = to @ _error_transition(before, dt) @ _coordinates(before, -1.0)
+        F = to @ kept_force(_error_transition(before, dt), before, at) @ _coordinates(before, -1.0)
         Sigma = to @ noise(tuning['acceleration'], dt) @ to.T
         P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
         return {'x': ca.vertcat(x[:g] + increment[:g], zd, at.zdd), 'P': P, 'q': q, 'force': force}
