@@ -16,7 +16,8 @@ from .update import constant_noise, correction, propagation
 
 NOISES = ('plant', 'sensors', 'both')
 SMALLEST = 1e-3      # of the start: a noise is not adapted below this share of it
-PRIOR = 5.0          # samples that the start counts for while the window fills
+LARGEST = 10.0       # of the start: nor above it, where a filter that is lost would lose itself
+OUTLIER = 9.0        # largest square of one sample's ratio, beyond which it tells of something else than noise
 TINY = 1e-300
 
 
@@ -30,8 +31,9 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     Of Eq. 91 only the diagonal of the acceleration error counts (Eq. 94); there the mean term over the ``window`` is
     zero where ``dx^2`` is as large as ``P- - P+`` says. The paper adds the difference to the noise, which may turn
     negative; here the noise is multiplied by the ratio of the two (mean over the window): it has the same solution and
-    stays positive. While the window fills, the start counts as a few samples. A start that is far too large still costs
-    accuracy where the sensors see the position only through the accelerations: what the first samples tell is lost.
+    stays positive. Until the window is full the start is kept: to adapt earlier gains a tenth of the first seconds'
+    error with gyros, and loses three runs of twenty with a coupler's gyro instead of one. A start that is far too large
+    costs accuracy where the sensors see the position only through the accelerations: what the first samples tell is lost.
     """
     if adapt not in NOISES:
         raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))
@@ -51,7 +53,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
         R = _variance(state, tuning['variance'], window) if sensors else tuning['variance']
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, R, tuning['gate'])
         expected = ca.fmax(ca.diag(state['P'] - P)[2 * g:], TINY)
-        memory = _remember(state, 'count', innovations[2], window, ratios=x[2 * g:] ** 2 / expected,
+        memory = _remember(state, 'count', innovations[2], window, ratios=ca.fmin(x[2 * g:] ** 2 / expected, OUTLIER),
                            densities=state['density']) if plant else {}
         if sensors:
             term = innovations[0] ** 2 - (innovations[1] - R)
@@ -68,11 +70,9 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
 
 def _density(state: Parts, start: ca.SX, window: int) -> ca.SX:
     """Density (g,) of the random walk from the window's ratios and the densities they belong to."""
-    count, prior = state['count'], ca.if_else(state['count'] > window - 0.5, 0.0, PRIOR)
-    samples = count + prior
-    ratio = (prior + ca.sum2(state['ratios'])) / samples
-    mean = (prior * start + ca.sum2(state['densities'])) / samples
-    return ca.fmax(mean * ratio, SMALLEST * start)
+    ratio, mean = ca.sum2(state['ratios']) / window, ca.sum2(state['densities']) / window
+    found = ca.fmin(ca.fmax(mean * ratio, SMALLEST * start), LARGEST * start)
+    return ca.if_else(state['count'] > window - 0.5, found, start)
 
 
 def _variance(state: Parts, start: ca.SX, window: int) -> ca.SX:

@@ -23,9 +23,9 @@ class ParameterSpace:
     """Parameters ``names`` (r,) at ``places`` of the model's parameters p, strictly between ``low`` and ``high`` (r,).
 
     The filter's ``theta`` (r,) is zero at the value v0 that the model had when the filter was built, and, near it, the
-    change as a share of it: ``low + d exp(theta v0/d)`` with ``d = v0 - low`` where only the lower bound is finite (``v0 exp(theta)`` of
-    positive numbers), its mirror image where only the upper one is, a logistic curve between two, ``v0 + theta |v0|``
-    without bounds. Of v0 = 0 theta is the change itself.
+    change as a share of it: ``low + d exp(theta v0/d)`` with ``d = v0 - low`` where only the lower bound is finite
+    (``v0 exp(theta)`` of positive numbers), its mirror image where only the upper one is, a logistic curve between
+    two, ``v0 + theta |v0|`` without bounds. Of v0 = 0 theta is the change itself.
     """
 
     names: tuple[str, ...]
