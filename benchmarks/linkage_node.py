@@ -10,19 +10,21 @@ this process.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import rclpy
 from rcl_interfaces.srv import SetParameters
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes._messages import stamp_of, to_ns
+from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.nodes.graph import Graph
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.up import RunningGraph
@@ -38,14 +40,14 @@ class Listener:
         self.sensed: list[int] = []
         self.told: list[tuple[int, int, str, int, float]] = []
         qos = QoSProfile(depth=5000)
-        self.node.create_subscription(JointState, 'sensors/joint_states', self.on_sensor, qos)
+        self.node.create_subscription(JointState, 'sensors/joint_states', self.on_sensor, qos, raw=True)
         self.node.create_subscription(LinkageState, 'linkage_state', self.on_state, qos)
         self.client = self.node.create_client(SetParameters, 'linkage_node/set_parameters')
         self.refused: list[str] = []
 
-    def on_sensor(self, message: JointState) -> None:
+    def on_sensor(self, cdr: bytes) -> None:
         """A sample."""
-        self.sensed.append(to_ns(message.header.stamp))
+        self.sensed.append(stamp_of(cdr))
 
     def on_state(self, message: LinkageState) -> None:
         """An estimate."""
@@ -67,7 +69,7 @@ def main() -> None:
     parser.add_argument('--seconds', type=float, default=300.0)
     seconds = parser.parse_args().seconds
     rclpy.init()
-    listener, executor = Listener(), SingleThreadedExecutor()
+    listener, executor = Listener(), Executor()
     executor.add_node(listener.node)
     graph = linkage_graph(LinkageArguments(prepared=' '.join(FILTERS)))
     running = RunningGraph(Graph(tuple(replace(p, parameters={
@@ -75,18 +77,32 @@ def main() -> None:
     running.start()
     try:
         _watch(listener, executor, running, seconds)
+        shares = {name: _cpu(child.pid) / seconds for name, child in running.children.items()}
+        running.children['linkage_plant_node'].terminate()
+        _spin(executor, 5.0)        # what is on its way
     finally:
         running.stop()
-    for _ in range(2000):
-        executor.spin_once(timeout_sec=0.001)
     _print(listener)
+    print('share of a core: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share in shares.items()))
 
 
-def _watch(listener: Listener, executor: SingleThreadedExecutor, running: RunningGraph, seconds: float) -> None:
+def _cpu(pid: int) -> float:
+    """Time of a process on the processor so far, s (Linux)."""
+    words = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def _spin(executor: Executor, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
+
+
+def _watch(listener: Listener, executor: Executor, running: RunningGraph, seconds: float) -> None:
     """Until so long after the first estimate; another filter ten times."""
     switches, begin = 0, None
     while begin is None or time.monotonic() - begin < seconds:
-        executor.spin_once(timeout_sec=0.05)
+        _spin(executor, 0.2)
         running.step()
         if begin is None and listener.told:
             begin = time.monotonic()
