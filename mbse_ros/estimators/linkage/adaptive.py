@@ -33,7 +33,8 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     negative; here the noise is multiplied by the ratio of the two (mean over the window): it has the same solution and
     stays positive. Until the window is full the start is kept: to adapt earlier gains a tenth of the first seconds'
     error with gyros, and loses three runs of twenty with a coupler's gyro instead of one. A start that is far too large
-    costs accuracy where the sensors see the position only through the accelerations: what the first samples tell is lost.
+    costs accuracy where the sensors see the position only through the accelerations: what the
+    first samples tell is lost.
     """
     if adapt not in NOISES:
         raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))

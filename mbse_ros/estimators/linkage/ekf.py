@@ -66,11 +66,16 @@ def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuni
     before = rates(problem, q, zd, u, force, given['t'] - dt, p)
     q, zd, F = advance(problem, choice.motion, q, zd, u, force, given['t'], dt, p)
     ahead, F = {'q': q, 'zd': zd, 'force': state['force']}, choice.jacobian(before, F, dt)
+    if not choice.force:
+        return ahead, F
+    after = rates(problem, q, zd, u, force, given['t'], p)
     if not choice.actuators:
-        return ahead, kept_force(F, before, rates(problem, q, zd, u, force, given['t'], p)) if choice.force else F
-    onto = on_actuators(g, len(choice.actuators))(before.B[g:, -g:], before.B[g:, list(choice.actuators)])[1]
-    onto = ca.diagcat(type(F).eye(2 * g), onto)
-    return {**ahead, 'onto': onto}, F @ onto
+        return ahead, kept_force(F, before, after)
+    function, chosen, eye = on_actuators(g, len(choice.actuators)), list(choice.actuators), type(F).eye(2 * g)
+    G, onto = function(before.B[g:, -g:], before.B[g:, chosen])
+    kept = ca.horzcat(type(F)(g, 2 * g), after.B[g:, chosen] @ G)
+    F = ca.densify(ca.vertcat(F[:2 * g, :] @ ca.diagcat(eye, onto), kept))
+    return {**ahead, 'onto': ca.diagcat(eye, function(after.B[g:, -g:], after.B[g:, chosen])[1])}, F
 
 
 def kept_force(F: ca.SX, before: Rates, after: Rates) -> ca.SX:
