@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every filter under gaps and faulty sensors: its covariance stays one, and it recovers or says that it is lost.
+
+Long: ``benchmarks/filter_reliability.py``.
+"""
+
+import numpy as np
+import pytest
+from linkage_faults import FAULTS, Machine, course, observer_of, outcome, soundness
+
+from mbse_ros.estimators.linkage.filters import FILTERS
+
+SLOW = {'UKF', 'SSUKF', 'SCKF', 'DIEKFpm', 'CEKF_penalty', 'dual', 'UKF_acceleration', 'SSUKF_acceleration'}
+# CEKF_published leaves the positive cone by Euler's rule (paper 001, as printed). kinematic is moved by its
+# accelerometers, whose samples are not gated.
+DIVERGE = {('CEKF_published', 'gap of 30 s'), ('CEKF_published', 'constant'), ('CEKF_published', 'spikes'),
+           ('kinematic', 'spikes')}
+# Which the gate alone does not find again: the stage of the node does, by the samples that it refuses.
+WRONG = {'SCKF', 'DIEKFpm', 'kinematic', 'dual'}
+
+
+@pytest.fixture(scope='module', params=[name for name in FILTERS if name != 'CEKF_published'])
+def observer(request):
+    return observer_of(request.param, 'vm')
+
+
+def test_the_covariance_stays_one(observer):
+    blocks = 2 if observer.estimator in SLOW else 8
+    found = course(observer, Machine(observer), ['gaps'] * blocks, 1250)
+    assert found.sound, (found.least, found.asymmetry)
+
+
+@pytest.mark.parametrize('kind', FAULTS)
+def test_faults(observer, kind):
+    steps = FAULTS[kind] // (4 if observer.estimator in SLOW else 1)
+    found = outcome(observer, kind, steps)
+    assert found.sound
+    if found.end == 'diverged':         # an error with the time: the stage says LOST and starts the filter anew
+        assert (observer.estimator, kind) in DIVERGE or kind != 'spikes'
+    if kind == 'spikes' and found.end != 'diverged':
+        assert found.end == 'recovered' or observer.estimator.endswith('acceleration')
+    if kind == 'gap of 30 s' and observer.estimator not in WRONG:
+        assert found.spread > 0.5
+    if found.end == 'wrong':
+        assert observer.estimator in WRONG or kind == 'constant'
+
+
+def test_an_indefinite_covariance_is_found():
+    assert soundness(np.diag([1.0, 2.0]))[0] == pytest.approx(1.0)
+    assert soundness(np.array([[1.0, 3.0], [3.0, 4.0]]))[0] < 0
+    assert soundness(np.array([[1.0, 0.2], [0.1, 1.0]]))[1] > 0.09
