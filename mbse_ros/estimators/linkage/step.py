@@ -48,7 +48,6 @@ class Filter:
         """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""
         size, z = self.state.parts['x'][0], self.problem.z
         mean = np.concatenate([q[z], qd[z]])
-        mean = np.concatenate([q, qd]) if size == 2 * self.problem.n and size != len(mean) else mean
         mean = np.concatenate([mean, np.zeros(size - len(mean))])
         variance = np.broadcast_to(np.asarray(stddev, dtype=float) ** 2, (size,))
         rest = {name: np.zeros(shape) for name, shape in self.state.parts.items() if name not in ('x', 'P', 'q')}
