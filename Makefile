@@ -5,7 +5,7 @@ RUN = ROS=$(ROS) tools/environment.sh
 .PHONY: help demo test environment lock clean
 
 help:
-	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report'
+	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
 	@echo 'make environment         only the set-up (demo and test do it too)'
 	@echo 'make clean               remove environments, builds and outputs'

@@ -176,7 +176,7 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def crossovers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """From how many loops on the second way of each pair is cheaper than the first at all sizes measured; None: never."""
+    """From how many loops on the second way of each pair is cheaper than the first; None: at no size measured."""
     cost = {(row['way'], row['loops']): row['zdd_us'] for row in rows}
     sizes = sorted({row['loops'] for row in rows})
     found = []
@@ -204,8 +204,8 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     rows = result['rows']
     sizes = sorted({row['loops'] for row in rows})
     cost = {(row['way'], row['loops']): row['zdd_us'] for row in rows}
-    lines = [(way, *(number(cost[way, size]) if (way, size) in cost else '' for size in sizes), '-' if power is None else f'{power:.2f}')
-             for way, power in result['exponents'].items()]
+    lines = [(way, *(number(cost[way, size]) if (way, size) in cost else '' for size in sizes),
+              '-' if power is None else f'{power:.2f}') for way, power in result['exponents'].items()]
     print_table(console, f'N-four-bar, microseconds for the acceleration; {result["machine"]}',
                 ('way', *(f'N={size}' for size in sizes), 'growth'), lines)
     typer.echo(f'growth: exponent of N, fitted from N = {FIT_FROM} on; largest relative difference from dense KKT '
