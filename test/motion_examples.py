@@ -33,8 +33,8 @@ POINTS_ONLY = CRANK_ROCKER.replace('  theta: {angle: crank}\n', '  x: {x: P}\n')
     '{position: {theta: 1.0}, velocity: {theta: 8 rad/s}}',
     '{position: {x: cos(1.0)}, velocity: {x: -8*sin(1.0)}}').split('forces:')[0]
 # The rocker is asked to turn on and on.
-TOO_FAR = CRANK_ROCKER.replace('forces:', "drivers:\n  motor: {coordinate: psi, motion: \"-0.9 + t\"}\nforces:").replace(
-    'initial: {position: {theta: 1.0}, velocity: {theta: 8 rad/s}}', '')
+TOO_FAR = CRANK_ROCKER.replace('initial: {position: {theta: 1.0}, velocity: {theta: 8 rad/s}}',
+                               'drivers: {motor: {coordinate: psi, motion: "-0.9 + t"}}')
 # A platform on three parallel cranks: one of them, or one of the platform's lengths, is redundant.
 PLATFORM = '''
 format: mbse/mechanism/1
