@@ -86,7 +86,7 @@ def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndar
 
 
 def slowest(rows: np.ndarray, values: np.ndarray, metric: np.ndarray) -> np.ndarray:
-    """Velocities (n,) with ``rows qd = values`` for which ``qd' metric qd`` is smallest, metric (n, n) semi-definite."""
+    """Velocities (n,) with ``rows qd = values`` of the smallest ``qd' metric qd``; metric (n, n) semi-definite."""
     qd = lstsq(rows, values, cond=1e-10)[0]
     free = null_space(rows, rcond=1e-10)
     if not free.size:
