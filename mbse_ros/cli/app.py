@@ -241,7 +241,7 @@ def pipeline(json_: Json = None,
 def energy(json_: Json = None,
            output: Plots = None,
            duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
-           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
     """Energy balance, accuracy and cost of the integrators.
 
     Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
