@@ -17,7 +17,7 @@ demo:
 
 test:
 	@tools/browser.sh
-	@$(RUN) python -m pytest -q $(ARGS)
+	@$(RUN) python -m pytest -q -n auto --dist loadgroup $(ARGS)
 
 environment:
 	@$(RUN)
