@@ -9,6 +9,8 @@ from cli_support import mbse, refused
 from four_bar_by_hand import forward_euler_error
 
 from mbse_ros.cli import benchmark_scaling
+from mbse_ros.cli.benchmark_energy import run_case
+from mbse_ros.dynamics.model import load_model
 
 
 def studied(tmp_path, *words):
@@ -67,6 +69,14 @@ def test_the_spring_follows_the_reference(energy):
     exact, coarse = (row(energy[0], 'four_bar_spring', dt, 'exponential exact') for dt in (1.0, 10.0))
     assert exact['rmse_relative_angle'] < 1e-4 < coarse['rmse_relative_angle'] < 1e-2
     assert row(energy[0], 'four_bar_spring', 1.0, 'forward Euler')['rmse_relative_angle'] > 0.005
+
+
+def test_a_motion_that_cannot_go_on_is_a_row():
+    """Its energy is in order up to there: a dead point of the chosen coordinates."""
+    model = load_model('slider_crank', independent=['stroke'], backend='vm')
+    run = run_case(model, 'slider_crank', 5.0, 'exponential n=2', 2.0, 1e9)
+    assert run.motion.failure is not None and 0.0 < run.motion.t[-1] < 2.0
+    assert run.blew_up_at == pytest.approx(run.motion.t[-1] + 0.005)
 
 
 @pytest.fixture(scope='module')
