@@ -17,7 +17,7 @@ demo:
 
 test:
 	@tools/browser.sh
-	@$(RUN) python -m pytest -q -n auto --dist loadgroup $(ARGS)
+	@PYTHONHASHSEED=0 $(RUN) python -m pytest -q -n auto --dist loadgroup $(ARGS)   # a seed: all workers must collect alike
 
 environment:
 	@$(RUN)
