@@ -45,7 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name.startswith('test_nodes_') or 'ros_domain' in getattr(item, 'fixturenames', ()):
             item.add_marker('ros')
-            item.add_marker(pytest.mark.xdist_group('ros'))     # their processes want the cores, one test at a time
         if without_ros and item.get_closest_marker('ros'):
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
 
