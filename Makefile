@@ -5,7 +5,7 @@ RUN = ROS=$(ROS) tools/environment.sh
 .PHONY: help demo test environment lock clean
 
 help:
-	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report'
+	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
 	@echo 'make environment         only the set-up (demo and test do it too)'
 	@echo 'make clean               remove environments, builds and outputs'
@@ -15,9 +15,17 @@ help:
 demo:
 	@ROS=$(ROS) ./mbse demo $(ARGS)
 
+# Without ARGS: first what needs no ROS, on all cores, then the nodes one test after the other, for they watch the clock.
 test:
 	@tools/browser.sh
+ifeq ($(ARGS),)
+	@status=0; \
+	$(RUN) python -m pytest -q -n auto -m 'not ros' || status=1; \
+	$(RUN) python -m pytest -q -m ros || status=1; \
+	exit $$status
+else
 	@$(RUN) python -m pytest -q $(ARGS)
+endif
 
 environment:
 	@$(RUN)

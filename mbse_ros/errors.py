@@ -34,9 +34,12 @@ class PositionProblemError(MbseError):
     """The constraints could not be satisfied for the given independent coordinates."""
 
     def __init__(self, residual: float, iterations: int, coordinates: Sequence[float], reason: str = '') -> None:
-        self.residual, self.iterations, self.coordinates = residual, iterations, tuple(coordinates)
+        self.residual, self.iterations = float(residual), iterations
+        self.coordinates = tuple(float(value) for value in coordinates)
         why = reason or f'residual {residual:.3g} after {iterations} iterations'
-        super().__init__(f'position problem: {why} at q = {self.coordinates}')
+        shown = ', '.join(f'{value:.6g}' for value in self.coordinates[:8])
+        more = ', ...' if len(self.coordinates) > 8 else ''
+        super().__init__(f'position problem: {why} at q = ({shown}{more})')
 
 
 class SingularConfigurationError(MbseError):

@@ -32,6 +32,9 @@ DAMPED = CRANK_ROCKER + 'springs:\n  oil: {coordinate: theta, stiffness: 0, free
 POINTS_ONLY = CRANK_ROCKER.replace('  theta: {angle: crank}\n', '  x: {x: P}\n').replace(
     '{position: {theta: 1.0}, velocity: {theta: 8 rad/s}}',
     '{position: {x: cos(1.0)}, velocity: {x: -8*sin(1.0)}}').split('forces:')[0]
+# The rocker is asked to turn on and on.
+TOO_FAR = CRANK_ROCKER.replace('initial: {position: {theta: 1.0}, velocity: {theta: 8 rad/s}}',
+                               'drivers: {motor: {coordinate: psi, motion: "-0.9 + t"}}')
 # A platform on three parallel cranks: one of them, or one of the platform's lengths, is redundant.
 PLATFORM = '''
 format: mbse/mechanism/1
@@ -61,7 +64,8 @@ initial: {position: {theta: 0.9272952180016122}}
 @lru_cache
 def model(name: str) -> Model:
     """Model by the name of its file, or of one of the texts above."""
-    texts = {'crank_rocker': CRANK_ROCKER, 'damped': DAMPED, 'points_only': POINTS_ONLY, 'platform': PLATFORM}
+    texts = {'crank_rocker': CRANK_ROCKER, 'damped': DAMPED, 'points_only': POINTS_ONLY, 'platform': PLATFORM,
+             'too_far': TOO_FAR}
     return load_model(parse_mechanism(texts[name]) if name in texts else name)
 
 

@@ -11,7 +11,8 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'import', 'estimate', 'check', 'export-c', 'up', 'replay', 'demo', 'benchmark')
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'check', 'export-c', 'up', 'replay', 'demo', 'benchmark')
+STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling')
 
 
 def test_help_names_every_command_in_whole_sentences():
@@ -21,7 +22,7 @@ def test_help_names_every_command_in_whole_sentences():
     assert all(line.endswith('.') and not line.endswith('...') for line in listed)     # not cut off
 
 
-@pytest.mark.parametrize('command', [*COMMANDS, 'benchmark kernels', 'benchmark pipeline'])
+@pytest.mark.parametrize('command', [*COMMANDS, *(f'benchmark {study}' for study in STUDIES)])
 def test_help_of_a_command(command):
     done = mbse(*command.split(), '--help')
     assert done.status == 0 and f'mbse {command}' in done.out and not done.err
@@ -29,7 +30,7 @@ def test_help_of_a_command(command):
 
 def test_every_command_and_option_is_documented():
     page = (ROOT / 'docs' / 'command_line.md').read_text()
-    for command in (*COMMANDS[:-1], 'benchmark kernels', 'benchmark pipeline'):
+    for command in (*COMMANDS[:-1], *(f'benchmark {study}' for study in STUDIES)):
         assert f'mbse {command}' in page, command
         words = {word.strip('[],') for word in mbse(*command.split(), '--help').out.split()}
         options = {word for word in words if word.startswith('--') and word not in ('--help', '--')}

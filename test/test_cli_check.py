@@ -81,6 +81,6 @@ def test_no_machine_at_all(content, text, tmp_path):
 
 def test_no_such_machine(tmp_path):
     line = refused('check', 'excavator')
-    assert line == ("excavator: machine: got 'excavator', expected a path to a .yaml file or one of: "
-                    + ', '.join(MACHINES))
+    assert line.startswith("excavator: name: got 'excavator', expected a path to a .yaml file, one of the machines "
+                           + ', '.join(MACHINES))
     assert 'No such file' in refused('check', Path(tmp_path / 'none.yaml'))

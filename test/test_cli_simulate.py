@@ -42,7 +42,7 @@ def test_random_cycles_go_by_the_seed():
 
 
 @pytest.mark.parametrize('words, text', [
-    (['excavator'], "excavator: machine: got 'excavator', expected a path to a .yaml file or one of: lut_simple_crane"),
+    (['excavator'], "excavator: name: got 'excavator', expected a path to a .yaml file, one of the machines"),
     (['patu655_lift', '--payload', '1001'], 'payload: got 1001.0, expected from 0.0 to 1000.0 kg (payload.limits of '
                                             'patu655_lift)'),
     (['patu655_lift', '--payload', '-1'], 'payload: got -1.0, expected'),

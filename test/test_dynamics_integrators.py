@@ -165,6 +165,9 @@ def test_too_long_steps_are_errors():
     ({'scheme': 'dop853', 'rtol': -1.0}, 'above zero'),
     ({'inputs': lambda t, q, qd: [1.0, 2.0]}, '1 numbers: torque'),
     ({'independent': ['nonsense']}, 'P1.x'),
+    ({'independent': 'theta'}, '1 names'),
+    ({'independent': ['theta', 'P1.x']}, '1 names'),
+    ({'independent': ['theta'], 'scheme': 'ali3p'}, 'all coordinates'),
 ])
 def test_settings_are_checked(change, message):
     with pytest.raises(SettingError, match=message):

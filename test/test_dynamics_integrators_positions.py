@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from motion_examples import model, slope
 
-from mbse_ros.dynamics.model import State
+from mbse_ros.dynamics.model import State, load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.errors import SingularConfigurationError
+from mbse_ros.errors import DivergenceError, PositionProblemError, SingularConfigurationError
 
 IN_INDEPENDENT = [('forward_euler', 2e-3), ('augmented_euler', 2e-3), ('exponential', 2e-3), ('exponential', 1e-2),
                   ('trapezoid', 2e-3), ('dop853', 0.5), ('radau', 0.5)]
@@ -123,3 +123,20 @@ def test_ali3p_raises_its_penalty_where_it_is_too_weak():
     weak = simulate(model('four_bar'), 0.1, 1e-3, 'ali3p', penalty=1e3)
     assert weak.evaluations > 3 * usual.evaluations
     assert np.abs(weak.q - usual.q).max() < 1e-7
+
+
+@pytest.mark.parametrize('scheme', ['exponential', 'dop853', 'ali3p'])
+def test_a_driver_beyond_the_reach_is_an_error_with_its_time(scheme):
+    with pytest.raises((PositionProblemError, SingularConfigurationError, DivergenceError), match='t = 0.') as caught:
+        simulate(model('too_far'), 1, 1e-2, scheme)
+    time = float(str(caught.value).split('t = ')[1].split(' s')[0])
+    assert time == pytest.approx(0.226, abs=0.01), caught.value
+
+
+@pytest.mark.parametrize('coordinates', ['relative', 'reference_point'])
+def test_other_coordinates_move_alike(coordinates):
+    for name in ('pendulum', 'four_bar'):         # the pendulum has no constraint left in relative coordinates
+        reference = simulate(model(name), 0.2, 0.2, 'dop853').of('theta')[-1]
+        other = load_model(name, coordinates=coordinates)
+        for scheme, tolerance in (('dop853', 1e-9), ('exponential', 1e-6), ('trapezoid', 1e-6), ('ali3p', 1e-6)):
+            assert simulate(other, 0.2, 1e-3, scheme).of('theta')[-1] == pytest.approx(reference, abs=tolerance)

@@ -11,7 +11,7 @@ import yaml
 from mbse_ros.errors import DescriptionError
 from mbse_ros.mechanism.linkage.load import load_mechanism, parse_mechanism
 
-REMOVED = object()
+REMOVED = '(removed)'     # a word that no file says
 LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)
 PLANE = """
 format: mbse/mechanism/1

@@ -78,21 +78,16 @@ def joint_picture(folder, dimension, *joints):
     return pixels(folder / 'x.png')
 
 
-@pytest.fixture(scope='module')
-def bare(tmp_path_factory):
-    """Pictures without a joint, by dimension."""
-    return {dimension: joint_picture(tmp_path_factory.mktemp('bare'), dimension) for dimension in (2, 3)}
-
-
-@pytest.mark.parametrize('dimension, kind', [*((2, kind) for kind in JOINTS[:3] + JOINTS[6:]),
-                                             *((3, kind) for kind in JOINTS if kind != 'slot')])
-def test_every_joint_has_a_symbol(dimension, kind, bare, tmp_path):
-    """The picture with the joint differs from that without it, in its middle."""
-    place = 0.5 * np.ones(dimension)
-    drawn = joint_picture(tmp_path, dimension, Link('', kind, place, place + 0.2, np.eye(dimension)[0]))
-    assert drawn.shape == bare[dimension].shape
-    changed = np.argwhere(np.any(drawn != bare[dimension], axis=2))
-    assert len(changed) > 20 and np.all(np.abs(changed.mean(axis=0) / drawn.shape[:2] - 0.5) < 0.25)
+@pytest.mark.parametrize('dimension, kinds', [(2, JOINTS[:3] + JOINTS[6:]), (3, (*JOINTS[:2], *JOINTS[3:]))])
+def test_every_joint_has_a_symbol_of_its_own(dimension, kinds, tmp_path):
+    """The picture with the joint differs from that without it, in its middle, and from those of all other types."""
+    bare, place = joint_picture(tmp_path, dimension), 0.5 * np.ones(dimension)
+    drawn = {kind: joint_picture(tmp_path, dimension, Link('', kind, place, place + 0.2, np.eye(dimension)[0]))
+             for kind in kinds}
+    for picture in drawn.values():
+        changed = np.argwhere(np.any(picture != bare, axis=2))
+        assert len(changed) > 20 and np.all(np.abs(changed.mean(axis=0) / bare.shape[:2] - 0.5) < 0.25)
+    assert len({picture.tobytes() for picture in drawn.values()}) == len(kinds)
 
 
 def test_the_ground_is_drawn_under_its_joints(tmp_path):

@@ -60,7 +60,7 @@ def simulate(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
         json_: Annotated[Optional[Path], typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
-    """Simulate a machine's work cycle to a bag, or a mechanism's motion."""
+    """Simulate a machine to a bag, or a mechanism's motion."""
     from .described import is_mechanism
     machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
@@ -91,7 +91,7 @@ def inverse(
         coordinates: Coordinates = None,
         json_: Annotated[Optional[Path], typer.Option('--json', help='Write the summary to this file too.')] = None,
 ) -> None:
-    """Forces that the drivers of a mechanism take, and joint reactions."""
+    """Forces that the drivers of a mechanism take."""
     from .mechanism_inverse import inverse_mechanism
     inverse_mechanism(mechanism, output, duration, dt, coordinates, json_)
 
@@ -167,7 +167,8 @@ def check(
 @app.command('export-c')
 def export_c(
         mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
-        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the C files: new, or an earlier export.')],
+        output: Annotated[Path, typer.Option(
+            '-o', '--output', help='Folder of the C files: new, or an earlier export.')],
         dt: Annotated[float, typer.Option(help='Step of the recorded transitions, s.')] = 1e-3,
         order: Annotated[str, typer.Option(help='Order of the exponential integration: exact, or 1 to 4.')] = 'exact',
         coordinates: Coordinates = None,
@@ -265,7 +266,7 @@ def demo(
             '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo')) -> None:
     """Simulated crane through the ROS 2 graph, then offline.
 
-    And the measured lift, where its data are found.
+    And the measured lift, where its data are found; and a four-bar linkage.
     """
     from .demo import run_demo
     raise typer.Exit(run_demo(payload, seed, output))
@@ -297,7 +298,7 @@ def pipeline(json_: Json = None,
 def energy(json_: Json = None,
            output: Plots = None,
            duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
-           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
     """Energy balance, accuracy and cost of the integrators.
 
     Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark formulations``: do all formulations and coordinates give the same accelerations, and at what cost."""
+"""``mbse benchmark formulations``: whether all formulations and coordinates agree, and what they cost."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LARGEST = 100
 FIT_FROM = 5                # loops from which the growth is fitted
 ANGLE, SPEED = 1.0, -1.0    # of the first crank, rad and rad/s: no special position
 DENSE, SCALAR, SPARSE, BLOCKS = 'dense KKT (LAPACK)', 'dense, scalar (C)', 'sparse QR (C)', 'blocks (C)'
-LARGEST_DENSE = 7           # loops whose dense equations are written out in scalar operations; C grows with N^3
+LARGEST_DENSE = 20          # loops whose dense equations are written out in scalar operations; the C is long
 _BURST_S = 2e-3             # about the length of one burst
 
 Evaluate = Callable[[], float]     # the acceleration of the first crank, rad/s2
@@ -176,15 +176,30 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def crossovers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """From how many loops on the second way of each pair is cheaper than the first at all sizes measured; None: never."""
+    """From how many loops on the second way of each pair is cheaper than the first, over the sizes that both have.
+
+    None: at no size measured; then ``extrapolated`` is where the fits of the last three sizes meet, None if nowhere.
+    """
     cost = {(row['way'], row['loops']): row['zdd_us'] for row in rows}
-    sizes = sorted({row['loops'] for row in rows})
     found = []
     for first, second in ((DENSE, 'sparse KKT (SuperLU)'), (SCALAR, SPARSE), (SCALAR, BLOCKS), (BLOCKS, SPARSE)):
-        cheaper = [cost[second, size] < cost.get((first, size), np.inf) for size in sizes]
+        sizes = sorted(size for way, size in cost if way == second and (first, size) in cost)
+        cheaper = [cost[second, size] < cost[first, size] for size in sizes]
         last = max((k for k, good in enumerate(cheaper) if not good), default=-1)
-        found.append({'from': first, 'to': second, 'loops': sizes[last + 1] if last + 1 < len(sizes) else None})
+        measured = sizes[last + 1] if last + 1 < len(sizes) else None
+        meeting = _meeting(sizes[-3:], cost, first, second) if measured is None else None
+        found.append({'from': first, 'to': second, 'loops': measured, 'extrapolated': meeting})
     return found
+
+
+def _meeting(sizes: list[int], cost: dict[tuple[str, int], float], first: str, second: str) -> float | None:
+    """Beyond the sizes (k,), where the straight lines through two costs meet in logarithms; None if they do not."""
+    if len(sizes) < 2:
+        return None
+    ratio = [np.log(cost[second, size] / cost[first, size]) for size in sizes]
+    slope, offset = np.polyfit(np.log(sizes), ratio, 1)
+    found = float(np.exp(min(-offset / slope, 20.0))) if slope < 0 else None
+    return found if found is not None and found > sizes[-1] else None
 
 
 def _plot(rows: list[dict[str, Any]], folder: Path) -> None:
@@ -204,12 +219,14 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     rows = result['rows']
     sizes = sorted({row['loops'] for row in rows})
     cost = {(row['way'], row['loops']): row['zdd_us'] for row in rows}
-    lines = [(way, *(number(cost[way, size]) if (way, size) in cost else '' for size in sizes), '-' if power is None else f'{power:.2f}')
-             for way, power in result['exponents'].items()]
+    lines = [(way, *(number(cost[way, size]) if (way, size) in cost else '' for size in sizes),
+              '-' if power is None else f'{power:.2f}') for way, power in result['exponents'].items()]
     print_table(console, f'N-four-bar, microseconds for the acceleration; {result["machine"]}',
                 ('way', *(f'N={size}' for size in sizes), 'growth'), lines)
     typer.echo(f'growth: exponent of N, fitted from N = {FIT_FROM} on; largest relative difference from dense KKT '
                f'{max(row["difference"] for row in rows):.1e}')
     for item in result['crossovers']:
-        when = 'at no size' if item['loops'] is None else f'from N = {item["loops"]} on'
+        beyond = item['extrapolated']
+        guess = '' if beyond is None else f' measured, by extrapolation from about N = {beyond:.0f} on'
+        when = f'at no size{guess}' if item['loops'] is None else f'from N = {item["loops"]} on'
         typer.echo(f'{item["to"]} is cheaper than {item["from"]} {when}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse demo``: a lift through the real graph, recorded, then estimated offline from the same bag."""
+"""``mbse demo``: a lift through the real graph, recorded, then estimated offline; then a linkage."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ..nodes.up import RunningGraph
 from ..report.writer import write_report
 from ..resources import share_directory
 from .compare import Agreement, agreement, latencies
+from .demo_mechanism import run_mechanism_demo
 from .offline import Estimate, estimate_bag, parse_tuning
 from .report_run import report_run
 from .usage import CpuMeter
@@ -50,6 +51,7 @@ def run_demo(payload: float, seed: int, output: Path) -> int:
     console.print(f'report: [bold]{page}[/bold]  (bag: {folder / "bag"})')
     if MEASURED.is_file():
         measured_lift(console, folder)
+    run_mechanism_demo(console, folder / 'mechanism')
     return 0 if verdict.agree else 1
 
 

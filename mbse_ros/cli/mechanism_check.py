@@ -33,8 +33,8 @@ def check_mechanism(name: str, draw: Path | None = None, coordinates: str | None
     check_file(draw, '--draw', ('.png',))
     model = load_model(name, coordinates)
     console = wide_console()
-    print_sections(console, [*explain(model.description), _equations(model, coordinates or model.description.coordinate_type),
-                             _start(model)])
+    kind = coordinates or model.description.coordinate_type
+    print_sections(console, [*explain(model.description), _equations(model, kind), _start(model)])
     for warning in warnings(model):
         typer.echo(f'warning: {warning}', err=True)
     if draw is not None:

@@ -85,8 +85,10 @@ def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndar
     return found
 
 
-def slowest(rows: np.ndarray, values: np.ndarray, slow: Sequence[int]) -> np.ndarray:
-    """Velocities (n,) with ``rows qd = values`` in which those of the coordinates ``slow`` are as small as can be."""
+def slowest(rows: np.ndarray, values: np.ndarray, metric: np.ndarray) -> np.ndarray:
+    """Velocities (n,) with ``rows qd = values`` of the smallest ``qd' metric qd``; metric (n, n) semi-definite."""
     qd = lstsq(rows, values, cond=1e-10)[0]
     free = null_space(rows, rcond=1e-10)
-    return qd - free @ lstsq(free[list(slow)], qd[list(slow)], cond=1e-10)[0] if free.size and slow else qd
+    if not free.size:
+        return qd
+    return qd - free @ lstsq(free.T @ metric @ free, free.T @ metric @ qd, cond=1e-10)[0]

@@ -82,13 +82,20 @@ class Model:
 
     @cached_property
     def start(self) -> State:
-        """The assembled start; independent velocities that the file does not give are zero."""
+        """The assembled start.
+
+        Velocities of the independent coordinates that the file names but gives no velocity are zero; where it names
+        none ('auto') the motion with the smallest kinetic energy is taken, which is the same in all coordinates.
+        """
         given = self.description.initial.velocity
         J, b = self._rates(self._assembled, 0.0)
-        wanted = [i for i in self.default if self.names[i] not in given]
         rows = np.vstack([J, np.eye(len(self.names))[self.system.indices(given)]])
         values = np.concatenate([b, [scalar.value for scalar in given.values()]])
-        qd = slowest(rows, values, wanted)
+        if self.system.independent:
+            metric = np.diag([float(i in self.default and self.names[i] not in given) for i in range(len(self.names))])
+        else:
+            metric = self.terms(self._assembled, np.zeros(len(self.names))).M
+        qd = slowest(rows, values, metric)
         worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
         if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise DescriptionError(self.description.file, 'initial.velocity', list(given),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
@@ -92,12 +93,11 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     times = first.t + dt * np.arange(_steps(duration, dt) + 1)
     task, record = Task(model, first, times, dt, scheme, inputs, independent), Record.of(model, times)
     failure = None
+    known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
+    if not set(options) <= set(known):
+        raise SettingError('options', sorted(options), f'options of {scheme}: {", ".join(known) or "none"}')
     try:
         INTEGRATORS[scheme](task, record, **options)
-    except TypeError as error:
-        if 'keyword' not in str(error):
-            raise
-        raise SettingError('options', sorted(options), f'options of {scheme}') from error
     except MbseError as error:
         if stop or record.last < 0:
             raise

@@ -122,8 +122,8 @@ def round_length(size: float) -> float:
     return float(max(k for k in (1, 2, 5) if k * power <= size * (1 + 1e-9)) * power)
 
 
-def extent(linkages: Sequence[Linkage], margin: float = 0.14) -> tuple[float, float, float, float]:
-    """Limits x_min, x_max, y_min, y_max, m, on paper, that hold all poses with a margin as a share of the larger side."""
+def extent(linkages: Sequence[Linkage], margin: float = 0.16) -> tuple[float, float, float, float]:
+    """Limits x_min, x_max, y_min, y_max, m, on paper, of all poses, with a margin as a share of the larger side."""
     points = np.concatenate([flat(linkage).points for linkage in linkages])
     points = points[np.isfinite(points).all(axis=1)]
     if len(points) and linkages[0].dimension == 3:

@@ -113,6 +113,8 @@ def _names(ax: Axes, linkage: Linkage, size: float) -> None:
     labels = Labels(ax)
     labels.keep_off(*(part.outline for part in linkage.parts))
     labels.keep_off(*(np.array([item.start, item.end]) for item in (*linkage.elements, *linkage.joints)))
+    labels.keep_off(*(np.array([item.start, item.end]) + size * np.array(shift) for item in linkage.elements
+                      for shift in ([0.8, 0], [-0.8, 0], [0, 0.8], [0, -0.8])))
     labels.keep_off(*(part.center_of_mass + size * np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
                       for part in linkage.parts))
     labels.keep_off(*(place + size * np.array([[-1, 0], [1, 0], [0, 1], [0, -1]]) for joint in linkage.joints

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from .png import INK, plain
 
-_POINTS_PER_LETTER, _HEIGHT = 0.62, 1.25     # size of a text in units of its font size
+_POINTS_PER_LETTER, _HEIGHT = 0.54, 1.25     # size of a text in units of its font size
 _DIRECTIONS = np.radians([35, 145, -35, -145, 0, 180, 90, -90])
 _CLEARANCE = 7.0                             # points between a text and what it names
 

@@ -26,6 +26,8 @@ def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1
     """
     if not (0 < penalty < np.inf and tolerance > 0):
         raise SettingError('penalty, tolerance', (penalty, tolerance), 'positive numbers')
+    if task.independent not in (None, 'auto'):
+        raise SettingError('independent', task.independent, 'none: ali3p takes all coordinates')
     steps, step = _Steps(task, penalty), 0
     try:
         steps.begin(record)

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Kernel
-from ...errors import MbseError, SingularConfigurationError
+from ...errors import MbseError, SettingError, SingularConfigurationError
 from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
 from .crossing import RANK_LOST, smallest
@@ -31,13 +31,19 @@ class Choice:
         self._steps = 0
         self._read_jacobian()
         J = self._jacobian(task.start.q, task.start.t)
-        if task.independent is None:
-            places = self._best(J) if self.auto else self.model.z
-        else:
-            places = self._best(J) if self.auto else self.model.system.indices(task.independent)
-        self._take(places, task.start.q, task.start.t)
+        self._take(self._best(J) if self.auto else self._wanted(), task.start.q, task.start.t)
         if not condition(J, self.partition.independent) < WORST:
             raise self.refuse(task.start.q, task.start.t)
+
+    def _wanted(self) -> list[int]:
+        """Places of the coordinates asked for."""
+        names = self.task.independent
+        if names is None:
+            return self.model.z
+        if isinstance(names, str) or len(set(names)) != self.model.degrees_of_freedom:
+            raise SettingError('independent', names, f'auto, or {self.model.degrees_of_freedom} names, the degrees of '
+                                                     'freedom of the mechanism')
+        return self.model.system.indices(names)
 
     def check(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
         """Look at the step from q (n,) to its prediction ``ahead``; True where another partition is used from now on.
@@ -53,16 +59,23 @@ class Choice:
         return self.auto and self._review(J, size, q, t)
 
     def stop_near_dead_point(self, q: np.ndarray, t: float) -> None:
-        """Raise SingularConfigurationError beside a dead point, to which steps under error control only creep."""
-        if self._volume(self._jacobian(q, t), self.partition.independent) > NEAR:
+        """Raise SingularConfigurationError beside a dead point or the end of a driver's reach.
+
+        Steps under error control only creep to them.
+        """
+        J = self._jacobian(q, t)
+        if self._volume(J, self.partition.independent) > NEAR or smallest(J) < 3 / NEAR:
             raise self.refuse(q, t)
 
     def refuse(self, q: np.ndarray, t: float) -> MbseError:
         """The error of fixed coordinates at a dead point near q."""
         J, names = self._jacobian(q, t), self.model.names
         would_do = [[names[i] for i in found] for found in alternatives(J, self.partition.independent)]
-        return at_time(SingularConfigurationError(self.partition.names, condition(J, self.partition.independent),
-                                                  would_do), t)
+        if self.partition.independent:
+            kept, worst = self.partition.names, condition(J, self.partition.independent)
+        else:
+            kept, worst = [self.model.rows[i] for i in self.model.system.driven], 1 / smallest(J)
+        return at_time(SingularConfigurationError(kept, worst, would_do), t)
 
     def _pass(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
         """The determinant changes its sign within the step: a dead point of the choice, or a singular position."""
