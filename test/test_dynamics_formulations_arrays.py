@@ -12,7 +12,6 @@ from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
 from mbse_ros.dynamics.kkt import solve_symmetric
 from mbse_ros.dynamics.matrix_r_arrays import matrix_r, s_and_r
 from mbse_ros.dynamics.penalty import penalty
-from mbse_ros.dynamics.reactions import reactions
 from mbse_ros.dynamics.terms_arrays import Terms
 from mbse_ros.errors import SettingError, SingularConfigurationError, SingularEquationsError
 
@@ -126,17 +125,6 @@ def test_missing_mass_is_named(name: str, mass: float) -> None:
     assert 'loose' in caught.value.names
     if name != 'matrix_r':
         assert caught.value.names == ('loose',)
-
-
-def test_reactions_are_what_moves_the_system_otherwise() -> None:
-    """The joints' forces and the applied ones make the accelerations."""
-    terms = random_terms(2, redundant=1)
-    found = accelerations('udwadia_kalaba', terms)
-    forces = reactions(terms, found.multipliers, {'hinge': [0, 1], 'slide': [2, 5], 'rest': [3, 4, 6]})
-    assert_same(sum(forces.values()), terms.M @ found.qdd - terms.Q, 1e-10)
-    np.testing.assert_allclose(forces['hinge'], -terms.J[:2].T @ found.multipliers[:2])
-    with pytest.raises(ValueError, match='multipliers'):
-        reactions(terms, found.multipliers[:3], {})
 
 
 def test_bad_input() -> None:

@@ -22,7 +22,6 @@ from ..mechanism.inertia import center_of_mass
 from ..mechanism.linkage.model import GROUND, Coordinate, Joint
 from .decomposition import Decomposition, decompose
 from .model import Model
-from .sensor_equations import DRIVER_ROW
 
 UNDETERMINED = 1e-6     # share of a free set of multipliers in a component from which it is not determined
 COMPONENTS = {2: ('fx', 'fy', 'mz'), 3: ('fx', 'fy', 'fz', 'mx', 'my', 'mz')}
@@ -50,7 +49,7 @@ class BodyBalance:
         self._bodies = list(own.description.bodies)
         self.joints = tuple(own.description.joints.values())
         self.actuators = (*own.description.drivers, *model.independent)
-        self._driver_rows = [self._system.rows.index(DRIVER_ROW + name) for name in own.description.drivers]
+        self._driver_rows = [self._system.rows.index(f'drivers.{name}') for name in own.description.drivers]
         self._joint_rows = [self._rows_of(joint) for joint in self.joints]
         self._order = [self._system.values.names.index(name) for name in own.values.names]
         self._motion = Kernel(_body_motion(own), backend)

@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from ..errors import SingularConfigurationError
 from .decomposition import decompose
 
-WORST = 1e6     # condition of a choice that is not offered and not taken
+WORST = 1e6     # condition, |R|, of a choice that is not offered and not taken: zdd keeps four digits there
 
 
 def choose_independent(J: np.ndarray, prefer: Iterable[int] = (), candidates: Iterable[int] | None = None,

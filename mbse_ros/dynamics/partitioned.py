@@ -15,14 +15,13 @@ from ..errors import PositionProblemError, SingularConfigurationError, SingularE
 from ..mechanism.assembly import MechanismSystem
 from .massless import UNDETERMINED, undetermined
 from .matrix_r import constraint_rates
-from .partition import alternatives, condition
+from .partition import WORST, alternatives, condition
 from .state_equations import Maps, Pieces, is_small, largest_entry, state_function
 from .terms_arrays import Terms
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
-DEAD_POINT = 1e6                # |R| from which the choice of coordinates is at fault: zdd keeps four digits there
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -58,7 +57,7 @@ class Partitioned:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
         u = np.zeros(self.system.u.numel()) if u is None else u
         zdd, A, B, qdd, lam, qd, largest = self._state(q, zd, u, [t], self.parameters)
-        if not (largest[0] < DEAD_POINT and np.isfinite(zdd).all()):
+        if not (largest[0] < WORST and np.isfinite(zdd).all()):
             self._refuse(q, t)
         g = len(self.independent)
         return StateRates(zdd, A.reshape(2 * g, 2 * g), B.reshape(2 * g, len(u)), qdd, lam, qd)
@@ -66,7 +65,7 @@ class Partitioned:
     def velocity(self, q: np.ndarray, zd: np.ndarray, t: float = 0.0) -> np.ndarray:
         """Velocities (n,) of all coordinates."""
         qd, largest = self._velocity(q, zd, [t], self.parameters)
-        if not (largest[0] < DEAD_POINT and np.isfinite(qd).all()):
+        if not (largest[0] < WORST and np.isfinite(qd).all()):
             self._refuse(q, t)
         return qd
 
@@ -116,7 +115,7 @@ class Partitioned:
         if not np.isfinite(J).all():
             raise PositionProblemError(np.inf, POSITION_ITERATIONS, q)
         names = self.system.names
-        if condition(J, self.independent) < DEAD_POINT:
+        if condition(J, self.independent) < WORST:
             M, = self._mass(q, [t], self.parameters)
             n = len(names)
             terms = Terms(M.reshape(n, n), np.zeros(n), J, np.zeros(len(J)), coordinates=names)

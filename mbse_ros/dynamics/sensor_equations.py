@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import casadi as ca
 
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import SensorModel, sensor_model
-from .state_equations import Expression, Maps, Pieces, is_small, state_function
-
-DRIVER_ROW = 'drivers.'
+from .state_equations import Expression, Maps, Pieces, is_small, state_function, state_symbols
 
 
 def state_sensors(system: MechanismSystem) -> SensorModel:
@@ -20,12 +16,11 @@ def state_sensors(system: MechanismSystem) -> SensorModel:
 
     Raises SettingError for the force of a driver whose motion the other constraints imply: it is not determined.
     """
-    owners = tuple(row[len(DRIVER_ROW):] if row.startswith(DRIVER_ROW) else '' for row in system.rows)
     for sensor in system.description.sensors.values():
-        if sensor.kind == 'force' and sensor.driver not in owners:
+        if sensor.kind == 'force' and f'drivers.{sensor.driver}' not in system.rows:
             raise SettingError(f'sensors.{sensor.name}.driver', sensor.driver,
                                'a driver whose motion no other constraint implies: the force is not determined')
-    return sensor_model(replace(system, owners=owners))
+    return sensor_model(system)
 
 
 def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
@@ -43,8 +38,7 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
         scalar = is_small(system)
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
-    q, zd, u, t, p = (kind.sym(name, size) for name, size in (
-        ('q', system.n), ('zd', g), ('u', system.u.numel()), ('t', 1), ('p', parameters.numel())))
+    q, zd, u, t, p = state_symbols(system, parameters, kind)
     states = [system.q, system.qd, model.qdd, model.lam]
     partial = [ca.jacobian(model.output, symbol) for symbol in states]
     outputs = ca.Function('outputs', [system.q, system.qd, system.u, system.t, parameters, model.qdd, model.lam],

@@ -45,8 +45,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
         scalar = is_small(system)
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
-    q, zd, u, t, p = (kind.sym(name, size) for name, size in (
-        ('q', system.n), ('zd', g), ('u', system.u.numel()), ('t', 1), ('p', parameters.numel())))
+    q, zd, u, t, p = state_symbols(system, parameters, kind)
     pieces = Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
@@ -69,6 +68,12 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     if guard:
         out, names = [*out, largest_entry(R)], [*names, 'largest']
     return ca.Function('mbse_state', [q, zd, u, t, p], out, ['q', 'zd', 'u', 't', 'p'], names, {'cse': True})
+
+
+def state_symbols(system: System, parameters: ca.SX, kind: type) -> list[Expression]:
+    """Symbols ``q, zd, u, t, p`` of a kind, the arguments of every function of the state."""
+    sizes = {'q': system.n, 'zd': len(system.independent), 'u': system.u.numel(), 't': 1, 'p': parameters.numel()}
+    return [kind.sym(name, size) for name, size in sizes.items()]
 
 
 def largest_entry(R: Expression) -> Expression:
