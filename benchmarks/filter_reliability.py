@@ -4,8 +4,8 @@
     python benchmarks/filter_reliability.py [--steps 10000000] [--block 100000] [--filters DEKF ...] [--output F]
 
 Over the steps a fifth of the samples and half of the stretches of 0.1 s are missing; at each block's end the covariance
-must be symmetric and without a negative eigenvalue (of the correlation matrix, -1e-9 for rounding: where the state is of
-all coordinates it is singular along the constraints), and everything finite. Then the faults: samples off by 1e6
+must be symmetric and without a negative eigenvalue (of the correlation matrix, -1e-9 for rounding: where the state is
+of all coordinates it is singular along the constraints), and everything finite. Then the faults: samples off by 1e6
 standard deviations, constant sensors for 5 s, none for 30 s. A filter may then be lost, and say so.
 """
 
@@ -56,7 +56,8 @@ def main() -> int:
         failed += any(not fault['sound'] for fault in row['faults'].values())
         rows.append(row)
         ends = ', '.join(f'{kind}: {fault["end"]}' for kind, fault in row['faults'].items())
-        print(f'{name:19s} {row["steps"]:10d} steps, least {row["least"]:9.2e} {row.get("note", "")}  {ends}', flush=True)
+        print(f'{name:19s} {row["steps"]:10d} steps, least {row["least"]:9.2e} {row.get("note", "")}  {ends}',
+              flush=True)
     if options.output:
         options.output.write_text(json.dumps(rows, indent=2, default=float) + '\n', encoding='utf-8')
     return int(failed > 0)

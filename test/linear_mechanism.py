@@ -17,7 +17,8 @@ gravity: 9.81
 coordinates: relative
 points: {{O: {{fixed: [0, 0]}}}}
 bodies:
-  block: {{points: {{center: [0, 0]}}, mass: {MASS}, center_of_mass: [0, 0], inertia: 0.1, position: [0.3, 0], angle: 0}}
+  block:
+    {{points: {{center: [0, 0]}}, mass: {MASS}, center_of_mass: [0, 0], inertia: 0.1, position: [0.3, 0], angle: 0}}
 joints:
   slide: {{type: prismatic, parent: ground.O, child: block.center, axis: [1, 0]}}
 named:

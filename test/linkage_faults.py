@@ -126,7 +126,7 @@ def wrapped(angle: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Outcome:
-    """After 2 s without faults, the fault, and 5 s without: whether the covariance was ``sound`` throughout; ``spread``,
+    """After 2 s without faults, the fault, and 5 s without: whether the covariance was ``sound`` all along; ``spread``,
     rad, of the position when the fault ended; ``end``: 'recovered' (within 5 standard deviations of the truth), 'lost'
     (its standard deviation exceeds 0.5 rad), 'wrong', or 'diverged' (DivergenceError)."""
 

@@ -154,7 +154,7 @@ class OwnModel:
 
 
 def own_model(estimator: str, mechanism: str, sensors: Sequence[str], runs: int = 100, scale: float = 1.0) -> OwnModel:
-    """A filter on a mechanism of the package or 'free_masses', with noises of the size of paper 001's; 'joint' takes the
+    """A filter on a mechanism of the package or 'free_masses', with noises of the size of paper 001's; 'joint' has the
     length of the crank."""
     source = parse_mechanism(MASSES) if mechanism == 'free_masses' else mechanism
     model = load_model(source, free=('crank',) if estimator == 'joint' else (), backend='vm')

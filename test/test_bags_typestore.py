@@ -55,7 +55,7 @@ def example(msgtype: str) -> dict:
         elif int(node) == 1:
             values[name] = {'string': 'Grund', 'bool': True, 'float64': -1.25}.get(inner[0], 7)
         else:
-            values[name] = ['a', 'bc'] if inner[0][1][0] == 'string' else [1.5, float('nan'), -2.0]
+            values[name] = {'string': ['a', 'bc'], 'uint8': [0, 255]}.get(inner[0][1][0], [1.5, float('nan'), -2.0])
     return values
 
 

@@ -11,16 +11,15 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..errors import MbseError, SettingError
+from .arguments import Json, Plots
+from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
                   help='State and payload estimation of hydraulic cranes: simulate, record, estimate, replay, explain.')
-benchmark = typer.Typer(no_args_is_help=True, help='Measure the speed on this machine, now.')
 app.add_typer(benchmark, name='benchmark')
 
 Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
-Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
-Plots = Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for the plots.')]
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]
@@ -131,8 +130,9 @@ def estimate(
         namespace: Annotated[Optional[str], typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Estimate state and payload of a machine, or the state of a mechanism, from a bag.
+    """Estimate what a machine or a mechanism did, from a bag.
 
+    State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
     if mechanism is not None:
@@ -196,7 +196,7 @@ def observability(
             help='What the filter knows: simple, exact or force. [all three]')] = None,
         json_: Json = None,
         output: Plots = None) -> None:
-    """What sensors see of a mechanism's state, and what would help.
+    """Directions that sensors of a mechanism see, or not.
 
     Rank and condition along the motion, directions that are blind, the sensor that would help most.
     """
@@ -270,88 +270,6 @@ def demo(
     """
     from .demo import run_demo
     raise typer.Exit(run_demo(payload, seed, output))
-
-
-@benchmark.command()
-def kernels(json_: Json = None,
-            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 60) -> None:
-    """One observer step in VM, C and NumPy.
-
-    Online, in a batch, and from a cold start, all in one run.
-    """
-    from .benchmark_kernels import run_kernels
-    run_kernels(json_, rounds)
-
-
-@benchmark.command()
-def pipeline(json_: Json = None,
-             runs: Annotated[int, typer.Option(min=1, help='Runs; the fastest counts.')] = 7) -> None:
-    """Interpolation, observer and payload over a log.
-
-    23.5 s of samples at 100 Hz, observer at 1 kHz.
-    """
-    from .benchmark_pipeline import run_pipeline
-    run_pipeline(json_, runs)
-
-
-@benchmark.command()
-def energy(json_: Json = None,
-           output: Plots = None,
-           duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
-           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
-    """Energy balance, accuracy and cost of the integrators.
-
-    Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
-    """
-    from .benchmark_energy import run_energy
-    run_energy(json_, output, duration, rounds)
-
-
-@benchmark.command()
-def formulations(json_: Json = None,
-                 output: Plots = None,
-                 mechanism: Annotated[Optional[list[str]], typer.Option(
-                     help='Only this mechanism; repeat it.')] = None,
-                 rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10) -> None:
-    """Agreement and cost of all formulations.
-
-    For every mechanism of config/mechanisms, in natural, reference-point and relative coordinates.
-    """
-    from .benchmark_formulations import run_formulations
-    run_formulations(json_, output, mechanism or [], rounds)
-
-
-@benchmark.command()
-def scaling(json_: Json = None,
-            output: Plots = None,
-            largest: Annotated[int, typer.Option(help='Loops of the longest chain.')] = 40,
-            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
-    """Growth of the cost with the size of a mechanism.
-
-    Chains of N four-bar linkages by dense and sparse ways.
-    """
-    from .benchmark_scaling import run_scaling
-    run_scaling(json_, output, largest, rounds)
-
-
-@benchmark.command()
-def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all.')] = 'all',
-               sensors: Annotated[Optional[str], typer.Option(
-                   help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
-               estimators_: Annotated[Optional[str], typer.Option(
-                   '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
-               seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
-               jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
-               duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
-               json_: Json = None,
-               output: Plots = None,
-               backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Accuracy, consistency and cost of all filters.
-
-    Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
-    """
-    from .benchmark_estimators import run_estimators
-    run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
 
 
 def main() -> None:

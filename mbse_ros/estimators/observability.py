@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sensors tell of a state over a window of time: observability as information, in units of what is known before."""
+"""What sensors tell of a state over a window of time: information, in units of what is known before."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three-simulation method (paper 001, section 3): a true mechanism, a model that is wrong, a filter that helps it."""
+"""The three-simulation method (paper 001, section 3): a true mechanism, a wrong model, a filter that helps it."""
 
 from __future__ import annotations
 

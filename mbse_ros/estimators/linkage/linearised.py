@@ -20,7 +20,7 @@ MODELS = ('simple', 'exact', 'force')
 
 @dataclass(frozen=True)
 class Linearised:
-    """Along k states: ``F`` (k, l, l) over the step after each and ``H`` (k, s, l) of the state named ``names`` (l,)."""
+    """Along k states: ``F`` (k, l, l) over the step after each, ``H`` (k, s, l), of the state named ``names`` (l,)."""
 
     names: tuple[str, ...]
     F: np.ndarray

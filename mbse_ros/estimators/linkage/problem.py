@@ -23,7 +23,8 @@ class Problem:
     """Functions of one mechanism and its sensors, for the filters in independent coordinates.
 
     The inputs ``u`` of the functions are those of the mechanism (k,), then forces along the independent coordinates
-    (g,), by which a filter corrects the model. ``rates (q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)``; ``sensors (q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``;
+    (g,), by which a filter corrects the model. ``rates (q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)``;
+    ``sensors (q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``;
     ``newton (q, t, p) -> (q, max |Phi| before)``. ``channels`` (s,) of the sensors, ``stddev`` (s,) of their samples,
     ``angular`` (s,) whether they wrap at +-pi. Symbols made by ``symbol`` are of the functions' kind.
     """

@@ -18,9 +18,9 @@ COLORS = ('plant', 'measurement', 'both')
 
 
 def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trapezoid', window: int = 500) -> Filter:
-    """errorEKF_FE_SH with the state ``[dz, dzd, dzdd]``, then ``omega`` (g,) and, for coloured measurements, ``v`` (s,).
+    """errorEKF_FE_SH with the state ``[dz, dzd, dzdd]``, then ``omega`` (g,) and, for coloured sensors, ``v`` (s,).
 
-    Plant: ``dzdd+ = dzdd + omega``, ``omega+ = W omega + xi`` (Eqs. 97, 101; the papers' noises of position and velocity
+    Plant: ``dzdd+ = dzdd + omega``, ``omega+ = W omega + xi`` (Eqs. 97, 101; the papers' noises of position and speed
     are never excited, Eq. 102, so only that of the acceleration is kept). W (g,) is found online: it grows as long as
     the acceleration corrections of successive samples resemble each other (lag-1 autocorrelation with a memory of
     ``window`` samples) and stays in 0..1; the paper names the autocorrelation itself, which whitening drives to zero.
@@ -59,7 +59,8 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
         adapted = _adapted(state, x[2 * g:3 * g], innovations[2], window)
         return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations), **adapted}
 
-    noises = {'acceleration': g} | ({'colored': g} if w else {}) | ({'sensor_memory': v, 'sensor_color': v} if v else {})
+    colored = {'sensor_memory': v, 'sensor_color': v} if v else {}
+    noises = {'acceleration': g} | ({'colored': g} if w else {}) | colored
     memory = {'force': (g, 1), 'W': (g, 1), 'products': (g, 2), 'last': (g, 1)}
     return build_filter('errorEKF_FE_SH', problem, size, noises, predict, correct, memory)
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``mbse benchmark``: one study each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from .arguments import Json, Plots
+
+benchmark = typer.Typer(no_args_is_help=True, help='Measure the speed on this machine, now.')
+
+
+@benchmark.command()
+def kernels(json_: Json = None,
+            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 60) -> None:
+    """One observer step in VM, C and NumPy.
+
+    Online, in a batch, and from a cold start, all in one run.
+    """
+    from .benchmark_kernels import run_kernels
+    run_kernels(json_, rounds)
+
+
+@benchmark.command()
+def pipeline(json_: Json = None,
+             runs: Annotated[int, typer.Option(min=1, help='Runs; the fastest counts.')] = 7) -> None:
+    """Interpolation, observer and payload over a log.
+
+    23.5 s of samples at 100 Hz, observer at 1 kHz.
+    """
+    from .benchmark_pipeline import run_pipeline
+    run_pipeline(json_, runs)
+
+
+@benchmark.command()
+def energy(json_: Json = None,
+           output: Plots = None,
+           duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
+           rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
+    """Energy balance, accuracy and cost of the integrators.
+
+    Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
+    """
+    from .benchmark_energy import run_energy
+    run_energy(json_, output, duration, rounds)
+
+
+@benchmark.command()
+def formulations(json_: Json = None,
+                 output: Plots = None,
+                 mechanism: Annotated[Optional[list[str]], typer.Option(
+                     help='Only this mechanism; repeat it.')] = None,
+                 rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10) -> None:
+    """Agreement and cost of all formulations.
+
+    For every mechanism of config/mechanisms, in natural, reference-point and relative coordinates.
+    """
+    from .benchmark_formulations import run_formulations
+    run_formulations(json_, output, mechanism or [], rounds)
+
+
+@benchmark.command()
+def scaling(json_: Json = None,
+            output: Plots = None,
+            largest: Annotated[int, typer.Option(help='Loops of the longest chain.')] = 40,
+            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 20) -> None:
+    """Growth of the cost with the size of a mechanism.
+
+    Chains of N four-bar linkages by dense and sparse ways.
+    """
+    from .benchmark_scaling import run_scaling
+    run_scaling(json_, output, largest, rounds)
+
+
+@benchmark.command()
+def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all.')] = 'all',
+               sensors: Annotated[Optional[str], typer.Option(
+                   help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
+               estimators_: Annotated[Optional[str], typer.Option(
+                   '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
+               seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
+               jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+               duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
+               json_: Json = None,
+               output: Plots = None,
+               backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Accuracy, consistency and cost of all filters.
+
+    Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
+    """
+    from .benchmark_estimators import run_estimators
+    run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
