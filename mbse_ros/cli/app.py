@@ -153,7 +153,7 @@ def check(
         draw: Annotated[Optional[Path], typer.Option(
             '--draw', '-o', help='Draw the start of a mechanism into this PNG.')] = None,
         coordinates: Coordinates = None) -> None:
-    """Validate a machine or a mechanism; print what was understood."""
+    """Validate a machine or a mechanism and explain it."""
     from .described import is_mechanism
     if is_mechanism(name):
         from .mechanism_check import check_mechanism
