@@ -93,6 +93,27 @@ class BagError(MbseError):
         super().__init__(f'{path}: {reason}')
 
 
+class GraphError(MbseError):
+    """A factor graph cannot be solved as it is built.
+
+    Attributes: ``reason``; ``variables`` that it is about, such as ``qdd[12]``; ``missing``: factors that would help.
+    """
+
+    def __init__(self, reason: str, variables: Sequence[str], missing: Sequence[str] = ()) -> None:
+        self.reason, self.variables, self.missing = reason, tuple(variables), tuple(missing)
+        shown = ', '.join(self.variables[:6]) + (f' and {len(variables) - 6} more' if len(variables) > 6 else '')
+        super().__init__(f'factor graph: {reason}: {shown}'
+                         + (f'; missing: {" or ".join(self.missing)}' if self.missing else ''))
+
+
+class MissingModuleError(MbseError):
+    """An optional package is not installed: ``module``, ``purpose``, ``remedy``, ``reason`` (what Python said)."""
+
+    def __init__(self, module: str, purpose: str, remedy: str, reason: str) -> None:
+        self.module, self.purpose, self.remedy, self.reason = module, purpose, remedy, reason
+        super().__init__(f'{module} is not there ({reason}): {purpose}; {remedy}')
+
+
 class CompilationError(MbseError):
     """The C compiler refused generated code; the virtual machine still serves."""
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A linearised graph given to GTSAM: all variables of one instant are one node, all factors between nodes one.
+
+The instants are eliminated in the order of time, the variables that do not change over time last: the cost grows in
+proportion to the number of instants. Rows that hold exactly are constraints (GTSAM's constrained noise, by QR).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .graph import ALWAYS, FactorGraph
+from .gtsam_module import gtsam_module
+from .linearise import Linear
+
+LAST = 1 << 40          # key of the first node of variables that do not change over time
+
+
+@dataclass(frozen=True)
+class Node:
+    """Variables eliminated together: ``key`` (the step, or LAST and so on), ``places`` in the vector of all values."""
+
+    key: int
+    places: np.ndarray
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Rows of all factors on the same nodes: ``nodes`` and their first ``columns``; ``size`` rows by columns, the
+    ``first`` place in the buffer, ``sigma`` of the rows."""
+
+    nodes: tuple[int, ...]
+    columns: tuple[int, ...]
+    shape: tuple[int, int]
+    first: int
+    sigma: np.ndarray
+    rows: tuple[tuple[int, int], ...]      # (group, instance) in the order of the rows
+
+
+class Packing:
+    """How the factors of a graph are stacked into few large ones; found once, filled at every linearisation."""
+
+    def __init__(self, graph: FactorGraph) -> None:
+        self.graph = graph
+        self.nodes = _nodes(graph)
+        self.node_of = np.empty(graph.size, dtype=np.int64)         # place -> key of its node
+        self._column_of = np.empty(graph.size, dtype=np.int64)      # place -> column in its node
+        for key, node in self.nodes.items():
+            self.node_of[node.places] = key
+            self._column_of[node.places] = np.arange(len(node.places))
+        self.stacks, self._targets, self._sides = self._stack()
+        self._buffer = np.zeros(sum(rows * (columns + 1) for rows, columns in (s.shape for s in self.stacks)))
+
+    def fill(self, linear: Sequence[Linear]) -> np.ndarray:
+        """Buffer of all stacks, each row by row ``[A b]`` with ``A dx = b = -e``."""
+        self._buffer[:] = 0.0
+        for item, target, side in zip(linear, self._targets, self._sides):
+            self._buffer[target] = item.J
+            self._buffer[side] = -item.e
+        return self._buffer
+
+    def factors(self, linear: Sequence[Linear], damping: float = 0.0) -> Any:
+        """GTSAM's GaussianFactorGraph; ``damping`` adds a soft prior of so much weight on every step."""
+        gtsam = gtsam_module()
+        buffer, made = self.fill(linear), gtsam.GaussianFactorGraph()
+        for stack, noise in zip(self.stacks, self.noises):
+            rows, columns = stack.shape
+            block = buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)
+            ends = (*stack.columns[1:], columns)
+            terms = [(key, block[:, begin:end]) for key, begin, end in zip(stack.nodes, stack.columns, ends)]
+            made.push_back(_jacobian_factor(gtsam, terms, block[:, columns], noise))
+        if damping > 0.0:
+            for key, node in self.nodes.items():
+                size = len(node.places)
+                made.push_back(gtsam.JacobianFactor(key, np.eye(size), np.zeros(size),
+                                                    gtsam.noiseModel.Isotropic.Precision(size, damping)))
+        return made
+
+    @cached_property
+    def noises(self) -> list[Any]:
+        """GTSAM's noise model of each stack."""
+        gtsam = gtsam_module()
+        made: dict[bytes, Any] = {}
+        for stack in self.stacks:
+            key = stack.sigma.tobytes()
+            if key not in made:
+                made[key] = gtsam.noiseModel.Constrained.MixedSigmas(1.0, stack.sigma)
+        return [made[stack.sigma.tobytes()] for stack in self.stacks]
+
+    @cached_property
+    def ordering(self) -> Any:
+        """Order of elimination."""
+        order = gtsam_module().Ordering()
+        for key in self.nodes:
+            order.push_back(key)
+        return order
+
+    def net(self, linear: Sequence[Linear], damping: float = 0.0) -> Any:
+        """The eliminated graph: GTSAM's GaussianBayesNet, a conditional for each node in order.
+
+        By QR always: Cholesky, which squares the weights, gives up on stiff ones without a word.
+        """
+        return self.factors(linear, damping).eliminateSequential(self.ordering, gtsam_module().EliminateQR)
+
+    def solve(self, linear: Sequence[Linear], damping: float = 0.0) -> np.ndarray:
+        """Step dx (size,) of least squares, the exact rows satisfied."""
+        found = self.net(linear, damping).optimize()
+        step = np.empty(self.graph.size)
+        keys = list(self.nodes)
+        step[np.concatenate([self.nodes[key].places for key in keys])] = found.vector(keys)
+        return step
+
+    def _stack(self) -> tuple[list[Stack], list[np.ndarray], list[np.ndarray]]:
+        """Stacks; for each group of factors the targets (k, rows, width) of J and (k, rows) of e in the buffer."""
+        members: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        touched = [self.node_of[self.graph.places(factors)] for factors in self.graph.factors]
+        for group, nodes in enumerate(touched):
+            for instance, keys in enumerate(nodes.tolist()):
+                members.setdefault(tuple(sorted(set(keys))), []).append((group, instance))
+        firsts = [np.zeros((len(f), 3), dtype=np.int64) for f in self.graph.factors]    # buffer, row, width of stack
+        stacks, begin = [], 0
+        starts: list[dict[int, int]] = []
+        which = [np.zeros(len(f), dtype=np.int64) for f in self.graph.factors]
+        for keys, items in members.items():
+            widths = [len(self.nodes[key].places) for key in keys]
+            columns = tuple(np.cumsum([0, *widths[:-1]]).tolist())
+            row, width = 0, sum(widths)
+            for group, instance in items:
+                firsts[group][instance] = begin, row, width
+                which[group][instance] = len(stacks)
+                row += self.graph.factors[group].kind.rows
+            sigma = np.concatenate([self.graph.factors[group].sigma[instance] for group, instance in items])
+            stacks.append(Stack(keys, columns, (row, width), begin, sigma, tuple(items)))
+            starts.append(dict(zip(keys, columns)))
+            begin += row * (width + 1)
+        targets, sides = [], []
+        for group, factors in enumerate(self.graph.factors):
+            places = self.graph.places(factors)
+            shift = np.array([[starts[s][key] for key in keys]
+                              for s, keys in zip(which[group].tolist(), touched[group].tolist())],
+                             dtype=np.int64).reshape(places.shape)
+            column = self._column_of[places] + shift
+            first, row, width = firsts[group].T
+            rows = row[:, None] + np.arange(factors.kind.rows)
+            base = first[:, None] + rows * (width[:, None] + 1)
+            targets.append(base[:, :, None] + column[:, None, :])
+            sides.append(base + width[:, None])
+        return stacks, targets, sides
+
+
+def _nodes(graph: FactorGraph) -> dict[int, Node]:
+    """Nodes by key, in the order of elimination."""
+    places: dict[int, list[np.ndarray]] = {}
+    last = LAST
+    for series in graph.series.values():
+        for step, row in zip(series.steps.tolist(), series.places(series.steps)):
+            if step == ALWAYS:
+                places[last] = [row]
+                last += 1
+            else:
+                places.setdefault(step, []).append(row)
+    return {key: Node(key, np.concatenate(places[key])) for key in sorted(places)}
+
+
+def _jacobian_factor(gtsam: Any, terms: list[tuple[int, np.ndarray]], b: np.ndarray, noise: Any) -> Any:
+    """A linear factor; GTSAM's own takes three terms at most from Python, its conditional any number."""
+    if len(terms) <= 3:
+        return gtsam.JacobianFactor(*(part for term in terms for part in term), b, noise)
+    return gtsam.GaussianConditional(terms, 1, b, noise)

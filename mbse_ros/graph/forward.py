@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs of forward dynamics: a mechanism that moves under known forces (paper 002, Figs. 2 and 3, Table 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dynamics.model import Model, State
+from ..errors import SettingError
+from .constraint_factors import (acceleration_independent, position_constraint, position_independent,
+                                 velocity_constraint, velocity_independent)
+from .dynamics_factors import dynamics, dynamics_independent
+from .equations import Equations
+from .graph import FactorGraph
+from .integration_factors import equality, euler, prior, trapezoid
+
+Inputs = Callable[[float], np.ndarray]
+INTEGRATORS = ('trapezoid', 'euler')
+
+
+@dataclass(frozen=True)
+class ForwardNoises:
+    """Standard deviations of the factors of forward dynamics: paper 002, Table 2, which gives variances.
+
+    ``equality`` is the soft equality of q in the independent form; it pulls the result towards standing still, and the
+    paper's variance of 1e2 costs a factor of 400 in accuracy against this one.
+    """
+
+    integrator: float = 1e-1
+    dynamics: float = 1e-2
+    equality: float = 1e3
+
+
+@dataclass(frozen=True)
+class ForwardProblem:
+    """A graph with values to start from: ``times`` (k,), s, of the instants, ``initial`` (size,)."""
+
+    graph: FactorGraph
+    initial: np.ndarray
+    times: np.ndarray
+    equations: Equations
+
+
+def forward_graph(model: Model, duration: float, dt: float, *, form: str = 'dependent', integrator: str = 'trapezoid',
+                  inputs: Inputs | None = None, start: State | None = None,
+                  noises: ForwardNoises = ForwardNoises()) -> ForwardProblem:
+    """Graph of the motion over ``duration``, s, in steps of ``dt``, s, from the model's start or another state.
+
+    ``form``: 'dependent' (Fig. 2: nodes q, qd, qdd) or 'independent' (Fig. 3: z, zd, zdd too). ``integrator``:
+    'trapezoid' or 'euler'. ``inputs``: function t -> u (k,). The values to start from stand still. Raises SettingError.
+    """
+    if form not in _FORMS:
+        raise SettingError('form', form, 'one of ' + ', '.join(_FORMS))
+    if integrator not in INTEGRATORS:
+        raise SettingError('integrator', integrator, 'one of ' + ', '.join(INTEGRATORS))
+    steps = _count(duration, dt)
+    first = model.start if start is None else start
+    times = first.t + dt * np.arange(steps + 1)
+    equations, graph = Equations(model), FactorGraph()
+    u = np.array([np.zeros(len(model.inputs)) if inputs is None else inputs(t) for t in times])
+    known = {'t': times, **({'u': u} if len(model.inputs) else {})}
+    initial = _FORMS[form](graph, equations, first, known, dt, integrator, noises)
+    return ForwardProblem(graph, graph.values(**initial), times, equations)
+
+
+def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
+               integrator: str, noises: ForwardNoises) -> dict[str, np.ndarray]:
+    """Factors of Fig. 2; values to start from."""
+    every = add_motion(graph, eq, len(known['t']))
+    graph.add(prior(eq.n), {'x': ('q', 0)}, 0.0, {'x0': start.q})
+    graph.add(prior(eq.n), {'x': ('qd', 0)}, 0.0, {'x0': start.qd})
+    add_constraints(graph, eq, every[1:], known['t'][1:])
+    graph.add(dynamics(eq), {role: (role, every) for role in ('q', 'qd', 'qdd')}, noises.dynamics, known)
+    add_integrators(graph, ('q', 'qd', 'qdd'), eq.n, every, dt, noises.integrator, integrator)
+    return {'q': start.q, 'qd': start.qd}
+
+
+def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
+                 integrator: str, noises: ForwardNoises) -> dict[str, np.ndarray]:
+    """Factors of Fig. 3; values to start from."""
+    times = known['t']
+    every = add_motion(graph, eq, len(times))
+    for name in ('z', 'zd', 'zdd'):
+        graph.add_variables(name, eq.g, every, (eq.names[i] for i in eq.z))
+    graph.add(prior(eq.g), {'x': ('z', 0)}, 0.0, {'x0': start.q[eq.z]})
+    graph.add(prior(eq.g), {'x': ('zd', 0)}, 0.0, {'x0': start.qd[eq.z]})
+    graph.add(prior(eq.n), {'x': ('q', 0)}, noises.equality, {'x0': start.q})
+    add_independent_constraints(graph, eq, every, times)
+    graph.add(equality(eq.n), {'x0': ('q', every[:-1]), 'x1': ('q', every[1:])}, noises.equality)
+    graph.add(dynamics_independent(eq), {role: (role, every) for role in ('z', 'zd', 'zdd', 'q')}, noises.dynamics,
+              known)
+    add_integrators(graph, ('z', 'zd', 'zdd'), eq.g, every, dt, noises.integrator, integrator)
+    return {'q': start.q, 'qd': start.qd, 'z': start.q[eq.z], 'zd': start.qd[eq.z]}
+
+
+_FORMS = {'dependent': _dependent, 'independent': _independent}
+
+
+def add_motion(graph: FactorGraph, eq: Equations, count: int) -> np.ndarray:
+    """Variables q, qd, qdd at so many instants; their steps."""
+    every = np.arange(count)
+    for name in ('q', 'qd', 'qdd'):
+        graph.add_variables(name, eq.n, every, eq.names)
+    return every
+
+
+def add_constraints(graph: FactorGraph, eq: Equations, steps: np.ndarray, times: np.ndarray) -> None:
+    """Position and velocity constraints in dependent coordinates, exact."""
+    if eq.m:
+        graph.add(position_constraint(eq), {'q': ('q', steps)}, 0.0, {'t': times})
+        graph.add(velocity_constraint(eq), {'q': ('q', steps), 'qd': ('qd', steps)}, 0.0, {'t': times})
+
+
+def add_independent_constraints(graph: FactorGraph, eq: Equations, steps: np.ndarray, times: np.ndarray) -> None:
+    """Position, velocity and acceleration problems, exact."""
+    for kind in (position_independent(eq), velocity_independent(eq), acceleration_independent(eq)):
+        graph.add(kind, {role: (role, steps) for role in kind.variables}, 0.0, {'t': times})
+
+
+def add_integrators(graph: FactorGraph, names: tuple[str, ...], size: int, steps: np.ndarray, dt: float,
+                    sigma: float, integrator: str = 'trapezoid') -> None:
+    """Integrators of each name from the next one, between all instants."""
+    kind = {'trapezoid': trapezoid, 'euler': euler}[integrator](size)
+    for name, rate in zip(names, names[1:]):
+        roles = {'x0': (name, steps[:-1]), 'x1': (name, steps[1:]), 'xd0': (rate, steps[:-1])}
+        if integrator == 'trapezoid':
+            roles['xd1'] = (rate, steps[1:])
+        graph.add(kind, roles, sigma, {'dt': dt})
+
+
+def _count(duration: float, dt: float) -> int:
+    """Number of steps; SettingError where dt does not divide the duration."""
+    if not (np.isfinite(duration) and np.isfinite(dt) and 0 < dt <= duration):
+        raise SettingError('duration, dt', (duration, dt), 'positive numbers, s')
+    steps = round(duration / dt)
+    if abs(steps * dt - duration) > 1e-9 * duration:
+        raise SettingError('dt', dt, f'a step that divides the duration {duration} s')
+    return steps
