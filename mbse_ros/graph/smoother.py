@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``LinkageSmoother``: the most likely motion of a log, all at once or with a fixed lag, with its covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..compiled import Kernel
+from ..dynamics.model import Model
+from ..errors import DivergenceError, SettingError
+from ..estimators.linkage.defaults import START, default_noises
+from ..estimators.linkage.problem import problem
+from .chain import Chain, Gaussian, Points, Swept
+from .estimate import EstimationNoises, Track
+from .sensor_factors import wraps
+
+ITERATIONS = 60
+TOLERANCE = 1e-9        # of a step, of each value above 1 in proportion
+FEASIBLE = 1e-8         # of what holds exactly, at the end
+LONGEST = 0.2           # rad or m of an independent coordinate in one step
+LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
+SMALL = 1e-6            # a step in a window that is small enough
+
+
+@dataclass(frozen=True)
+class Smoothed(Track):
+    """Smoothed motion at instants t (k,): with ``mean`` (k, l) of z, zd, force and biases named ``names`` and its
+    ``covariance`` (k, l, l). ``after`` (k,): seconds of data after each instant that its estimate knows."""
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    covariance: np.ndarray
+    after: np.ndarray
+
+    @property
+    def stddev(self) -> np.ndarray:
+        """Standard deviations (k, l) of the mean."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=1, axis2=2), 0.0))
+
+
+class LinkageSmoother:
+    """Smoother of a model with some of its sensors in steps of ``dt``, s.
+
+    It solves the graph of ``estimation_graph`` in independent coordinates, which is the same problem in fewer unknowns
+    (``chain``). ``noises``: default ``default_estimation_noises``; its ``parameters`` need the graph itself.
+    Raises SettingError.
+    """
+
+    def __init__(self, model: Model, sensors: Sequence[str], dt: float, noises: EstimationNoises | None = None,
+                 backend: str = 'auto') -> None:
+        self.model, self.sensors, self.dt = model, tuple(sensors), float(dt)
+        self.noises = default_estimation_noises(model) if noises is None else noises
+        of = problem(model, sensors)
+        wrapping = tuple(wraps(model.description, channel.split('.')[0]) for channel in of.channels)
+        of = replace(of, angular=wrapping)
+        self.problem, g = of, of.g
+        if self.noises.parameters:
+            raise SettingError('parameters', list(self.noises.parameters), 'none here: estimation_graph estimates them')
+        owners = [channel.split('.')[0] for channel in of.channels]
+        stddev = np.array([self.noises.stddev.get(owner, sigma) for owner, sigma in zip(owners, of.stddev)])
+        self._biased = tuple(i for i, owner in enumerate(owners) if owner in self.noises.biases)
+        start = [*(np.broadcast_to(value, g) for value in (self.noises.position, self.noises.velocity,
+                                                           self.noises.force)),
+                 [self.noises.biases[owners[i]] for i in self._biased]]
+        self._start = np.concatenate(start).astype(float)
+        _positive('stddev', stddev)
+        _positive('start', self._start)
+        walk = np.broadcast_to(np.asarray(self.noises.force_walk, dtype=float), g)
+        self.chain = Chain(of, self.dt, stddev ** 2, walk, self._biased, backend)
+        z = [of.system.names[i] for i in of.z]
+        self.names = (*z, *(f'{name} rate' for name in z), *(f'{name} force' for name in z),
+                      *(f'{of.channels[i]} bias' for i in self._biased))
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """What the columns of the samples are."""
+        return self.problem.channels
+
+    def batch(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None = None,
+              iterations: int = ITERATIONS) -> Smoothed:
+        """All instants of ``guess`` (k) at once, from there: ``samples`` (k, s), NaN where missing, ``inputs`` (k, u).
+
+        The first instant of the guess is the mean of the start. Raises DivergenceError with the instant that is not
+        finite, or with the iteration where it does not converge.
+        """
+        points, start = self._points(samples, guess, inputs), self._prior(guess.q[0], guess.qd[0])
+        for iteration in range(iterations):
+            swept = self.chain.sweep(points, start)
+            size = self._move(points, swept)
+            if size <= TOLERANCE and swept.gap <= FEASIBLE:
+                return self._smoothed(points, swept, points.t[-1] - points.t)
+        raise DivergenceError('smoother', iterations, f'no convergence: last step {size:.3g}, gap {swept.gap:.3g}')
+
+    def _points(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None) -> Points:
+        k, of = len(guess.t), self.problem
+        y = np.asarray(samples, dtype=float)
+        if y.shape != (k, len(of.channels)):
+            raise SettingError('samples', y.shape, f'{k} instants of {", ".join(of.channels)}')
+        u = np.zeros((k, len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
+        x = np.hstack([guess.q[:, of.z], guess.qd[:, of.z], guess.force, np.zeros((k, len(self._biased)))])
+        return Points(guess.q.copy(), x, y, u, np.asarray(guess.t, dtype=float))
+
+    def _prior(self, q: np.ndarray, qd: np.ndarray) -> Gaussian:
+        z, rest = self.problem.z, self.chain.size - 2 * self.problem.g
+        return Gaussian(np.concatenate([q[z], qd[z], np.zeros(rest)]), np.diag(self._start ** 2))
+
+    def _move(self, points: Points, swept: Swept) -> float:
+        """Take a step, a long one in part; its size."""
+        g = self.problem.g
+        longest = np.abs(swept.step[:, :g]).max()
+        step = swept.step * min(1.0, LONGEST / max(longest, 1e-300))
+        points.q[...] = swept.q
+        points.x += step
+        return float(np.max(np.abs(swept.step) / (1.0 + np.abs(points.x))))
+
+    def _smoothed(self, points: Points, swept: Swept, after: np.ndarray) -> Smoothed:
+        g = self.problem.g
+        return Smoothed(points.t, swept.q, swept.qd, swept.qdd, points.x[:, 2 * g:3 * g], self.names, points.x,
+                        swept.covariance, after)
+
+    def lagged(self, t: np.ndarray, samples: np.ndarray, lag: float, q: np.ndarray | None = None,
+               qd: np.ndarray | None = None, inputs: np.ndarray | None = None) -> Smoothed:
+        """Each instant as estimated ``lag``, s, after it: a window that slides over the log.
+
+        What leaves the window stays as a prior of its first instant. The instants of the last window know less of what
+        comes after them (``after``). Start at q, qd (n,), default the model's. Raises DivergenceError with the step.
+        """
+        width = max(1, round(lag / self.dt))
+        first = self.model.start
+        q, qd = first.q if q is None else q, first.qd if qd is None else qd
+        u = np.zeros((len(t), len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
+        window = Window(self, self._prior(q, qd), np.asarray(q, dtype=float), width)
+        out: list[tuple[np.ndarray, ...]] = []
+        for i in range(len(t)):
+            out += window.add(i, t[i], samples[i], u[i])
+        out += window.rest()
+        columns = [np.array(column) for column in zip(*out)]
+        mean, g = columns[4], self.problem.g
+        return Smoothed(columns[0], columns[1], columns[2], columns[3], mean[:, 2 * g:3 * g], self.names, mean,
+                        columns[5], columns[6])
+
+
+class Window:
+    """The last instants of a log: takes samples one by one, gives the estimate of each instant that leaves it."""
+
+    def __init__(self, smoother: LinkageSmoother, start: Gaussian, q: np.ndarray, width: int) -> None:
+        self.smoother, self.start, self.width = smoother, start, width
+        self._points: Points | None = None
+        self._first_q = q
+        self._swept: Swept | None = None
+
+    def add(self, step: int, t: float, y: np.ndarray, u: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+        """Take the samples of an instant; the estimate of the oldest one once the window is full."""
+        self._append(t, y, u)
+        points, chain = self._points, self.smoother.chain
+        try:
+            for _ in range(LAGGED):
+                self._swept = chain.sweep(points, self.start)
+                if self.smoother._move(points, self._swept) <= SMALL:
+                    break
+        except DivergenceError as error:
+            raise DivergenceError('smoother', step, error.detail) from error
+        if len(points.t) <= self.width:
+            return []
+        oldest = self._estimate(0)
+        self.start = self._swept.ahead
+        self._points = Points(*(value[1:] for value in (points.q, points.x, points.y, points.u, points.t)))
+        return [oldest]
+
+    def rest(self) -> list[tuple[np.ndarray, ...]]:
+        """Estimates of the instants that are left."""
+        shift = len(self._swept.step) - len(self._points.t)
+        return [self._estimate(i + shift) for i in range(len(self._points.t))]
+
+    def _append(self, t: float, y: np.ndarray, u: np.ndarray) -> None:
+        """A new instant, by its Taylor series from the last one."""
+        if self._points is None:
+            self._points = Points(self._first_q[None].copy(), self.start.mean[None].copy(), y[None], u[None],
+                                  np.array([t]))
+            return
+        p, dt, g = self._points, self.smoother.dt, self.smoother.problem.g
+        last, z = self._swept, self.smoother.problem.z
+        x = p.x[-1].copy()
+        x[:g] += dt * x[g:2 * g] + dt ** 2 / 2 * last.qdd[-1, z]
+        x[g:2 * g] += dt * last.qdd[-1, z]
+        q = last.q[-1] + dt * last.qd[-1] + dt ** 2 / 2 * last.qdd[-1]
+        self._points = Points(np.vstack([p.q, q]), np.vstack([p.x, x]), np.vstack([p.y, y]), np.vstack([p.u, u]),
+                              np.append(p.t, t))
+
+    def _estimate(self, i: int) -> tuple[np.ndarray, ...]:
+        swept = self._swept
+        shift = len(swept.step) - len(self._points.t)
+        p = self._points
+        return (p.t[i - shift], swept.q[i], swept.qd[i], swept.qdd[i], p.x[i - shift], swept.covariance[i],
+                p.t[-1] - p.t[i - shift])
+
+
+def default_estimation_noises(model: Model) -> EstimationNoises:
+    """Those of errorEKF_FE, by which the acceleration is in error, as a force: times the mass that the independent
+    coordinates feel at the start."""
+    of, start = problem(model, ()), model.start
+    kernel, g = Kernel(of.rates, model.backend), of.g
+    _, _, B, *_ = kernel(start.q, start.qd[of.z], np.zeros(of.system.u.numel()), np.zeros(1),
+                         np.asarray(model.parameters))
+    mass = np.diag(np.linalg.inv(B.reshape(2 * g, -1)[g:, -g:]))
+    density = np.broadcast_to(default_noises('errorEKF_FE', model.description.name)['acceleration'], g)
+    return EstimationNoises(START, START, tuple(START * mass), tuple(density * mass ** 2))
+
+
+def _positive(name: str, values: np.ndarray) -> None:
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise SettingError(name, values.tolist(), 'positive standard deviations')
