@@ -23,6 +23,7 @@ from ..estimators.linkage.update import correction
 
 CLOSINGS = 3        # of Newton's method for the dependent coordinates, at each linearisation
 UNGATED = 1e300
+_NONE = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,33 @@ class Points:
     t: np.ndarray
 
 
-@dataclass(frozen=True)
 class Swept:
-    """A Gauss-Newton step of a chain: ``step`` (k, l), ``covariance`` (k, l, l), and the next state, ``ahead``, as the
-    first instant alone predicts it. ``q``, ``qd``, ``qdd`` (k, n) belong to the points; ``gap``: the largest residual
-    of what has to hold exactly there."""
+    """A Gauss-Newton step of a chain.
 
-    step: np.ndarray
-    covariance: np.ndarray
-    ahead: Gaussian
-    q: np.ndarray
-    qd: np.ndarray
-    qdd: np.ndarray
-    gap: float
+    ``step`` (k, l) of the states, ``covariance`` (k, l, l), column by column as rows and columns are alike; ``ahead``:
+    the second state as the first instant alone predicts it, less its point; ``q``, ``qd``, ``qdd`` (k, n) at the points.
+    """
+
+    def __init__(self, point: Layout, kept: Layout, smoothed: Layout, at: np.ndarray, forward: np.ndarray,
+                 backward: np.ndarray) -> None:
+        l = smoothed.parts['m'][0]
+        self._point, self._kept, self._at, self._forward = point, kept, at, forward
+        both = np.concatenate([backward[::-1], forward[-1:, :smoothed.size]])
+        self.step, self.covariance = both[:, :l], both[:, l:].reshape(-1, l, l)
+        self.q, self.qd, self.qdd = (at[:, point.places[name]] for name in ('q', 'qd', 'qdd'))
+
+    @property
+    def ahead(self) -> Gaussian:
+        """Mean and covariance of the second state, of the first one's prior and samples alone."""
+        first, places = self._forward[0], self._kept.places
+        l = self.step.shape[1]
+        return Gaussian(first[places['m_ahead']], first[places['P_ahead']].reshape(l, l))
+
+    @property
+    def gap(self) -> float:
+        """Largest residual of what has to hold exactly, at the points."""
+        rule = self._forward[:-1, self._kept.places['gap']]
+        return max(float(self._at[:, self._point.places['gap']].max()), float(rule.max(initial=0.0)))
 
 
 class Chain:
@@ -88,24 +103,18 @@ class Chain:
     def sweep(self, points: Points, start: Gaussian) -> Swept:
         """Linearise at points, filter and smooth from the prior ``start`` of the first; DivergenceError with the step
         that is not finite."""
-        k, width = len(points.t), self.link.size
-        rows = np.column_stack([points.q, points.x, points.u, points.t])
-        _, at = self._point(np.zeros(0), rows, self._tuning)
-        pairs = np.column_stack([at[:, :width], np.vstack([at[1:, :width], at[-1:, :width]]), points.y])
-        first = self.smoothed.flat(m=start.mean - points.x[0], P=start.covariance)
+        width = self.link.size
+        rows = np.hstack([points.q, points.x, points.u, points.t[:, None]])
+        _, at = self._point(_NONE, rows, self._tuning)
+        pairs = np.hstack([at[:, :width], np.concatenate([at[1:, :width], at[-1:, :width]]), points.y])
+        first = np.concatenate([start.mean - points.x[0], start.covariance.ravel()])
         _, forward = self._forward(first, pairs, self._tuning)
-        kept = self.kept.arrays(forward)
-        last = self.smoothed.flat(m=kept['m'][-1], P=kept['P'][-1])
-        _, backward = self._backward(last, forward[-2::-1], np.zeros(0))
-        out, values = self.smoothed.arrays(backward[::-1]), self.point.arrays(at)
-        step = np.vstack([out['m'], kept['m'][-1:]])
-        if not np.isfinite(step).all():
-            raise DivergenceError('smoother', int(np.flatnonzero(~np.isfinite(step).all(axis=1))[0]),
-                                  f'at t = {points.t[0]:.6g} s and later')
-        covariance = np.concatenate([out['P'], kept['P'][-1:]])
-        ahead = Gaussian(points.x[min(1, k - 1)] + kept['m_ahead'][0], kept['P_ahead'][0])
-        gap = max(float(values['gap'].max()), float(kept['gap'][:-1].max(initial=0.0)))
-        return Swept(step, covariance, ahead, values['q'], values['qd'], values['qdd'], gap)
+        _, backward = self._backward(forward[-1, :self.smoothed.size], forward[-2::-1], _NONE)
+        swept = Swept(self.point, self.kept, self.smoothed, at, forward, backward)
+        if not np.isfinite(swept.step).all():
+            bad = int(np.flatnonzero(~np.isfinite(swept.step).all(axis=1))[0])
+            raise DivergenceError('smoother', bad, f'at t = {points.t[bad]:.6g} s')
+        return swept
 
     def _split(self, x: ca.SX) -> list[ca.SX]:
         g = self.g

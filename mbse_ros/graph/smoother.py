@@ -22,7 +22,7 @@ TOLERANCE = 1e-9        # of a step, of each value above 1 in proportion
 FEASIBLE = 1e-8         # of what holds exactly, at the end
 LONGEST = 0.2           # rad or m of an independent coordinate in one step
 LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
-SMALL = 1e-6            # a step in a window that is small enough
+SMALL = 1e-2            # of a standard deviation: a step in a window that is small enough
 
 
 @dataclass(frozen=True)
@@ -158,15 +158,18 @@ class Window:
         points, chain = self._points, self.smoother.chain
         try:
             for _ in range(LAGGED):
-                self._swept = chain.sweep(points, self.start)
-                if self.smoother._move(points, self._swept) <= SMALL:
+                swept = self._swept = chain.sweep(points, self.start)
+                base = points.x[min(1, len(points.t) - 1)].copy()
+                self.smoother._move(points, swept)
+                if (swept.step ** 2 <= SMALL ** 2 * np.diagonal(swept.covariance, axis1=1, axis2=2)).all():
                     break
         except DivergenceError as error:
             raise DivergenceError('smoother', step, error.detail) from error
         if len(points.t) <= self.width:
             return []
         oldest = self._estimate(0)
-        self.start = self._swept.ahead
+        ahead = self._swept.ahead
+        self.start = Gaussian(base + ahead.mean, ahead.covariance)
         self._points = Points(*(value[1:] for value in (points.q, points.x, points.y, points.u, points.t)))
         return [oldest]
 
