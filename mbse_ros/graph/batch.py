@@ -51,9 +51,9 @@ def solve_batch(graph: FactorGraph, initial: np.ndarray, iterations: int = ITERA
                 check: bool = True, connected: bool = True) -> Solution:
     """The most likely values of all variables, from a vector of initial ones (``graph.values``).
 
-    A step that makes both the cost and the violation of the exact rows worse is damped (Levenberg-Marquardt). ``check``:
-    look for undetermined variables first; ``connected``: parts without a link are an error there. Raises GraphError before the solver is started, DivergenceError where it does
-    not converge: never a result that is none.
+    A step that makes both the cost and the violation of the exact rows worse is damped (Levenberg-Marquardt).
+    ``check``: look for undetermined variables first; ``connected``: parts without a link are an error there.
+    Raises GraphError before the solver is started, DivergenceError where it does not converge.
     """
     if check:
         check_graph(graph, initial, connected)

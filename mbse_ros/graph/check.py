@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a graph determines its variables, before a solver is started: what is loose, and which factor would tie it."""
+"""Whether a graph determines its variables, before a solver is started: what is loose, and what would tie it."""
 
 from __future__ import annotations
 

@@ -50,18 +50,16 @@ def forward_graph(model: Model, duration: float, dt: float, *, form: str = 'depe
     """Graph of the motion over ``duration``, s, in steps of ``dt``, s, from the model's start or another state.
 
     ``form``: 'dependent' (Fig. 2: nodes q, qd, qdd) or 'independent' (Fig. 3: z, zd, zdd too). ``integrator``:
-    'trapezoid' or 'euler'. ``inputs``: function t -> u (k,). The values to start from stand still. Raises SettingError.
+    'trapezoid' or 'euler'. ``inputs``: function t -> u (k,). The values to start from stand still, with the first
+    instant's accelerations. Raises SettingError.
     """
     if form not in _FORMS:
         raise SettingError('form', form, 'one of ' + ', '.join(_FORMS))
     if integrator not in INTEGRATORS:
         raise SettingError('integrator', integrator, 'one of ' + ', '.join(INTEGRATORS))
-    steps = _count(duration, dt)
     first = model.start if start is None else start
-    times = first.t + dt * np.arange(steps + 1)
+    times, known = instants(model, first, duration, dt, inputs)
     equations, graph = Equations(model), FactorGraph()
-    u = np.array([np.zeros(len(model.inputs)) if inputs is None else inputs(t) for t in times])
-    known = {'t': times, **({'u': u} if len(model.inputs) else {})}
     initial = _FORMS[form](graph, equations, first, known, dt, integrator, noises)
     return ForwardProblem(graph, graph.values(**initial), times, equations)
 
@@ -75,7 +73,7 @@ def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str,
     add_constraints(graph, eq, every[1:], known['t'][1:])
     graph.add(dynamics(eq), {role: (role, every) for role in ('q', 'qd', 'qdd')}, noises.dynamics, known)
     add_integrators(graph, ('q', 'qd', 'qdd'), eq.n, every, dt, noises.integrator, integrator)
-    return {'q': start.q, 'qd': start.qd}
+    return {'q': start.q, 'qd': start.qd, 'qdd': first_acceleration(eq, start, known)}
 
 
 def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
@@ -93,7 +91,8 @@ def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[st
     graph.add(dynamics_independent(eq), {role: (role, every) for role in ('z', 'zd', 'zdd', 'q')}, noises.dynamics,
               known)
     add_integrators(graph, ('z', 'zd', 'zdd'), eq.g, every, dt, noises.integrator, integrator)
-    return {'q': start.q, 'qd': start.qd, 'z': start.q[eq.z], 'zd': start.qd[eq.z]}
+    qdd = first_acceleration(eq, start, known)
+    return {'q': start.q, 'qd': start.qd, 'qdd': qdd, 'z': start.q[eq.z], 'zd': start.qd[eq.z], 'zdd': qdd[:, eq.z]}
 
 
 _FORMS = {'dependent': _dependent, 'independent': _independent}
@@ -129,6 +128,22 @@ def add_integrators(graph: FactorGraph, names: tuple[str, ...], size: int, steps
         if integrator == 'trapezoid':
             roles['xd1'] = (rate, steps[1:])
         graph.add(kind, roles, sigma, {'dt': dt})
+
+
+def instants(model: Model, start: State, duration: float, dt: float, inputs: Inputs | None
+             ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times (k,) and the constants t and u of each; SettingError where dt does not divide the duration."""
+    times = start.t + dt * np.arange(_count(duration, dt) + 1)
+    u = np.array([np.zeros(len(model.inputs)) if inputs is None else inputs(t) for t in times])
+    return times, {'t': times, **({'u': u} if len(model.inputs) else {})}
+
+
+def first_acceleration(eq: Equations, start: State, known: dict[str, np.ndarray]) -> np.ndarray:
+    """Accelerations (k, n): those of the model at the first instant, then zero."""
+    qdd = np.zeros((len(known['t']), eq.n))
+    u = known['u'][0] if 'u' in known else np.zeros(0)
+    qdd[0] = eq.model.accelerations(start.q, start.qd, u, start.t)
+    return qdd
 
 
 def _count(duration: float, dt: float) -> int:

@@ -41,8 +41,8 @@ class FactorKind:
         parts = ca.Function('parts', own, [residual, J])
         given = [*_split(x, self.variables), *_split(c, self.constants), *([] if parameters is None else [p])]
         e, J = parts(*given)
-        self.function = ca.Function(f'mbse_factor_{name}', [x, c, p], [ca.densify(e), ca.densify(J)], ['x', 'c', 'p'],
-                                    ['e', 'J'], {'cse': True})
+        self.function = ca.Function(f'mbse_factor_{name}', [x, c, p], [ca.densify(e), J], ['x', 'c', 'p'], ['e', 'J'],
+                                    {'cse': True})
 
     def evaluate(self, x: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Residuals (k, rows) and Jacobians (k, rows, width) of k instances: x (k, width), c (k, constants)."""
@@ -58,7 +58,7 @@ class FactorKind:
         state = ca.MX.sym('none', 0)
         row = ca.MX.sym('row', x.numel() + c.numel())
         e, J = self.function(row[:x.numel()], row[x.numel():], p)
-        step = ca.Function(f'mbse_{self.name}', [state, row, p], [state, ca.vertcat(e, ca.vec(J.T))])
+        step = ca.Function(f'mbse_{self.name}', [state, row, p], [state, ca.vertcat(e, ca.vec(ca.densify(J).T))])
         size = self.function.n_instructions() + self.rows * self.width
         return Scan(step, affordable(self._backend, size))
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``lag_crane``: a window that slides over the log of a hydraulic machine; what leaves it stays as a summary.
+
+Each window is solved anew by Gauss-Newton. Then the instants that leave are eliminated: what they say of the first
+instant that stays, of the payload and of the parameters is one linear factor of the next window.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from ..errors import DivergenceError, GraphError, SettingError
+from ..machine import Machine
+from .batch import Solution, solve_batch
+from .crane import STATE, CraneGraphSettings, CraneLog, check_log, crane_graph, moving
+from .crane_factors import CraneKinds, crane_kinds
+from .crane_smoother import NODES, TOLERANCE, CraneSmoothed, check_motion, parameter_values, start_values
+from .graph import ALWAYS, FactorGraph
+from .integration_factors import prior
+from .kinds import FactorKind
+from .marginals import marginals
+
+HOP = 0.1               # s between two windows
+ASSUMED_FORCE = 30.0    # N, where the settings do not say: a window cannot ask the whole log
+VAGUE_MASS = 1e3        # kg: stddev of the payload before anything is known
+INSTANT = (*STATE, 'force', 'p')
+CONSTANT = ('payload', 'parameters')
+
+
+def lag_crane(machine: Machine, log: CraneLog, lag: float, settings: CraneGraphSettings = CraneGraphSettings(),
+              kinds: CraneKinds | None = None) -> CraneSmoothed:
+    """Each instant as estimated with at least ``lag``, s, of data after it (the last ones with what there is); the mass
+    is that of the same moment, NaN before the pistons have moved. Errors as of ``smooth_crane``.
+    """
+    least = 2 * settings.guard_time + HOP
+    if not least <= lag <= 60.0:
+        raise SettingError('lag', lag, f'from {least:g} s (two guard times and {HOP:g} s) to 60 s')
+    check_log(machine, log)
+    kinds, balanced = kinds or crane_kinds(machine), moving(log, machine, settings)
+    check_motion(log, machine, settings, balanced)
+    window = _Window(machine, kinds, log, settings, balanced)
+    n, ends = len(log.t), []
+    time = log.t[0] + lag + HOP
+    while time < log.t[-1]:
+        ends.append(int(np.searchsorted(log.t, time)))
+        time += HOP
+    for end in dict.fromkeys([*(e for e in ends if 3 <= e < n), n]):
+        window.advance(end)
+        leave = n if end == n else int(np.searchsorted(log.t, log.t[end - 1] - lag + 1e-9))
+        window.release(leave, last=end == n)
+    return window.result()
+
+
+class _Window:
+    """Instants ``begin`` to ``end`` of a log and the summary of all before."""
+
+    def __init__(self, machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings,
+                 balanced: np.ndarray) -> None:
+        self.machine, self.kinds, self.log, self.s, self.balanced = machine, kinds, log, s, balanced
+        self.force = s.unknown_force or ASSUMED_FORCE
+        self.begin, self.summary, self.solution = 0, None, None
+        self.moved, self.iterations = False, 0
+        sizes = [len(machine.cylinders)] * 4 + [len(machine.volumes), 1, len(kinds.names)]
+        self.kind = _summary(dict(zip((*INSTANT, *CONSTANT), sizes)))
+        self.out: dict[str, list[np.ndarray]] = {name: [] for name in (*NODES, *(f'{n}_stddev' for n in NODES))}
+        self.mass: list[np.ndarray] = []
+        self.parameters = np.zeros((2, len(kinds.names)))
+
+    def advance(self, end: int) -> None:
+        """Solve with the instants up to ``end``."""
+        part = self.log.part(self.begin, end)
+        known = self.balanced[self.begin:end] & (part.t <= part.t[-1] - 2 * self.s.guard_time + 1e-9)
+        self.moved |= bool(known.any())
+        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.force)
+        x = start_values(graph, self.machine, part, self.s)
+        if self.summary is not None:
+            self._go_on(graph, x)
+        else:
+            graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_MASS, {'x0': np.zeros(1)})
+        try:
+            self.solution = solve_batch(graph, x, tolerance=TOLERANCE, check=False)
+        except (DivergenceError, GraphError) as error:
+            raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}') from error
+        self.iterations += self.solution.iterations
+
+    def _go_on(self, graph: FactorGraph, x: np.ndarray) -> None:
+        """The summary takes the place of what starts a log; values of the window before are the start."""
+        graph.factors = [f for f in graph.factors if f.label != 'start' and not (f.names == ('parameters',))]
+        R, at, r = self.summary
+        roles = {name: (name, ALWAYS if name in CONSTANT else 0) for name in self.kind.variables}
+        graph.add(self.kind, roles, 1.0, {'R': R.T.ravel(), 'at': at, 'r': r}, label='summary')
+        old = self.solution
+        for name in (*INSTANT, *CONSTANT):
+            kept = old[name] if name in CONSTANT else old[name][self.shift:]
+            graph.of(x, name)[:len(kept)] = kept
+
+    def release(self, leave: int, last: bool) -> None:
+        """Take the results of the instants before ``leave``; summarise them unless the log ends here."""
+        count, known = leave - self.begin, marginals(self.solution)
+        for name, (node, unit) in NODES.items():
+            self.out[name].append(self.solution[node][:count] * unit)
+            self.out[f'{name}_stddev'].append(known.stddev(node)[:count] * unit)
+        mass = [self.solution['payload'][0, 0], known.stddev('payload')[0, 0]] if self.moved else [np.nan, np.nan]
+        self.mass.append(np.tile(mass, (count, 1)))
+        self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
+        if not last and count:
+            self.summary = summarised(self.solution, count)
+        self.shift, self.begin = count, leave
+
+    def result(self) -> CraneSmoothed:
+        """Everything released so far."""
+        joined = {name: np.concatenate(rows) for name, rows in self.out.items()}
+        mass, theta = np.concatenate(self.mass), self.parameters
+        return CraneSmoothed(self.log.t, **{name: joined[name] for name in NODES},
+                             stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
+                             mass_stddev=mass[:, 1], names=self.kinds.names,
+                             parameters=parameter_values(self.machine, self.kinds, theta[0]),
+                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, force=self.force,
+                             iterations=self.iterations)
+
+
+def summarised(solution: Solution, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the factors on the first ``count`` instants say of instant ``count`` and the constants.
+
+    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of INSTANT and CONSTANT.
+    """
+    graph, rows, sides = solution.graph, [], []
+    leaving = np.concatenate([graph.series[name].places(np.arange(count)).ravel() for name in INSTANT])
+    staying = np.concatenate([graph.series[name].places(np.array([count]))[0] for name in INSTANT]
+                             + [graph.series[name].places(np.array([ALWAYS]))[0] for name in CONSTANT])
+    column = np.full(graph.size, -1)
+    column[np.concatenate([leaving, staying])] = np.arange(len(leaving) + len(staying))
+    for item in solution.linear:
+        steps = item.factors.steps
+        chosen = np.flatnonzero(((steps >= 0) & (steps < count)).any(axis=1) | (steps < 0).all(axis=1))
+        if not len(chosen):
+            continue
+        A = np.zeros((len(chosen), item.factors.kind.rows, len(leaving) + len(staying)))
+        at = column[graph.places(item.factors)[chosen]]
+        np.add.at(A, (np.arange(len(chosen))[:, None, None], np.arange(A.shape[1])[None, :, None], at[:, None, :]),
+                  item.J[chosen])
+        sigma = item.factors.sigma[chosen]
+        rows.append((A / sigma[:, :, None]).reshape(-1, A.shape[2]))
+        sides.append((item.e[chosen] / sigma).ravel())
+    R = np.linalg.qr(np.column_stack([np.vstack(rows), np.concatenate(sides)]), 'r')
+    first, w = len(leaving), len(staying)
+    left = np.zeros((w, w + 1))
+    below = R[first:first + w, first:]
+    left[:len(below)] = below
+    return left[:, :w], solution.x[staying], left[:, w]
+
+
+def _summary(sizes: dict[str, int]) -> FactorKind:
+    """``R (x - at) + r`` of one instant and the constants, R given column by column."""
+    symbols, w = {name: ca.SX.sym(name, size) for name, size in sizes.items()}, sum(sizes.values())
+    R, at, r = ca.SX.sym('R', w * w), ca.SX.sym('at', w), ca.SX.sym('r', w)
+    e = ca.reshape(R, w, w) @ (ca.vertcat(*symbols.values()) - at) + r
+    return FactorKind('summary', symbols, {'R': R, 'at': at, 'r': r}, e, backend='vm')
