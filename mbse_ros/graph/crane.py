@@ -116,6 +116,8 @@ def add_balance(graph: FactorGraph, machine: Machine, kinds: CraneKinds, log: Cr
     count = len(kinds.names)
     graph.add_variables('parameters', count, components=kinds.names)
     graph.add(prior(count), {'x': ('parameters', -1)}, 1.0, {'x0': np.zeros(count)})
+    if not len(steps):
+        return
     graph.add(kinds.balance, {**roles, 'payload': ('payload', -1), 'parameters': ('parameters', -1)},
               s.balance_stddev / KILO, {'joints': joints_of(machine, kinds, filled(log, machine))[steps]})
 
