@@ -147,6 +147,39 @@ def estimate(
 
 
 @app.command()
+def smooth(
+        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        machine: Annotated[Optional[str], typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        mechanism: Annotated[Optional[str], typer.Option(
+            help='Smooth a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
+        lag: Annotated[Optional[float], typer.Option(
+            help='Estimate each instant so many seconds after it, as could be done online.')] = None,
+        batch: Annotated[bool, typer.Option('--batch', help='The whole log at once. [without --lag]')] = False,
+        sensors: Annotated[Optional[str], typer.Option(
+            help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
+        step: Annotated[Optional[float], typer.Option(
+            help="Mechanism: step of the estimates, s. [the fastest sensor's period]")] = None,
+        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for plot and table.')] = None,
+        json_: Json = None,
+        full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
+        set_: Set = None,
+        namespace: Annotated[Optional[str], typer.Option(
+            help='Namespace of the topics, where the bag has several.')] = None,
+        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Most likely motion of a log, from all its samples.
+
+    By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
+    """
+    from .smooth import SmoothRequest, smooth_command
+    if batch and lag is not None:
+        raise SettingError('--batch', '--lag', 'one of the two')
+    names = tuple(name for name in (sensors or '').replace(',', ' ').split() if name)
+    smooth_command(machine, mechanism, SmoothRequest(bag, lag, names, step, output, json_, full, set_ or [], namespace,
+                                                     backend))
+
+
+@app.command()
 def check(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],

@@ -67,8 +67,8 @@ def estimate_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, sen
     source = open_bag(bag)
     probe = LinkageStage(model, settings, sensors, step or 0.005, backend)
     sources = Sources(model.description, probe.channels, model.inputs, unstamped)
-    space = _namespace(source, sources, namespace)
-    samples, warnings = _samples(source, sources, space)
+    space = namespace_of(source, sources, namespace)
+    samples, warnings = read_samples(source, sources, space)
     if not samples:
         raise BagError(str(bag), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
     stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
@@ -88,7 +88,7 @@ def estimate_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, sen
     return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), tuple(warnings), seconds)
 
 
-def _namespace(source: Bag, sources: Sources, given: str | None) -> str:
+def namespace_of(source: Bag, sources: Sources, given: str | None) -> str:
     """Namespace of the sensors' topics in a bag."""
     if given is not None:
         return '/' + given.strip('/') if given.strip('/') else ''
@@ -99,8 +99,8 @@ def _namespace(source: Bag, sources: Sources, given: str | None) -> str:
     return spaces.pop() if spaces else ''
 
 
-def _samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
-    """Samples in the order of the bag, and what could not be read."""
+def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
+    """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
     kinds = {f'{space}/{name}': kind for name, kind in sources.topics.items()}
     missing = [topic for topic in kinds if topic not in source.topics]
     warnings = [f'{topic}: not in the bag' for topic in missing]

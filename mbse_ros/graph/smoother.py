@@ -80,13 +80,14 @@ class LinkageSmoother:
         return self.problem.channels
 
     def batch(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None = None,
-              iterations: int = ITERATIONS) -> Smoothed:
+              q: np.ndarray | None = None, qd: np.ndarray | None = None, iterations: int = ITERATIONS) -> Smoothed:
         """All instants of ``guess`` (k) at once, from there: ``samples`` (k, s), NaN where missing, ``inputs`` (k, u).
 
-        The first instant of the guess is the mean of the start. Raises DivergenceError with the instant that is not
-        finite, or with the iteration where it does not converge.
+        ``q``, ``qd`` (n,): mean of the start, default the guess's. Raises DivergenceError with the instant that is not
+        finite, or with the iterations where it does not converge.
         """
-        points, start = self._points(samples, guess, inputs), self._prior(guess.q[0], guess.qd[0])
+        points = self._points(samples, guess, inputs)
+        start = self._prior(guess.q[0] if q is None else q, guess.qd[0] if qd is None else qd)
         for iteration in range(iterations):
             swept = self.chain.sweep(points, start)
             size = self._move(points, swept)
@@ -201,16 +202,24 @@ class Window:
                 p.t[-1] - p.t[i - shift])
 
 
-def default_estimation_noises(model: Model) -> EstimationNoises:
+def default_estimation_noises(model: Model, position: float = START, velocity: float = START,
+                              acceleration: float = START, density: float | np.ndarray | None = None
+                              ) -> EstimationNoises:
     """Those of errorEKF_FE, by which the acceleration is in error, as a force: times the mass that the independent
-    coordinates feel at the start."""
+    coordinates feel at the start.
+
+    Standard deviations at the start, of ``acceleration`` of its error; ``density`` of its random walk, m2/s5 or
+    rad2/s5, default the filter's for this mechanism.
+    """
     of, start = problem(model, ()), model.start
     kernel, g = Kernel(of.rates, model.backend), of.g
     _, _, B, *_ = kernel(start.q, start.qd[of.z], np.zeros(of.system.u.numel()), np.zeros(1),
                          np.asarray(model.parameters))
     mass = np.diag(np.linalg.inv(B.reshape(2 * g, -1)[g:, -g:]))
-    density = np.broadcast_to(default_noises('errorEKF_FE', model.description.name)['acceleration'], g)
-    return EstimationNoises(START, START, tuple(START * mass), tuple(density * mass ** 2))
+    if density is None:
+        density = default_noises('errorEKF_FE', model.description.name)['acceleration']
+    walk = np.broadcast_to(density, g) * mass ** 2
+    return EstimationNoises(position, velocity, tuple((acceleration * mass).tolist()), tuple(walk.tolist()))
 
 
 def _positive(name: str, values: np.ndarray) -> None:
