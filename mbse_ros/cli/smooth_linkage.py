@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from ..dynamics.model import load_model
+from ..graph.sensor_factors import is_angle
 from ..report.chart import COLORS, Band, Chart, Curve, Panel
 from ..report.png import write_png
 from .estimate import check_outputs
@@ -140,8 +141,13 @@ def _panel(found: SmoothedLog, k: int, name: str, kind: str) -> Panel:
     if kind == 'q' and np.isfinite(truth).any():
         curves.append(Curve('truth', t, truth, COLORS['true'], 'dashes'))
     title = name if kind == 'q' else f'{name}, velocity'
-    return Panel(title, 'SI', tuple(curves), (_band('filter', t, filtered, wide, COLORS['estimated']),
-                                              _band('smoother', t, smoothed, sigma, SMOOTHED)))
+    bands = (_band('filter', t, filtered, wide, COLORS['estimated']), _band('smoother', t, smoothed, sigma, SMOOTHED))
+    return Panel(title, unit(found, name) + ('' if kind == 'q' else '/s'), tuple(curves), bands)
+
+
+def unit(found: SmoothedLog, name: str) -> str:
+    """Unit of an independent coordinate."""
+    return 'rad' if is_angle(found.model.description, name) else 'm'
 
 
 def _band(label: str, t: np.ndarray, middle: np.ndarray, sigma: np.ndarray, color: str) -> Band:
@@ -161,7 +167,7 @@ def _error_panel(found: SmoothedLog, k: int, name: str) -> Panel:
         curves.append(Curve('smoother', t, smoothed - base, SMOOTHED))
     limit = 3 * float(np.median(np.abs(filtered - base)[np.isfinite(base)])) + 3 * float(np.median(sigma))
     title = f'{name}, {"error" if known else "less the smoothed one"}'
-    return Panel(title, 'SI', tuple(curves),
+    return Panel(title, unit(found, name), tuple(curves),
                  (_band('filter', t, zero, filter_stddev(found)[:, k], COLORS['estimated']),
                   _band('smoother', t, zero, sigma, SMOOTHED)), limits=(-2 * limit, 2 * limit))
 
@@ -171,6 +177,6 @@ def _force_panel(found: SmoothedLog, k: int, name: str) -> Panel:
     t, g = found.column('t'), len(found.model.z)
     filtered = np.array([found.log.estimates[i].force[k] for i in found.place])
     smoothed, sigma = found.column('force')[:, k], found.column('stddev')[:, 2 * g + k]
-    return Panel(f'force along {name} that the model lacks', 'SI',
+    return Panel(f'force along {name} that the model lacks', 'N m' if unit(found, name) == 'rad' else 'N',
                  (Curve('filter', t, filtered, COLORS['estimated']), Curve('smoother', t, smoothed, SMOOTHED)),
                  (_band('smoother', t, smoothed, sigma, SMOOTHED),))

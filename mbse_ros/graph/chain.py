@@ -84,7 +84,7 @@ class Chain:
 
     def __init__(self, problem: Problem, dt: float, variance: np.ndarray, walk: np.ndarray,
                  biased: tuple[int, ...] = (), backend: str = 'auto') -> None:
-        self.problem, self.dt, self.biased = problem, dt, biased
+        self.problem, self.dt, self.biased, self.variance = problem, dt, biased, variance
         self.g, self.s = problem.g, len(problem.channels)
         self.size = 3 * self.g + len(biased)
         l, g, n = self.size, self.g, problem.n

@@ -25,8 +25,6 @@ from .integration_factors import equality, prior
 from .kinds import FactorKind
 from .sensor_factors import channels_of, sample_noise, sensor_factor
 
-FORCE_WALK = {'four_bar': 300.0, 'five_bar': 10.0}      # N2 m2/s, as of ADEKF; for others the first
-
 
 @dataclass(frozen=True)
 class EstimationNoises:
@@ -70,12 +68,12 @@ class EstimationProblem:
 
 
 def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, guess: Track,
-                     noises: EstimationNoises = EstimationNoises(), inputs: np.ndarray | None = None
-                     ) -> EstimationProblem:
+                     noises: EstimationNoises = EstimationNoises(), inputs: np.ndarray | None = None,
+                     start: tuple[np.ndarray, np.ndarray] | None = None) -> EstimationProblem:
     """Graph of a log: ``samples`` (k, s) of the sensors' channels at the instants of ``guess``, NaN where missing.
 
-    The guess is where the solver starts; its first instant is the mean of the start. ``inputs`` (k, u) act at the
-    instants. A sensor with fewer samples has fewer factors, so rates may differ. Raises SettingError.
+    The guess is where the solver starts; its first instant is the mean of the start, where ``start`` does not give q
+    and qd (n,). ``inputs`` (k, u) act at the instants. A sensor with fewer samples has fewer factors, so rates may differ. Raises SettingError.
     """
     equations = Equations(model, forces=model.independent, unknown=tuple(noises.parameters))
     graph, t = FactorGraph(), np.asarray(guess.t, dtype=float)
@@ -84,7 +82,7 @@ def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, 
     every = add_motion(graph, equations, len(t))
     graph.add_variables('Q', equations.g, every, equations.forces)
     _add_numbers(graph, equations, noises)
-    _add_start(graph, equations, guess, noises)
+    _add_start(graph, equations, (guess.q[0], guess.qd[0]) if start is None else start, noises)
     add_constraints(graph, equations, every, t)
     _add_motion(graph, equations, every, t, known, noises)
     _add_sensors(graph, equations, sensors, samples, known, noises)
@@ -109,9 +107,10 @@ def _add_numbers(graph: FactorGraph, eq: Equations, noises: EstimationNoises) ->
         _prior(graph, 'parameters', ALWAYS, eq.numbers[eq.unknown_places], np.array(list(noises.parameters.values())))
 
 
-def _add_start(graph: FactorGraph, eq: Equations, guess: Track, noises: EstimationNoises) -> None:
+def _add_start(graph: FactorGraph, eq: Equations, start: tuple[np.ndarray, np.ndarray],
+               noises: EstimationNoises) -> None:
     """What is known of the first instant."""
-    for name, mean, stddev in (('q', guess.q[0], noises.position), ('qd', guess.qd[0], noises.velocity)):
+    for name, mean, stddev in (('q', start[0], noises.position), ('qd', start[1], noises.velocity)):
         _prior(graph, name, 0, mean[eq.z], np.broadcast_to(stddev, eq.g), eq.z, eq.n)
     _prior(graph, 'Q', 0, np.zeros(eq.g), np.broadcast_to(noises.force, eq.g))
 

@@ -57,11 +57,14 @@ def channels_of(equations: Equations, sensor: str) -> SensorModel:
 def wraps(description: MechanismDescription, sensor: str) -> bool:
     """Whether a sensor tells an angle, of which full turns do not count."""
     given: Sensor = description.sensors[sensor]
-    if given.kind != 'encoder':
-        return given.kind == 'inclinometer'
-    named = description.coordinates.get(given.coordinate)
-    joint = named.joint if named is not None and named.kind == 'joint' else given.coordinate
-    if named is not None and named.kind == 'angle' or given.coordinate.endswith('.angle'):
+    return given.kind == 'inclinometer' or given.kind == 'encoder' and is_angle(description, given.coordinate)
+
+
+def is_angle(description: MechanismDescription, coordinate: str) -> bool:
+    """Whether a coordinate is an angle, by its name."""
+    named = description.coordinates.get(coordinate)
+    joint = named.joint if named is not None and named.kind == 'joint' else coordinate
+    if named is not None and named.kind == 'angle' or coordinate.endswith('.angle'):
         return True
     return joint in description.joints and description.joints[joint].type == 'revolute'
 

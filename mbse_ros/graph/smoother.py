@@ -23,6 +23,7 @@ FEASIBLE = 1e-8         # of what holds exactly, at the end
 LONGEST = 0.2           # rad or m of an independent coordinate in one step
 LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
 SMALL = 1e-2            # of a standard deviation: a step in a window that is small enough
+LARGE = 1.0             # of a standard deviation: a last step that is too large, where it happens for a whole window
 
 
 @dataclass(frozen=True)
@@ -150,11 +151,14 @@ class Window:
     def __init__(self, smoother: LinkageSmoother, start: Gaussian, q: np.ndarray, width: int) -> None:
         self.smoother, self.start, self.width = smoother, start, width
         self._points: Points | None = None
-        self._first_q = q
+        self._first_q, self._astray = q, 0
         self._swept: Swept | None = None
 
     def add(self, step: int, t: float, y: np.ndarray, u: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-        """Take the samples of an instant; the estimate of the oldest one once the window is full."""
+        """Take the samples of an instant; the estimate of the oldest one once the window is full.
+
+        Raises DivergenceError with the step, also where it has not converged for the length of a window.
+        """
         self._append(t, y, u)
         points, chain = self._points, self.smoother.chain
         try:
@@ -162,10 +166,15 @@ class Window:
                 swept = self._swept = chain.sweep(points, self.start)
                 base = points.x[min(1, len(points.t) - 1)].copy()
                 self.smoother._move(points, swept)
-                if (swept.step ** 2 <= SMALL ** 2 * np.diagonal(swept.covariance, axis1=1, axis2=2)).all():
+                ratio = (swept.step ** 2 / np.diagonal(swept.covariance, axis1=1, axis2=2)).max()
+                if ratio <= SMALL ** 2:
                     break
         except DivergenceError as error:
             raise DivergenceError('smoother', step, error.detail) from error
+        self._astray = self._astray + 1 if not ratio <= LARGE ** 2 else 0
+        if self._astray > self.width + LAGGED:
+            raise DivergenceError('smoother', step, f'no convergence for {self._astray} samples, the last step is '
+                                  f'{np.sqrt(ratio):.3g} standard deviations')
         if len(points.t) <= self.width:
             return []
         oldest = self._estimate(0)
