@@ -16,7 +16,7 @@ from ..errors import GraphError, SettingError
 from ..machine import Machine
 from ..settings import Settings, setting
 from .crane_factors import KILO, MPA, CraneKinds, damped_walk
-from .graph import FactorGraph
+from .graph import ALWAYS, FactorGraph
 from .integration_factors import equality, prior
 
 STATE = ('z', 'zd', 'zdd')
@@ -26,7 +26,8 @@ STATE = ('z', 'zd', 'zdd')
 class CraneGraphSettings(Settings):
     """Tuning of the machine's factor graph; the noise of the sensors stands in the machine's YAML."""
 
-    acceleration_psd: float = setting(10.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
+    acceleration_psd: float = setting(0.0, 'Random walk of the piston acceleration; 0: as likely as the log says',
+                                      '(m/s^2)^2/s', 0.0, 1e6)
     pressure_psd: float = setting(20.0, 'Random walk of the pressures', 'MPa^2/s', 1e-6, 1e6)
     unknown_force: float = setting(0.0, 'Standard deviation of the force that the model does not know of; 0: as likely '
                                         'as the log says', 'N', 0.0, 1e6)
@@ -37,6 +38,19 @@ class CraneGraphSettings(Settings):
                                      'is taken over this long before and after, too', 's', 0.01, 10.0)
     stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted', 'm',
                                    0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class CraneNoise:
+    """Noises in force: ``acceleration``, density of its random walk, (m/s2)^2/s; ``force``: stddev of the unknown one, N."""
+
+    acceleration: float
+    force: float
+
+    @classmethod
+    def of(cls, s: CraneGraphSettings, acceleration: float, force: float) -> CraneNoise:
+        """Those of the settings, where they say."""
+        return cls(s.acceleration_psd or acceleration, s.unknown_force or force)
 
 
 @dataclass(frozen=True)
@@ -75,8 +89,9 @@ def check_log(machine: Machine, log: CraneLog) -> None:
 
 
 def crane_graph(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings, balanced: np.ndarray,
-                force: float) -> FactorGraph:
-    """Graph of a log; ``balanced`` (n,) instants whose forces count, ``force`` stddev of the unknown force, N."""
+                noise: CraneNoise) -> FactorGraph:
+    """Graph of a log; ``balanced`` (n,) instants whose forces count, ``noise``: what the settings leave to
+    the log."""
     n, g, volumes = len(log.t), len(machine.cylinders), len(machine.volumes)
     graph, steps, dt = FactorGraph(), np.arange(n), np.diff(log.t)
     for name in (*STATE, 'force'):
@@ -84,14 +99,14 @@ def crane_graph(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGrap
     graph.add_variables('p', volumes, steps, machine.volumes)
     graph.add_variables('payload', 1)
     chain = {f'{name}{k}': (name, steps[:-1] + k) for k in (0, 1) for name in STATE}
-    graph.add(kinds.jerk, chain, 1.0, {'dt': dt, 'psd': s.acceleration_psd})
+    graph.add(kinds.jerk, chain, np.sqrt(noise.acceleration), {'dt': dt})
     add_sensors(graph, machine, log)
     between = {'x0': ('p', steps[:-1]), 'x1': ('p', steps[1:])}
     graph.add(equality(volumes), between, np.sqrt(s.pressure_psd * dt)[:, None] * np.ones(volumes), label='pressure')
     decay = np.exp(-dt / s.unknown_time)
-    graph.add(prior(g), {'x': ('force', 0)}, force / KILO, {'x0': np.zeros(g)}, label='start')
+    graph.add(prior(g), {'x': ('force', 0)}, noise.force / KILO, {'x0': np.zeros(g)}, label='start')
     graph.add(damped_walk(g), {'x0': ('force', steps[:-1]), 'x1': ('force', steps[1:])},
-              (force / KILO * np.sqrt(1 - decay ** 2))[:, None] * np.ones(g), {'a': decay})
+              (noise.force / KILO * np.sqrt(1 - decay ** 2))[:, None] * np.ones(g), {'a': decay})
     add_balance(graph, machine, kinds, log, s, np.flatnonzero(balanced))
     return graph
 
@@ -112,14 +127,14 @@ def add_sensors(graph: FactorGraph, machine: Machine, log: CraneLog) -> None:
 def add_balance(graph: FactorGraph, machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings,
                 steps: np.ndarray) -> None:
     """Balance of forces at some instants, and what is known of the machine's uncertain numbers."""
-    roles = {name: (name, steps) for name in (*STATE, 'p', 'force')}
     count = len(kinds.names)
-    graph.add_variables('parameters', count, components=kinds.names)
-    graph.add(prior(count), {'x': ('parameters', -1)}, 1.0, {'x0': np.zeros(count)})
-    if not len(steps):
-        return
-    graph.add(kinds.balance, {**roles, 'payload': ('payload', -1), 'parameters': ('parameters', -1)},
-              s.balance_stddev / KILO, {'joints': joints_of(machine, kinds, filled(log, machine))[steps]})
+    if count:
+        graph.add_variables('parameters', count, components=kinds.names)
+        graph.add(prior(count), {'x': ('parameters', ALWAYS)}, 1.0, {'x0': np.zeros(count)}, label='known')
+    if len(steps):
+        roles = {name: (name, steps) for name in (*STATE, 'p', 'force')}
+        graph.add(kinds.balance, roles | {name: (name, ALWAYS) for name in kinds.constant}, s.balance_stddev / KILO,
+                  {'joints': joints_of(machine, kinds, filled(log, machine))[steps]})
 
 
 def filled(log: CraneLog, machine: Machine) -> np.ndarray:

@@ -31,6 +31,11 @@ class CraneKinds:
     scale: np.ndarray
     joints: Scan
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Names of the constant nodes."""
+        return ('payload', 'parameters') if self.names else ('payload',)
+
 
 def crane_kinds(machine: Machine, backend: str = 'auto') -> CraneKinds:
     """All kinds of a machine, compiled once."""
@@ -43,7 +48,7 @@ def crane_kinds(machine: Machine, backend: str = 'auto') -> CraneKinds:
         values[k] += machine.parameters.stddev[k] * theta[i]
     e = ca.substitute(force.e, symbols, values)
     variables = {'z': force.z, 'zd': force.zd, 'zdd': force.zdd, 'p': force.p, 'force': force.d,
-                 'payload': machine.system.payload, 'parameters': theta}
+                 'payload': machine.system.payload, **({'parameters': theta} if used else {})}
     balance = FactorKind('force_balance', variables, {'joints': force.joints}, e, backend=backend)
     return CraneKinds(balance, constant_jerk(len(machine.cylinders)), names, machine.parameters.stddev[used],
                       _joints(machine))
@@ -75,20 +80,20 @@ def _imbalance(machine: Machine) -> _Imbalance:
 
 
 def constant_jerk(size: int) -> FactorKind:
-    """Piston motion under white jerk, exactly discrete and whitened: roles x0, x1 of z, zd, zdd; constants dt, s, psd.
+    """Piston motion under white jerk, exactly discrete: roles z0, zd0, zdd0, z1, zd1, zdd1; constants dt, s.
 
-    ``L^-1 (x1 - F x0)`` with ``L L' = psd [dt^5/20 dt^4/8 dt^3/6; . dt^3/3 dt^2/2; . . dt]``: sigma is 1.
+    ``L^-1 (x1 - F x0)`` with ``L L' = [dt^5/20 dt^4/8 dt^3/6; . dt^3/3 dt^2/2; . . dt]``: sigma is the root of the
+    density.
     """
     before, after = ([ca.SX.sym(f'{name}{k}', size) for name in ('z', 'zd', 'zdd')] for k in (0, 1))
-    dt, psd = ca.SX.sym('dt'), ca.SX.sym('psd')
-    (z0, v0, a0), (z1, v1, a1) = before, after
+    dt, (z0, v0, a0), (z1, v1, a1) = ca.SX.sym('dt'), before, after
     e = [z1 - z0 - dt * v0 - dt ** 2 / 2 * a0, v1 - v0 - dt * a0, a1 - a0]
-    # inverse of the Cholesky factor, from the last entry to the first: no small number is subtracted from another
+    # The inverse in closed form, the last entry first: no small number is the difference of two others.
     w2 = e[2] / ca.sqrt(dt)
     w1 = (e[1] - dt / 2 * e[2]) / ca.sqrt(dt ** 3 / 12)
     w0 = (e[0] - dt / 2 * e[1] + dt ** 2 / 12 * e[2]) / ca.sqrt(dt ** 5 / 720)
     roles = {'z0': z0, 'zd0': v0, 'zdd0': a0, 'z1': z1, 'zd1': v1, 'zdd1': a1}
-    return FactorKind('constant_jerk', roles, {'dt': dt, 'psd': psd}, ca.vertcat(w0, w1, w2) / ca.sqrt(psd), backend='vm')
+    return FactorKind('constant_jerk', roles, {'dt': dt}, ca.vertcat(w0, w1, w2), backend='vm')
 
 
 def damped_walk(size: int) -> FactorKind:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DivergenceError, GraphError, SettingError
 from ..machine import Machine
 from .batch import Solution, solve_batch
-from .crane import STATE, CraneGraphSettings, CraneLog, check_log, crane_graph, moving
+from .crane import STATE, CraneGraphSettings, CraneLog, CraneNoise, check_log, crane_graph, moving
 from .crane_factors import CraneKinds, crane_kinds
 from .crane_smoother import NODES, TOLERANCE, CraneSmoothed, check_motion, parameter_values, start_values
 from .graph import ALWAYS, FactorGraph
@@ -22,10 +22,9 @@ from .kinds import FactorKind
 from .marginals import marginals
 
 HOP = 0.1               # s between two windows
-ASSUMED_FORCE = 30.0    # N, where the settings do not say: a window cannot ask the whole log
+ASSUMED = CraneNoise(1.0, 30.0)     # where the settings do not say: a window cannot ask the whole log
 VAGUE_MASS = 1e3        # kg: stddev of the payload before anything is known
 INSTANT = (*STATE, 'force', 'p')
-CONSTANT = ('payload', 'parameters')
 
 
 def lag_crane(machine: Machine, log: CraneLog, lag: float, settings: CraneGraphSettings = CraneGraphSettings(),
@@ -58,11 +57,11 @@ class _Window:
     def __init__(self, machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings,
                  balanced: np.ndarray) -> None:
         self.machine, self.kinds, self.log, self.s, self.balanced = machine, kinds, log, s, balanced
-        self.force = s.unknown_force or ASSUMED_FORCE
+        self.noise = CraneNoise.of(s, ASSUMED.acceleration, ASSUMED.force)
         self.begin, self.summary, self.solution = 0, None, None
         self.moved, self.iterations = False, 0
         sizes = [len(machine.cylinders)] * 4 + [len(machine.volumes), 1, len(kinds.names)]
-        self.kind = _summary(dict(zip((*INSTANT, *CONSTANT), sizes)))
+        self.kind = _summary(dict(zip((*INSTANT, *kinds.constant), sizes)))
         self.out: dict[str, list[np.ndarray]] = {name: [] for name in (*NODES, *(f'{n}_stddev' for n in NODES))}
         self.mass: list[np.ndarray] = []
         self.parameters = np.zeros((2, len(kinds.names)))
@@ -72,7 +71,7 @@ class _Window:
         part = self.log.part(self.begin, end)
         known = self.balanced[self.begin:end] & (part.t <= part.t[-1] - 2 * self.s.guard_time + 1e-9)
         self.moved |= bool(known.any())
-        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.force)
+        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.noise)
         x = start_values(graph, self.machine, part, self.s)
         if self.summary is not None:
             self._go_on(graph, x)
@@ -86,13 +85,13 @@ class _Window:
 
     def _go_on(self, graph: FactorGraph, x: np.ndarray) -> None:
         """The summary takes the place of what starts a log; values of the window before are the start."""
-        graph.factors = [f for f in graph.factors if f.label != 'start' and not (f.names == ('parameters',))]
+        graph.factors = [f for f in graph.factors if f.label not in ('start', 'known')]
         R, at, r = self.summary
-        roles = {name: (name, ALWAYS if name in CONSTANT else 0) for name in self.kind.variables}
+        roles = {name: (name, 0 if name in INSTANT else ALWAYS) for name in self.kind.variables}
         graph.add(self.kind, roles, 1.0, {'R': R.T.ravel(), 'at': at, 'r': r}, label='summary')
         old = self.solution
-        for name in (*INSTANT, *CONSTANT):
-            kept = old[name] if name in CONSTANT else old[name][self.shift:]
+        for name in self.kind.variables:
+            kept = old[name][self.shift:] if name in INSTANT else old[name]
             graph.of(x, name)[:len(kept)] = kept
 
     def release(self, leave: int, last: bool) -> None:
@@ -103,9 +102,10 @@ class _Window:
             self.out[f'{name}_stddev'].append(known.stddev(node)[:count] * unit)
         mass = [self.solution['payload'][0, 0], known.stddev('payload')[0, 0]] if self.moved else [np.nan, np.nan]
         self.mass.append(np.tile(mass, (count, 1)))
-        self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
+        if self.kinds.names:
+            self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
         if not last and count:
-            self.summary = summarised(self.solution, count)
+            self.summary = summarised(self.solution, count, self.kinds.constant)
         self.shift, self.begin = count, leave
 
     def result(self) -> CraneSmoothed:
@@ -116,19 +116,20 @@ class _Window:
                              stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
                              mass_stddev=mass[:, 1], names=self.kinds.names,
                              parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, force=self.force,
+                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, noise=self.noise,
                              iterations=self.iterations)
 
 
-def summarised(solution: Solution, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def summarised(solution: Solution, count: int, constant: tuple[str, ...]
+               -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the factors on the first ``count`` instants say of instant ``count`` and the constants.
 
-    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of INSTANT and CONSTANT.
+    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of INSTANT and ``constant``.
     """
     graph, rows, sides = solution.graph, [], []
     leaving = np.concatenate([graph.series[name].places(np.arange(count)).ravel() for name in INSTANT])
     staying = np.concatenate([graph.series[name].places(np.array([count]))[0] for name in INSTANT]
-                             + [graph.series[name].places(np.array([ALWAYS]))[0] for name in CONSTANT])
+                             + [graph.series[name].places(np.array([ALWAYS]))[0] for name in constant])
     column = np.full(graph.size, -1)
     column[np.concatenate([leaving, staying])] = np.arange(len(leaving) + len(staying))
     for item in solution.linear:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..errors import GraphError
 from ..machine import Machine
 from .batch import Solution, solve_batch
-from .crane import CraneGraphSettings, CraneLog, check_log, crane_graph, fill, filled, moving, speeds
+from .crane import CraneGraphSettings, CraneLog, CraneNoise, check_log, crane_graph, fill, filled, moving, speeds
 from .crane_factors import MPA, CraneKinds, crane_kinds
 from .graph import FactorGraph
 from .likelihood import log_likelihood
@@ -18,7 +19,10 @@ from .marginals import marginals
 
 NORMAL = 1.959964               # 95 % quantile, two sides
 TOLERANCE = 1e-6                # of a step: far below any standard deviation here
+ROUGH = 1e-3                    # of a step, before the noises are chosen
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
+ACCELERATIONS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)     # (m/s2)^2/s, too
+START = CraneNoise(1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class CraneSmoothed:
 
     ``mass``, ``mass_stddev`` (n,), kg: after the samples that each instant's estimate knows; in a batch all the same.
     ``parameters`` (p,) and ``parameters_stddev``: what the log says of the numbers ``names`` of the machine's file.
-    ``balanced`` (n,): whether the forces of the instant counted; ``force``: stddev of the unknown force, N.
+    ``balanced`` (n,): whether the forces of the instant counted; ``noise``: the noises in force.
     """
 
     t: np.ndarray
@@ -44,7 +48,7 @@ class CraneSmoothed:
     parameters: np.ndarray
     parameters_stddev: np.ndarray
     balanced: np.ndarray
-    force: float
+    noise: CraneNoise
     iterations: int
 
     @property
@@ -73,13 +77,16 @@ def smooth_crane(machine: Machine, log: CraneLog, settings: CraneGraphSettings =
     kinds = kinds or crane_kinds(machine)
     balanced = moving(log, machine, settings)
     check_motion(log, machine, settings, balanced)
-    x, force = None, settings.unknown_force or FORCES[0]
-    solution = _solved(machine, kinds, log, settings, balanced, force, x)
-    if settings.unknown_force == 0.0:
-        force = likely_force(machine, kinds, log, settings, balanced, solution.x)
-        if force != FORCES[0]:
-            solution = _solved(machine, kinds, log, settings, balanced, force, solution.x)
-    return _smoothed(machine, kinds, log, balanced, force, solution)
+    noise = CraneNoise.of(settings, START.acceleration, START.force)
+
+    def graph_of(chosen: CraneNoise) -> FactorGraph:
+        return crane_graph(machine, kinds, log, settings, balanced, chosen)
+
+    graph = graph_of(noise)
+    solution = solve_batch(graph, start_values(graph, machine, log, settings), tolerance=ROUGH)
+    noise = likely_noise(graph_of, settings, noise, solution.x)
+    solution = solve_batch(graph_of(noise), solution.x, tolerance=TOLERANCE, check=False)
+    return _smoothed(machine, kinds, log, balanced, noise, solution)
 
 
 def check_motion(log: CraneLog, machine: Machine, s: CraneGraphSettings, balanced: np.ndarray) -> None:
@@ -97,38 +104,49 @@ def start_values(graph: FactorGraph, machine: Machine, log: CraneLog, s: CraneGr
     return graph.values(z=filled(log, machine), zd=speeds(log, machine, s), p=np.column_stack(pressures))
 
 
-def likely_force(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings, balanced: np.ndarray,
-                 x: np.ndarray) -> float:
-    """The standard deviation of the unknown force, N, that makes the samples most likely; x are values of the graph."""
-    best, chosen = -np.inf, FORCES[0]
-    for force in FORCES:
-        found = log_likelihood(crane_graph(machine, kinds, log, s, balanced, force), x)
-        if found <= best:
+def likely_noise(graph_of: Callable[[CraneNoise], FactorGraph], s: CraneGraphSettings, noise: CraneNoise,
+                 x: np.ndarray) -> CraneNoise:
+    """The noises that make the samples most likely, of those that the settings leave open; x are values of the graph."""
+    if s.acceleration_psd == 0.0:
+        found = _climb(ACCELERATIONS, noise.acceleration,
+                       lambda value: log_likelihood(graph_of(CraneNoise(value, noise.force)), x))
+        noise = CraneNoise(found, noise.force)
+    if s.unknown_force == 0.0:
+        found = _climb(FORCES, noise.force,
+                       lambda value: log_likelihood(graph_of(CraneNoise(noise.acceleration, value)), x))
+        noise = CraneNoise(noise.acceleration, found)
+    return noise
+
+
+def _climb(values: Sequence[float], start: float, score: Callable[[float], float]) -> float:
+    """The value with the best score, from ``start`` up or down as long as it gets better."""
+    at = values.index(start)
+    best = score(start)
+    for direction in (-1, 1):
+        begin = at
+        while 0 <= at + direction < len(values):
+            found = score(values[at + direction])
+            if found <= best:
+                break
+            best, at = found, at + direction
+        if at != begin:
             break
-        best, chosen = found, force
-    return chosen
+    return values[at]
 
 
-def _solved(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings, balanced: np.ndarray,
-            force: float, x: np.ndarray | None) -> Solution:
-    graph = crane_graph(machine, kinds, log, s, balanced, force)
-    start = start_values(graph, machine, log, s) if x is None else x
-    return solve_batch(graph, start, tolerance=TOLERANCE, check=x is None)
-
-
-def _smoothed(machine: Machine, kinds: CraneKinds, log: CraneLog, balanced: np.ndarray, force: float,
+def _smoothed(machine: Machine, kinds: CraneKinds, log: CraneLog, balanced: np.ndarray, noise: CraneNoise,
               solution: Solution) -> CraneSmoothed:
     known, n = marginals(solution), len(log.t)
     values = {name: solution[node] * unit for name, (node, unit) in NODES.items()}
     stddev = {name: known.stddev(node) * unit for name, (node, unit) in NODES.items()}
-    parameters = parameter_values(machine, kinds, solution['parameters'][0])
+    theta = [solution['parameters'][0], known.stddev('parameters')[0]] if kinds.names else np.zeros((2, 0))
     return CraneSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
                          mass_stddev=np.full(n, known.stddev('payload')[0, 0]), names=kinds.names,
-                         parameters=parameters, parameters_stddev=kinds.scale * known.stddev('parameters')[0],
-                         balanced=balanced, force=force, iterations=solution.iterations)
+                         parameters=parameter_values(machine, kinds, theta[0]), parameters_stddev=kinds.scale * theta[1],
+                         balanced=balanced, noise=noise, iterations=solution.iterations)
 
 
 def parameter_values(machine: Machine, kinds: CraneKinds, theta: np.ndarray) -> np.ndarray:
     """Values (p,), SI, of the uncertain numbers from their deviations (p,) in standard deviations."""
     mean = [machine.parameters.mean[machine.parameters.names.index(name)] for name in kinds.names]
-    return np.array(mean) + kinds.scale * theta
+    return np.array(mean, dtype=float) + kinds.scale * theta

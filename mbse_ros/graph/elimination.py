@@ -54,6 +54,8 @@ class Packing:
             self.node_of[node.places] = key
             self._column_of[node.places] = np.arange(len(node.places))
         self.stacks, self._targets, self._sides = self._stack()
+        soft = [factors.sigma[factors.sigma > 0] for factors in graph.factors]
+        self.scale = max((float(part.max()) for part in soft if part.size), default=1.0)
         self._buffer = np.zeros(sum(rows * (columns + 1) for rows, columns in (s.shape for s in self.stacks)))
 
     def fill(self, linear: Sequence[Linear]) -> np.ndarray:
@@ -77,19 +79,19 @@ class Packing:
         if damping > 0.0:
             for key, node in self.nodes.items():
                 size = len(node.places)
-                made.push_back(gtsam.JacobianFactor(key, np.eye(size), np.zeros(size),
-                                                    gtsam.noiseModel.Isotropic.Precision(size, damping)))
+                noise = gtsam.noiseModel.Isotropic.Precision(size, damping * self.scale ** 2)
+                made.push_back(gtsam.JacobianFactor(key, np.eye(size), np.zeros(size), noise))
         return made
 
     @cached_property
     def noises(self) -> list[Any]:
-        """GTSAM's noise model of each stack."""
+        """GTSAM's noise model of each stack, in units of the largest sigma: it takes a precision below 1e-8 for none."""
         gtsam = gtsam_module()
         made: dict[bytes, Any] = {}
         for stack in self.stacks:
             key = stack.sigma.tobytes()
             if key not in made:
-                made[key] = gtsam.noiseModel.Constrained.MixedSigmas(1.0, stack.sigma)
+                made[key] = gtsam.noiseModel.Constrained.MixedSigmas(1.0, stack.sigma / self.scale)
         return [made[stack.sigma.tobytes()] for stack in self.stacks]
 
     @cached_property

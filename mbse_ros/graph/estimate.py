@@ -17,6 +17,8 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
+from .batch import ITERATIONS, Solution, solve_batch
+from .blind import check_blind
 from .dynamics_factors import dynamics
 from .equations import Equations
 from .forward import add_constraints, add_motion
@@ -173,3 +175,13 @@ def add_sensor(graph: FactorGraph, eq: Equations, name: str, y: np.ndarray, know
         roles['bias'] = (node, ALWAYS)
     constants = {role: y[there] if role == 'y' else known[role][there] for role in kind.constants}
     graph.add(kind, roles, stddev, constants, label=f'sensor {name}')
+
+
+def solve_estimation(problem: EstimationProblem, iterations: int = ITERATIONS) -> Solution:
+    """The most likely values of a graph, by GTSAM.
+
+    Raises GraphError, which names the variables, for parts without a link and for motions that no sensor and no prior
+    sees, before the solver is started; DivergenceError with the iteration.
+    """
+    check_blind(problem.graph, problem.initial)
+    return solve_batch(problem.graph, problem.initial, iterations)

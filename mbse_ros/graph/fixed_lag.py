@@ -60,7 +60,7 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
         raise SettingError('anchor', anchor, 'one of ' + ', '.join(ANCHORS))
     if not 1 <= stride < window:
         raise SettingError('window, stride', (window, stride), 'a window of 2 instants or more, and a shorter stride')
-    instants = np.unique(np.concatenate([s.steps[s.steps != ALWAYS] for s in graph.series.values()]))
+    instants = instants_of(graph)
     run = _Run(graph, np.array(initial, dtype=float), instants)
     newest = run.x.copy()
     for last in [*range(min(window, len(instants)) - 1 if anchor == 'marginal' else stride, len(instants) - 1, stride),
@@ -80,7 +80,7 @@ class _Run:
     def __init__(self, graph: FactorGraph, x: np.ndarray, instants: np.ndarray) -> None:
         self.graph, self.x, self.instants = graph, x, instants
         self._groups = [_Sorted(factors) for factors in graph.factors]
-        self._places = _places_of_steps(graph)
+        self._places = places_of_steps(graph)
         self.constant = np.concatenate([np.zeros(0, dtype=int), *(s.places(s.steps).ravel() for s in
                                         graph.series.values() if s.steps[0] == ALWAYS)])
         self._first, self._done, self._prior = 0, -1, None
@@ -166,7 +166,12 @@ class _Sorted:
         return self._factors.take(chosen)
 
 
-def _places_of_steps(graph: FactorGraph) -> dict[int, dict[str, np.ndarray]]:
+def instants_of(graph: FactorGraph) -> np.ndarray:
+    """Steps (k,) of all instants of a graph, ascending."""
+    return np.unique(np.concatenate([s.steps[s.steps != ALWAYS] for s in graph.series.values()]))
+
+
+def places_of_steps(graph: FactorGraph) -> dict[int, dict[str, np.ndarray]]:
     """Places of the variables of each step, by name."""
     found: dict[int, dict[str, np.ndarray]] = {}
     for series in graph.series.values():
@@ -199,7 +204,7 @@ def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors |
             at += size
         noise = jacobian.get_model()
         rows.append(block), right.append(b)
-        sigmas.append(np.ones(len(b)) if noise is None else noise.sigmas())
+        sigmas.append(packing.scale * (np.ones(len(b)) if noise is None else noise.sigmas()))
     if not rows:
         return None
     places = np.concatenate([node.places for node in others])

@@ -64,7 +64,7 @@ def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray
     """Keys of a node and of those it depends on, and their joint covariance."""
     keys = list(conditional.keys())
     R, S, noise = conditional.R(), conditional.S(), conditional.get_model()
-    sigma = np.ones(len(R)) if noise is None else noise.sigmas()
+    sigma = packing.scale * (np.ones(len(R)) if noise is None else noise.sigmas())
     G = solve_triangular(R, np.diag(sigma))
     if len(keys) == 1:
         return keys, G @ G.T
