@@ -23,7 +23,8 @@ FEASIBLE = 1e-8         # of what holds exactly, at the end
 LONGEST = 0.2           # rad or m of an independent coordinate in one step
 LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
 SMALL = 1e-2            # of a standard deviation: a step in a window that is small enough
-LARGE = 1.0             # of a standard deviation: a last step that is too large, where it happens for a whole window
+LARGE = 1.0             # of a standard deviation: a last step that is too large where it comes again and again:
+FEWEST = 5              # for so many samples, or half of the window
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Window:
     def add(self, step: int, t: float, y: np.ndarray, u: np.ndarray) -> list[tuple[np.ndarray, ...]]:
         """Take the samples of an instant; the estimate of the oldest one once the window is full.
 
-        Raises DivergenceError with the step, also where it has not converged for the length of a window.
+        Raises DivergenceError with the step, also where it does not converge for half of a window.
         """
         self._append(t, y, u)
         points, chain = self._points, self.smoother.chain
@@ -172,7 +173,7 @@ class Window:
         except DivergenceError as error:
             raise DivergenceError('smoother', step, error.detail) from error
         self._astray = self._astray + 1 if not ratio <= LARGE ** 2 else 0
-        if self._astray > self.width + LAGGED:
+        if self._astray > max(FEWEST, self.width // 2):
             raise DivergenceError('smoother', step, f'no convergence for {self._astray} samples, the last step is '
                                   f'{np.sqrt(ratio):.3g} standard deviations')
         if len(points.t) <= self.width:

@@ -185,7 +185,7 @@ def drawn(smoother: LinkageSmoother, model: Model, steps: int, seed: int) -> tup
         rows.append((k * dt, q, qd, qdd, f))
         samples.append(h + stddev * rng.normal(size=len(h)) if k else np.full(len(h), np.nan))
         f, first, ahead, place = f + np.sqrt(walk * dt) * rng.normal(size=g), zdd, zdd, q
-        for _ in range(12):         # the trapezoidal rule by repetition: dt is small
+        for _ in range(4):         # the trapezoidal rule by repetition: dt is small
             faster = zd + dt / 2 * (first + ahead)
             place = model.position(z + dt / 2 * (zd + faster), place)
             ahead = at(place, faster, f)[0]
