@@ -219,6 +219,22 @@ def export_c(
 
 
 @app.command()
+def graph(
+        mechanism: Annotated[str, typer.Argument(
+            help='Name of a file in config/mechanisms, n_four_bar:N, or a path.')],
+        kind: Annotated[str, typer.Option(help='forward or inverse.')] = 'forward',
+        form: Annotated[str, typer.Option(help='dependent or independent.')] = 'dependent',
+        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Picture to write, an .svg file.')] = None,
+        coordinates: Coordinates = None) -> None:
+    """Factor graph of a mechanism, listed and drawn.
+
+    Variables and factors of its first instants, as in paper 002, figures 2 to 4.
+    """
+    from .graph import graph_command
+    graph_command(mechanism, kind, form, output, coordinates)
+
+
+@app.command()
 def observability(
         mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],

@@ -8,5 +8,18 @@ from typing import Annotated, Optional
 
 import typer
 
+from ..errors import SettingError
+
 Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
 Plots = Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for the plots.')]
+
+
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Whole numbers above zero, separated by commas; raises SettingError."""
+    try:
+        found = [int(part) for part in text.split(',') if part.strip()]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise SettingError(option, text, 'whole numbers above zero, separated by commas')
+    return found

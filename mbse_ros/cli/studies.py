@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
@@ -92,3 +93,21 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     """
     from .benchmark_estimators import run_estimators
     run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
+
+
+@benchmark.command()
+def graphs(json_: Json = None,
+           duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 5.0,
+           windows: Annotated[str, typer.Option(help='Lengths of the window, separated by commas.')] =
+           '2,3,4,5,6,7,8,9,10',
+           loops: Annotated[str, typer.Option(help='Loops of the N-four-bar, separated by commas.')] = '1,2,4',
+           adams: Annotated[Optional[Path], typer.Option(
+               help='Table of MSC Adams for the inverse dynamics (time, torque, angle). [skipped]')] = None,
+           backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Accuracy and cost of factor graphs.
+
+    Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size.
+    """
+    from .arguments import whole_numbers
+    from .benchmark_graphs import run_graphs
+    run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, backend)
