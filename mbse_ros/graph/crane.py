@@ -179,11 +179,12 @@ def speeds(log: CraneLog, machine: Machine, s: CraneGraphSettings) -> np.ndarray
 
 def moving(log: CraneLog, machine: Machine, s: CraneGraphSettings) -> np.ndarray:
     """Instants (n,) at which all pistons move, by the guard time before and after, away from the ends of the stroke,
-    and all is measured. Friction at standstill may be anything: no balance there says anything of the mass."""
+    and the pressures are measured. Friction at standstill may be anything: no balance there says anything of the mass."""
     z, velocity, (low, high) = filled(log, machine), speeds(log, machine, s), machine.stroke.T
-    good = (np.abs(velocity) >= s.min_speed).all(axis=1) & np.isfinite(log.measured).all(axis=1)
+    good = (np.abs(velocity) >= s.min_speed).all(axis=1)
     good &= ((z - low > s.stroke_margin) & (high - z > s.stroke_margin)).all(axis=1)
     bad = np.concatenate([[-np.inf], log.t[~good], [np.inf]])
     at = np.searchsorted(bad, log.t)
     near = np.minimum(np.abs(bad[np.minimum(at, len(bad) - 1)] - log.t), log.t - bad[np.maximum(at - 1, 0)])
-    return good & (near >= s.guard_time - 1e-9)
+    pressures = [k for k, channel in enumerate(machine.channels) if channel.startswith('pressure/')]
+    return good & (near >= s.guard_time - 1e-9) & np.isfinite(log.measured[:, pressures]).all(axis=1)

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..errors import DivergenceError, GraphError, SettingError
 from ..machine import Machine
-from .batch import Solution, solve_batch
+from .batch import Solution
 from .crane import STATE, CraneGraphSettings, CraneLog, CraneNoise, check_log, crane_graph, moving
 from .crane_factors import CraneKinds, crane_kinds
-from .crane_smoother import NODES, TOLERANCE, CraneSmoothed, check_motion, parameter_values, start_values
+from .crane_smoother import NODES, CraneSmoothed, check_motion, parameter_values, start_values
+from .crane_solve import solve_soft
 from .graph import ALWAYS, FactorGraph
 from .integration_factors import prior
 from .kinds import FactorKind
@@ -78,7 +79,7 @@ class _Window:
         else:
             graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_MASS, {'x0': np.zeros(1)})
         try:
-            self.solution = solve_batch(graph, x, tolerance=TOLERANCE, check=False)
+            self.solution = solve_soft(graph, x, check=False)
         except (DivergenceError, GraphError) as error:
             raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}') from error
         self.iterations += self.solution.iterations
@@ -121,7 +122,7 @@ class _Window:
 
 
 def summarised(solution: Solution, count: int, constant: tuple[str, ...]
-               -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the factors on the first ``count`` instants say of instant ``count`` and the constants.
 
     ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of INSTANT and ``constant``.

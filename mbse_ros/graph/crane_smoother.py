@@ -10,16 +10,16 @@ import numpy as np
 
 from ..errors import GraphError
 from ..machine import Machine
-from .batch import Solution, solve_batch
+from .batch import Solution
 from .crane import CraneGraphSettings, CraneLog, CraneNoise, check_log, crane_graph, fill, filled, moving, speeds
 from .crane_factors import MPA, CraneKinds, crane_kinds
+from .crane_solve import solve_soft
 from .graph import FactorGraph
 from .likelihood import log_likelihood
 from .marginals import marginals
 
 NORMAL = 1.959964               # 95 % quantile, two sides
-TOLERANCE = 1e-6                # of a step: far below any standard deviation here
-ROUGH = 1e-3                    # of a step, before the noises are chosen
+ROUGH = 0.1                     # fall of the cost that ends the search before the noises are chosen
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 ACCELERATIONS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)     # (m/s2)^2/s, too
 START = CraneNoise(1.0, 1.0)
@@ -83,9 +83,9 @@ def smooth_crane(machine: Machine, log: CraneLog, settings: CraneGraphSettings =
         return crane_graph(machine, kinds, log, settings, balanced, chosen)
 
     graph = graph_of(noise)
-    solution = solve_batch(graph, start_values(graph, machine, log, settings), tolerance=ROUGH)
+    solution = solve_soft(graph, start_values(graph, machine, log, settings), still=ROUGH)
     noise = likely_noise(graph_of, settings, noise, solution.x)
-    solution = solve_batch(graph_of(noise), solution.x, tolerance=TOLERANCE, check=False)
+    solution = solve_soft(graph_of(noise), solution.x, check=False)
     return _smoothed(machine, kinds, log, balanced, noise, solution)
 
 

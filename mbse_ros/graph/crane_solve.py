@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gauss-Newton on graphs without exact rows: a step that does not lower the cost is halved.
+
+Friction bends near standstill, where whole steps can go to and fro for ever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import DivergenceError, GraphError
+from .batch import Solution
+from .check import check_graph
+from .elimination import Packing
+from .graph import FactorGraph
+from .linearise import Lineariser, cost
+
+ITERATIONS = 60
+HALVINGS = 12
+STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
+
+
+def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, still: float = STILL) -> Solution:
+    """The most likely values, from initial ones (size,), until a step lowers the cost by less than ``still``.
+
+    Raises GraphError for what the graph leaves open, DivergenceError where it does not converge.
+    """
+    if check:
+        check_graph(graph, initial)
+    linearise, packing = Lineariser(graph), Packing(graph)
+    x, linear = np.array(initial, dtype=float), linearise(initial)
+    now = cost(linear)
+    for iteration in range(1, ITERATIONS + 1):
+        if not now.finite:
+            raise DivergenceError('factor graph', iteration, 'not a number in the residuals')
+        try:
+            step = packing.solve(linear)
+        except RuntimeError as error:            # what GTSAM raises for an indeterminate system
+            raise GraphError(f'not determined ({str(error).strip().splitlines()[0]})', ['all']) from error
+        for halving in range(HALVINGS):
+            fresh = x + step / 2 ** halving
+            there = linearise(fresh)
+            after = cost(there)
+            if after.finite and after.soft <= now.soft:
+                break
+        else:
+            if np.isfinite(step).all() and after.soft - now.soft < still:       # rounding errors, at the solution
+                return Solution(graph, x, now, iteration)
+            raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
+        fall, x, linear, now = now.soft - after.soft, fresh, there, after
+        if fall < still:
+            return Solution(graph, x, now, iteration)
+    raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls by {fall:.3g}')
