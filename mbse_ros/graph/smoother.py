@@ -131,11 +131,8 @@ class LinkageSmoother:
         What leaves the window stays as a prior of its first instant. The instants of the last window know less of what
         comes after them (``after``). Start at q, qd (n,), default the model's. Raises DivergenceError with the step.
         """
-        width = max(1, round(lag / self.dt))
-        first = self.model.start
-        q, qd = first.q if q is None else q, first.qd if qd is None else qd
         u = np.zeros((len(t), len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
-        window = Window(self, self._prior(q, qd), np.asarray(q, dtype=float), width)
+        window = self.window(lag, q, qd)
         out: list[tuple[np.ndarray, ...]] = []
         for i in range(len(t)):
             out += window.add(i, t[i], samples[i], u[i])
@@ -144,6 +141,13 @@ class LinkageSmoother:
         mean, g = columns[4], self.problem.g
         return Smoothed(columns[0], columns[1], columns[2], columns[3], mean[:, 2 * g:3 * g], self.names, mean,
                         columns[5], columns[6])
+
+    def window(self, lag: float, q: np.ndarray | None = None, qd: np.ndarray | None = None) -> Window:
+        """What takes samples one by one and gives each estimate ``lag``, s, after its instant; start at q, qd (n,),
+        default the model's."""
+        first = self.model.start
+        q, qd = first.q if q is None else q, first.qd if qd is None else qd
+        return Window(self, self._prior(q, qd), np.asarray(q, dtype=float), max(1, round(lag / self.dt)))
 
 
 class Window:
