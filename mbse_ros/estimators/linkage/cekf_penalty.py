@@ -28,6 +28,11 @@ from .update import constant_noise
 class PenaltyFilter(Filter):
     """Filter of all coordinates and velocities."""
 
+    @property
+    def held(self) -> list[int]:
+        """All places in q."""
+        return list(range(self.problem.n))
+
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates and velocities (n,); of ``stddev``, a number or (2n,), that of the independent
         coordinates and velocities counts, the others follow by the constraints."""
@@ -110,6 +115,13 @@ def penalty_rates(problem: Problem, alpha: float, zeta: float, omega: float) -> 
 
 def tangents(problem: Problem) -> ca.Function:
     """``(q, zd, t, p) -> T`` (2n, 2g): changes of q and qd with z and zd along the constraints."""
+    both = velocities(problem)
+    symbols = [problem.symbol(both.name_in(i), both.size1_in(i)) for i in range(both.n_in())]
+    return ca.Function('tangents', symbols, [both(*symbols)[0]])
+
+
+def velocities(problem: Problem) -> ca.Function:
+    """``(q, zd, t, p) -> (T, qd)``: ``tangents``, and the velocities (n,) of all coordinates."""
     system, g = problem.system, problem.g
     q, _, _, t, p = _symbols(problem, problem.symbol)
     zd = problem.symbol('zd', g)
@@ -120,7 +132,7 @@ def tangents(problem: Problem) -> ca.Function:
     rate = ca.jacobian(ca.jacobian(system.Phi, system.q) @ system.qd + ca.jacobian(system.Phi, system.t), system.q)
     rate_q = ca.Function('rate', [system.q, system.qd, system.t, system.values.symbol], [rate])(q, qd, t, p)
     T = ca.vertcat(ca.horzcat(R, type(R)(*R.shape)), ca.horzcat(-maps.S(rate_q @ R), R))
-    return ca.Function('tangents', [q, zd, t, p], [ca.densify(T)], {'cse': True})
+    return ca.Function('velocities', [q, zd, t, p], [ca.densify(T), ca.densify(qd)], {'cse': True})
 
 
 def projected(problem: Problem) -> ca.Function:
