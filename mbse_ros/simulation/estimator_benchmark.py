@@ -164,12 +164,11 @@ def rmse(error: np.ndarray) -> float:
 
 def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.ndarray], settled: int) -> float:
     """Mean normalised estimation error squared of ``[z, zd]``; NaN for a filter without a covariance of them."""
-    of, P = observer.problem, run.covariances
-    places = list(range(2 * of.g))
-    if P.shape[1] == 2 * of.n:
-        places = [*of.z, *(of.n + i for i in of.z)]
+    of, P, held = observer.problem, run.covariances, observer.filter.held
     if P.shape[1] < 2 * of.g:
         return np.nan
+    places = [held.index(i) for i in of.z]
+    places += [len(held) + place for place in places]
     e, P = np.hstack(errors[:2])[settled:], P[settled:][:, places][:, :, places]
     try:
         return float(np.mean(np.sum(e * np.linalg.solve(P, e[..., None])[..., 0], axis=1)))

@@ -44,6 +44,11 @@ class Filter:
     parameters: ParameterSpace | None = None
     forces: tuple[str, ...] = ()
 
+    @property
+    def held(self) -> list[int]:
+        """Places in q of the coordinates whose positions, then velocities, the mean begins with."""
+        return self.problem.z
+
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""
         size, z = self.state.parts['x'][0], self.problem.z
