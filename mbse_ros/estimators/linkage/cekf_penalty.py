@@ -47,8 +47,9 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
                  project: bool = True) -> Filter:
     """CEKF_penalty with the penalty ``alpha``, its damping ratio ``zeta`` and frequency ``omega``, rad/s (Eq. 27).
 
-    ``project``: the corrected state is put back on the constraints, its independent part kept; without (as published)
-    the penalty does it in its own time, and large corrections may not survive that (five-bar with coupler gyros).
+    ``project``: the corrected state is put back on the constraints, its independent part kept, and its covariance
+    turned with them; without (as published) the penalty does it in its own time, and large corrections may not survive
+    that (five-bar with coupler gyros).
     Noise ``acceleration`` (g,): its density along the independent coordinates, rad^2/s^3 or m^2/s^3. Raises
     SettingError.
     """
@@ -57,8 +58,15 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
             raise SettingError(name, value, 'a positive number')
     n, g = problem.n, problem.g
     moved, noise = penalty_rates(problem, alpha, zeta, omega), constant_noise(g, 2)
-    sense, along, root = sensed(problem), tangents(problem), factor(2 * n)
-    update, columns = conditioning(2 * n, 2 * n, problem.angular), 2 * (n + g)
+    sense, along, rank = sensed(problem), tangents(problem), 2 * (g if project else n)
+    update, root = conditioning(2 * n, rank, problem.angular), factor(rank)
+    places = [*problem.z, *(n + i for i in problem.z)]
+    dynamic = any(sense.jac_sparsity(0, i).nnz() for i in (2, 3))
+
+    def rooted(x: ca.MX, P: ca.MX, t: ca.MX, p: ca.MX) -> ca.MX:
+        if not project:
+            return root(P)
+        return along(x[:n], _independent(problem, x[n:]), t, p) @ root(P[places, places])
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, dt, p, x = ca.vertcat(given['u'], ca.MX.zeros(g)), given['t'], tuning['dt'], tuning['p'], state['x']
@@ -69,19 +77,25 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
             zdd, _, ahead, _ = moved(end[:n], end[n:], u, t, p)
             tangent = ca.densify(eye - dt / 2 * ahead)
             end = end - ca.solve(tangent, end - right - dt / 2 * ca.vertcat(end[n:], zdd), 'qr')
-        F = ca.solve(tangent, ca.densify(eye + dt / 2 * A), 'qr')
+        S = rooted(x, state['P'], t - dt, p)
+        S = ca.solve(tangent, ca.densify(S + dt / 2 * (A @ S)), 'qr')
         T = along(end[:n], _independent(problem, end[n:]), t, p)
-        S = ca.horzcat(F @ root(state['P']), T @ factor(2 * g)(noise(tuning['acceleration'], dt)))
-        return {'x': end, 'P': square(2 * n, columns)(S), 'q': end[:n]}
+        S = ca.horzcat(S, T @ factor(2 * g)(noise(tuning['acceleration'], dt)))
+        return {'x': end, 'P': square(2 * n, rank + 2 * g)(S), 'q': end[:n]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, p = state['x'], ca.vertcat(given['u'], ca.MX.zeros(g)), given['t'], tuning['p']
-        qdd, lam, A, dlam = moved(x[:n], x[n:], u, t, p)
-        h, H = sense(x[:n], x[n:], qdd, lam, A, dlam, u, t, p)
-        S = root(state['P'])
+        now = moved(x[:n], x[n:], u, t, p) if dynamic else [ca.DM.zeros(moved.sparsity_out(i)) for i in range(4)]
+        h, H = sense(x[:n], x[n:], *now, u, t, p)
+        S = rooted(x, state['P'], t, p)
         x, P, innovation, spread, used = update(x, S, given['o'], h, H @ S, tuning['variance'], tuning['gate'])
-        x = projected(problem)(x, t, p) if project else x
-        qdd = moved(x[:n], x[n:], u, t, p)[0]
+        if project:
+            x = projected(problem)(x, t, p)
+            S = rooted(x, P, t, p)
+            P = square(2 * n, rank)(S)
+            qdd = rates(problem, x[:n], _independent(problem, x[n:]), given['u'], ca.MX.zeros(g), t, p).qdd
+        else:
+            qdd = moved(x[:n], x[n:], u, t, p)[0]
         return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(g),
                 'innovation': innovation, 'spread': spread, 'used': used}
 
