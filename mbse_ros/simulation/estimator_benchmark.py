@@ -187,7 +187,7 @@ def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: 
     row |= {name: _finite(np.mean(values[name])) if found else None for name in FIGURES}
     row |= {'whiteness': _finite(np.median(values['whiteness'])) if found else None}
     row |= {f'{name}_stddev': _finite(np.std(values[name], ddof=1)) if len(found) > 1 else None
-            for name in ('rmse_pos', 'rmse_pos_after_2s')}
+            for name in FIGURES[:5]}
     return row | {'cpu_per_s': _finite(step / STEP), 'step_us': _finite(1e6 * step),
                   'diverged': diverged, 'note': note}
 
