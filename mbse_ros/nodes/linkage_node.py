@@ -93,6 +93,7 @@ class LinkageNode(ManagedNode):
             else:
                 callback = {JOINTS: self.on_joints, INPUTS: self.on_inputs}[topic]
                 self.input(JointState, topic, partial(callback, JointReader()), qos, raw=True)
+        self.get_logger().info(f'{self._frame}: {", ".join(self.stage.channels)}, estimator {self.stage.estimator}')
 
     def on_joints(self, read: JointReader, cdr: bytes) -> None:
         """Encoders, rates, forces by name."""

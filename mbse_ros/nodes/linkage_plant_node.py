@@ -51,19 +51,15 @@ class LinkagePlantNode(ManagedNode):
         self._clocks = self.output(Clock, '/clock') if s.publish_clock else None
 
     def connect(self) -> None:
-        """Begin the motion now."""
-        model = self.machine
-        self._plant = self._simulated(model)
-        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
-        self._last_ns = round(self.settings.duration * 1e9)
-        if model.inputs:
-            self._sensors[INPUTS].publish(self._input_writer(self._origin_ns, self._plant.inputs()))
-        self._prepare()
+        """The motion begins at the first tick: until the executor runs, nothing could leave in time."""
+        self._plant, self._outbox, self._begin = self._simulated(self.machine), [], None
         channels = ', '.join(self._plant.channels)
-        self.get_logger().info(f'{model.description.name}: {channels}, seed {self.settings.seed}')
+        self.get_logger().info(f'{self.machine.description.name}: {channels}, seed {self.settings.seed}')
 
     def tick(self) -> float | None:
         """Publish the instant that is due; seconds until the next one, 0 while it is late."""
+        if self.active and self._begin is None:
+            self._begin_motion()
         if not self.active or not self._outbox:
             return None
         left = self._begin + self._due_ns * 1e-9 - time.monotonic()
@@ -76,6 +72,14 @@ class LinkagePlantNode(ManagedNode):
             return None
         self._prepare()
         return max(0.0, self._begin + self._due_ns * 1e-9 - time.monotonic())
+
+    def _begin_motion(self) -> None:
+        """Inputs in force from now on, and the first instant."""
+        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
+        self._last_ns = round(self.settings.duration * 1e9)
+        if self.machine.inputs:
+            self._sensors[INPUTS].publish(self._input_writer(self._origin_ns, self._plant.inputs()))
+        self._prepare()
 
     def _simulated(self, model: Model) -> SimulatedLinkage:
         s = self.settings

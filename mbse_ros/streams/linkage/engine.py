@@ -54,7 +54,7 @@ class Engine:
         triangle = self.filter.state.places['P']
         self._covariance = np.rint(Layout({'P': (self.size, SYMMETRIC)}).arrays(
             np.arange(triangle.start, triangle.stop))['P']).astype(int)
-        whole = self.size == 2 * self.problem.n > 2 * self.problem.g
+        whole = len(self.filter.held) > self.problem.g
         self.tangents = tangents(self.problem) if whole else None
         space = self.filter.parameters
         self._estimated = None if space is None else Kernel(space.function, backend)

@@ -18,11 +18,9 @@ def entry_names(filter_: Filter) -> tuple[str, ...]:
     of, space = filter_.problem, filter_.parameters
     estimated = () if space is None else tuple(f'parameter/{name}' for name in space.names)
     size = filter_.state.parts['x'][0] - len(estimated)
-    coordinates = [of.system.names[i] for i in of.z]
+    coordinates = [of.system.names[i] for i in filter_.held]
     if 'base' in filter_.state.parts and size == of.g:
         return (*(f'acceleration/{name}' for name in coordinates), *estimated)
-    if size == 2 * of.n and size != 2 * of.g:
-        coordinates = list(of.system.names)
     names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
     if filter_.name in FORCE:
         names += [f'force/{name}' for name in filter_.forces]
