@@ -24,7 +24,7 @@ def blocks(kind):
 
 def test_python():
     assert len(blocks('python')) == 1
-    exec(compile(blocks('python')[0], 'docs/estimators.md', 'exec'), {})
+    exec(compile('\n'.join(blocks('python')), 'docs/estimators.md', 'exec'), {})
 
 
 @pytest.mark.parametrize('line', [line for text in blocks('sh') for line in text.splitlines()])
