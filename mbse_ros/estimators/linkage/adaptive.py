@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import SettingError
-from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, measured, observe, run_model)
+from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted)
 from .error_ekf import with_force
 from .problem import Problem
 from .step import Filter, Parts, build_filter
@@ -39,7 +39,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     if adapt not in NOISES:
         raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
-    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
+    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
     choice = Choice(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
     plant, sensors = adapt != 'sensors', adapt != 'plant'
 
@@ -59,11 +59,11 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
         if sensors:
             term = innovations[0] ** 2 - (innovations[1] - R)
             memory |= _remember(state, 'seen', innovations[2], window, terms=term)
-        return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations),
-                'density': state['density'], **memory}
+        return {**feed_back(problem, choice, state, x, given, tuning), 'density': state['density'], **memory,
+                **trusted(state, given, tuning, P, *innovations)}
 
     forces = force_names(problem, choice)
-    memory = {'force': (len(forces), 1), 'density': (g, 1)}
+    memory = {'force': (len(forces), 1), 'density': (g, 1), 'doubt': (s, 1)}
     memory |= {'ratios': (g, window), 'densities': (g, window), 'count': (1, 1)} if plant else {}
     memory |= {'terms': (s, window), 'seen': (s, 1)} if sensors else {}
     return build_filter('AerrorEKF_FE', problem, size, {'acceleration': g}, predict, correct, memory, forces=forces)
