@@ -12,8 +12,8 @@ from .step import Filter
 
 def dekf(problem: Problem, transition: str = 'forward_euler', biases: Sequence[str] = ()) -> Filter:
     """DEKF; with 'forward_euler' (paper 001) and 'augmented_euler' the covariance follows ``[[I, dt I], [0, I]]``, with
-    the exponential ones (paper 000) the exact Jacobian, which sees what the simple one is blind to. ``biases``: channels
-    or sensors whose bias is estimated too."""
+    the exponential ones (paper 000) the exact Jacobian, which sees what the simple one is blind to. ``biases``:
+    channels or sensors whose bias is estimated too."""
     blind = transition in ('forward_euler', 'augmented_euler')
     return ekf('DEKF', problem, Choice(transition, simple if blind else lambda _, F, dt: F,
                                        biases=bias_places(problem, biases)))
