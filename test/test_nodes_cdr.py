@@ -81,12 +81,13 @@ def estimate(random, size, channels, reason='', parameters=None, forces=('theta1
         STAMP, 7, 2, True, 'errorEKF_FE', tuple(f'entry/{"n" * i}' for i in range(size)), numbers(size=size),
         numbers(size=(size, size)), numbers(size=5), numbers(size=5), numbers(size=5), forces,
         numbers(size=len(forces)), np.full(len(forces), np.nan), parameters or {}, numbers(size=channels),
-        np.abs(numbers(size=channels)), tuple(Measured(i % 3) for i in range(channels)), ObserverStatus.COASTING, reason,
-        Health(0.9, 0.5, 4, 6), 2 ** 40)
+        np.abs(numbers(size=channels)), tuple(Measured(i % 3) for i in range(channels)), ObserverStatus.COASTING,
+        reason, Health(0.9, 0.5, 4, 6), 2 ** 40)
 
 
 @pytest.mark.parametrize('channels', [1, 2, 7])
-@pytest.mark.parametrize('size, parameters', [(2, None), (6, {'mass': (2.0, 0.1)}), (3, {'a': (1.0, 0.5), 'bc': (2, 3)})])
+@pytest.mark.parametrize('size, parameters', [
+    (2, None), (6, {'mass': (2.0, 0.1)}), (3, {'a': (1.0, 0.5), 'bc': (2, 3)})])
 def test_states(size, parameters, channels):
     random, names = np.random.default_rng(size), tuple(f'c{i}' for i in range(channels))
     write = StateWriter('five_bar', names)

@@ -2,6 +2,7 @@
 """The linkage stage: samples in any order and rate, bad sensors, gaps, filters and noises changed on the way."""
 
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.linkage.observer import LinkageObserver
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
+from mbse_ros.streams.linkage.workshop import Workshop
 from mbse_ros.streams.records import ObserverStatus
 
 DT, COUNT, START = 0.005, 400, 1_700_000_000_000_000_000
@@ -300,12 +302,14 @@ def test_an_input_after_a_change_of_the_filter_is_not_lost():
 
 
 def test_a_filter_is_compiled_in_the_background(model, measured):
-    one, other = stage(model), replace(SETTINGS, estimator='SSUKF')
+    one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), Workshop._make
+    one._workshop._make = lambda settings: may.wait(5.0) and make(one._workshop, settings)
     feed(one, measured[:20])
     one.configure(other, wait=False)
-    assert one.ordered == other and one.settings == SETTINGS
+    assert one.ordered == other and one.settings == SETTINGS and not one.take_up()
     assert feed(one, measured, range(20, 21))[-1].estimator == 'errorEKF_EJ'
     one.configure(replace(other, gate=0.99), wait=False)        # the last word counts
+    may.set()
     one._workshop._orders['SSUKF', ''].result()
     assert one.take_up() and one.ordered is None and one.settings.gate == 0.99
     estimate, = feed(one, measured, range(21, 22))
@@ -331,8 +335,9 @@ def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
 @pytest.mark.parametrize('estimator', ['joint', 'dual'])
 def test_estimated_parameters_are_told(estimator):
     model = load_model('four_bar', free=('bodies.coupler.mass',))
-    one = LinkageStage(model, replace(SETTINGS, estimator=estimator, noises='', options='parameters=bodies.coupler.mass',
-                                      start_parameter=0.2), ('encoder', 'crank_tip'), DT)
+    settings = replace(SETTINGS, estimator=estimator, noises='', options='parameters=bodies.coupler.mass',
+                       start_parameter=0.2)
+    one = LinkageStage(model, settings, ('encoder', 'crank_tip'), DT)
     true = float(model.parameters[0])
     assert one.channels[0] == 'encoder' and one.names[-1] == 'parameter/bodies.coupler.mass'
     estimate, = one.add(START, {'encoder': float(model.start.q[model.z[0]])})

@@ -52,7 +52,8 @@ class JointReader:
         """Names, and where they end; each takes four bytes at least, so a false count cannot make this long."""
         self._known = b''
         _, at = _text(cdr, STAMP, order)
-        (count,), at, names = struct.unpack_from(order + 'I', cdr, _aligned(at, 4)), _aligned(at, 4) + 4, []
+        at = _aligned(at, 4)
+        (count,), at, names = struct.unpack_from(order + 'I', cdr, at), at + 4, []
         for _ in range(count):
             name, at = _text(cdr, at, order)
             names.append(name)
@@ -61,7 +62,8 @@ class JointReader:
 
 
 def imu_of(cdr: bytes) -> tuple[int, tuple[float, ...]]:
-    """Stamp, ns, and the numbers of a serialized Imu, in the order of its fields; ValueError for bytes that are none."""
+    """Stamp, ns, and the numbers of a serialized Imu, in the order of its fields; ValueError for bytes that are no Imu.
+    """
     order = _order(cdr)
     try:
         sec, nanosec = struct.unpack_from(order + 'iI', cdr, HEAD)
