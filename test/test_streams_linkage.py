@@ -176,7 +176,8 @@ def test_it_starts_at_the_encoders(model, measured, motion):
     np.testing.assert_allclose(rest[-1].q, motion.q[300], atol=0.1)     # on the right branch too
 
 
-@pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'UKF', 'CEKF', 'CEKF_penalty'])
+@pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'direct_FE', 'UKF', 'UKF_acceleration', 'CEKF',
+                                       'CEKF_penalty', 'SCKF'])
 def test_switching_keeps_the_state(model, measured, motion, estimator):
     one = stage(model)
     before = feed(one, measured[:200])[-1]
@@ -351,3 +352,29 @@ def test_the_force_says_what_it_is_along():
     one, values = five_bar_stage(estimator='errorEKF_FE', options='actuators=torque_2')
     estimate, = one.add(START, values)
     assert estimate.force_names == ('torque_2',) and estimate.force.shape == estimate.force_stddev.shape == (1,)
+
+
+def test_a_bias_is_told_and_goes_along():
+    model = load_model('four_bar')
+    one = LinkageStage(model, replace(SETTINGS, noises='acceleration=20', options='biases=crank_gyro', start_bias=0.03),
+                       ('encoder', 'crank_gyro'), DT)
+    assert one.names[-1] == 'bias/crank_gyro'
+    theta, moving = float(model.start.q[model.z[0]]), 0.02
+    for k in range(40):
+        estimate = one.add(START + k * 5_000_000, {'encoder': theta, 'crank_gyro': moving})[0]
+    found, spread = estimate.mean[-1], np.sqrt(estimate.covariance[-1, -1])
+    assert 0 < spread < 0.03 and found > 0.005
+    one.configure(replace(one.settings, estimator='errorEKF_EJ', noises=''))
+    after = one.add(START + 40 * 5_000_000, {'encoder': np.nan, 'crank_gyro': np.nan})[0]
+    assert one.names[-1] == 'bias/crank_gyro' and after.mean[-1] == pytest.approx(found)
+    assert np.sqrt(after.covariance[-1, -1]) == pytest.approx(spread)
+
+
+def test_the_error_of_an_acceleration_is_no_acceleration(model, measured):
+    one = stage(model, replace(SETTINGS, estimator='errorEKF_FE', noises=''))
+    before = feed(one, measured[:200])[-1]
+    one.configure(replace(SETTINGS, estimator='direct_FE', noises=''))
+    after = one.add(START + 200 * 5_000_000, {name: np.nan for name in one.channels})[0]
+    place = after.names.index('acceleration/theta')
+    assert after.mean[place] == pytest.approx(before.qdd[model.z[0]], abs=0.5)
+    assert np.linalg.eigvalsh(after.covariance).min() > 0

@@ -75,7 +75,9 @@ class SimulatedLinkage:
         self._count += 1
         y = ys[-1]
         noise = self._rng.standard_normal(s) * self._problem.stddev * self.settings.noise
-        return LinkageFrame(self._count * self.period_ns, y[2 * n:2 * n + s] + noise,
+        samples = y[2 * n:2 * n + s] + noise
+        samples = np.where(self._problem.angular, (samples + np.pi) % (2 * np.pi) - np.pi, samples)
+        return LinkageFrame(self._count * self.period_ns, samples,
                             self._inputs(t + self.period_ns * 1e-9)[:k], y[:n], y[n:2 * n])
 
     def inputs(self) -> np.ndarray:

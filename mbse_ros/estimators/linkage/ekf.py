@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -26,7 +26,8 @@ class Choice:
     ``motion``: transition of the mean (``motion.TRANSITIONS``); ``jacobian``: transition of the covariance;
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (paper 001,
     section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations; ``actuators``:
-    places of the inputs that the force acts along, else it acts along the independent coordinates.
+    places of the inputs that the force acts along, else it acts along the independent coordinates; ``biases``: places
+    of the channels whose bias is estimated too.
     """
 
     motion: str
@@ -34,32 +35,43 @@ class Choice:
     force: bool = False
     accelerations: bool = True
     actuators: tuple[int, ...] = ()
+    biases: tuple[int, ...] = ()
 
 
 def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
     """Filter of a choice. The mean is ``[z, zd]`` or ``[z, zd, dzdd]`` with the acceleration error ``dzdd`` that the
     force along z corrects; noise ``acceleration`` (g,): density of the acceleration, m2/s3 or rad2/s3, or of the random
-    walk of its error, m2/s5 or rad2/s5."""
-    g, blocks = problem.g, 3 if choice.force else 2
-    size = g * blocks
+    walk of its error, m2/s5 or rad2/s5. Biases (r,) of channels follow in the mean, with the noise ``bias_walk`` (r,),
+    density of their random walk, in the channel's unit squared a second."""
+    g, blocks, r = problem.g, 3 if choice.force else 2, len(choice.biases)
+    own, size = g * blocks, g * blocks + r
     noise, update = constant_noise(g, blocks), correction(size, problem.angular, g)
     spread_out = propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
-        P = spread_out(F, state['P'], along(ahead, noise(tuning['acceleration'], tuning['dt'])))
+        Sigma, x = along(ahead, noise(tuning['acceleration'], tuning['dt'])), error_mean(problem, ahead, blocks)
+        if r:
+            F, x = ca.diagcat(F, type(F).eye(r)), ca.vertcat(x, state['x'][own:])
+            Sigma = ca.diagcat(Sigma, ca.diag(tuning['bias_walk']) * tuning['dt'])
+        P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
         step = {} if choice.force else {'F': F}      # an error that becomes a force does not stay in the mean
-        return {**state, **ahead, **step, 'x': error_mean(problem, ahead, blocks), 'P': P}
+        return {**state, **ahead, **step, 'x': x, 'P': P}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)
+        if r:
+            h, H = h + shown @ state['x'][own:], ca.horzcat(H, shown)
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
         return {**feed_back(problem, choice, state, x, given, tuning),
                 **trusted(state, given, tuning, P, *innovations)}
 
+    shown = ca.DM(np.eye(len(problem.channels))[:, list(choice.biases)])
+    noises = {'acceleration': g} | ({'bias_walk': r} if r else {})
     forces = force_names(problem, choice)
-    return build_filter(name, problem, size, {'acceleration': g}, predict, correct,
-                        {'force': (len(forces), 1), 'doubt': (len(problem.channels), 1)}, forces=forces)
+    built = build_filter(name, problem, size, noises, predict, correct,
+                         {'force': (len(forces), 1), 'doubt': (len(problem.channels), 1)}, forces=forces)
+    return replace(built, biases=tuple(problem.channels[k] for k in choice.biases))
 
 
 def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
@@ -136,6 +148,17 @@ def actuator_places(problem: Problem, actuators: Sequence[str]) -> tuple[int, ..
             raise SettingError('actuators', list(actuators), f'up to {problem.g} different inputs of '
                                + (', '.join(inputs) or 'a mechanism that has some'))
     return tuple(inputs.index(name) for name in actuators)
+
+
+def bias_places(problem: Problem, biases: Sequence[str]) -> tuple[int, ...]:
+    """Places of channels, by their names or those of their sensors, each once; raises SettingError."""
+    found = []
+    for name in biases:
+        places = [k for k, channel in enumerate(problem.channels) if name in (channel, channel.partition('.')[0])]
+        if not places:
+            raise SettingError('biases', name, 'channels or sensors among ' + ', '.join(problem.channels))
+        found += places
+    return tuple(dict.fromkeys(found))
 
 
 def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:

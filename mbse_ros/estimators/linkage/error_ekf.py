@@ -2,7 +2,7 @@
 """Error-state filters errorEKF, errorEKF_EJ and errorEKF_FE (paper 001, sections 7.1 to 7.3).
 
 The model runs by itself and the filter corrects it; as the error is zero before each correction, the mean that is kept
-is the model's own state.
+is the model's own state. ``biases``: channels or sensors whose bias is estimated too.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from .ekf import Choice, actuator_places, ekf, exact_jacobian, simple
+from .ekf import Choice, actuator_places, bias_places, ekf, exact_jacobian, simple
 from .motion import Rates
 from .problem import Problem
 from .step import Filter
 from .update import block_matrix
 
 
-def error_ekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
+def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
-    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False))
+    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False, biases=bias_places(problem, biases)))
 
 
-def error_ekf_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
+def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
-    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian))
+    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian, biases=bias_places(problem, biases)))
 
 
-def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = ()) -> Filter:
+def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
+                 biases: Sequence[str] = ()) -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
     error and its noise. Raises SettingError.
     """
-    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators)))
+    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators),
+                                              biases=bias_places(problem, biases)))
 
 
 def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:

@@ -9,14 +9,16 @@ import numpy as np
 from ...estimators.linkage.step import Filter
 from .settings import LinkageSettings
 
-FORCE = ('ADEKF',)      # whose third block is the force itself; of the others it is the error of the acceleration
+FORCE = ('ADEKF',)      # whose third block is the force itself
+ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
 
 
 def entry_names(filter_: Filter) -> tuple[str, ...]:
     """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ...,
-    ``parameter/<name>`` of the filters that estimate some."""
+    ``parameter/<name>`` and ``bias/<channel>`` of the filters that estimate some."""
     of, space = filter_.problem, filter_.parameters
     estimated = () if space is None else tuple(f'parameter/{name}' for name in space.names)
+    estimated += tuple(f'bias/{channel}' for channel in filter_.biases)
     size = filter_.state.parts['x'][0] - len(estimated)
     coordinates = [of.system.names[i] for i in filter_.held]
     if 'base' in filter_.state.parts and size == of.g:
@@ -24,14 +26,15 @@ def entry_names(filter_: Filter) -> tuple[str, ...]:
     names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
     if filter_.name in FORCE:
         names += [f'force/{name}' for name in filter_.forces]
-    names = [*names, *(f'acceleration_error/{name}' for name in coordinates)][:size]
+    third = 'acceleration' if filter_.name in ACCELERATION else 'acceleration_error'
+    names = [*names, *(f'{third}/{name}' for name in coordinates)][:size]
     return (*names, *(f'other/{i}' for i in range(size - len(names))), *estimated)
 
 
 def start_stddev(names: tuple[str, ...], settings: LinkageSettings) -> np.ndarray:
     """Standard deviations (l,) of a mean at a start."""
     given = {'position': settings.start_position, 'velocity': settings.start_velocity,
-             'parameter': settings.start_parameter}
+             'parameter': settings.start_parameter, 'bias': settings.start_bias}
     return np.array([given.get(name.partition('/')[0], settings.start_other) for name in names])
 
 
@@ -49,8 +52,8 @@ def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: 
     parts = new.state.arrays(new.start(out['q'], out['qd'], start_stddev(names, settings)))
     was = {name: i for i, name in enumerate(entry_names(old))}
     for i, name in enumerate(names):
-        parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else parts['P'][i, j]
-                            for j, other in enumerate(names)]
+        parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else
+                            0.0 if name in was or other in was else parts['P'][i, j] for j, other in enumerate(names)]
         if name in was:
             parts['x'][i] = before['x'][was[name]]
     force = dict(zip((f'force/{name}' for name in old.forces), out['force']))

@@ -26,7 +26,8 @@ class HealthWatch:
     def __init__(self, engine: Engine, prior: tuple[float, float, float], options: str = '') -> None:
         """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
         self._engine, g = engine, engine.problem.g
-        force = sum(name.startswith(('force/', 'acceleration_error/')) for name in engine.names) >= g
+        kinds = [name.partition('/')[0] for name in engine.names]
+        force = len(kinds) >= 3 * g and kinds[2 * g] in ('force', 'acceleration_error', 'acceleration')
         simple = engine.filter.name in SIMPLE and not options
         kind = 'force' if force else 'simple' if simple else 'exact'
         self._kernel = Kernel(linearised_function(engine.problem, kind), engine.model.backend)

@@ -13,7 +13,7 @@ from ...errors import SettingError
 from ...estimators.linkage.filters import FILTERS
 from ...settings import Settings, setting
 
-SEVERAL = ('parameters', 'actuators')       # options that are names, also where there is one
+SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class LinkageSettings(Settings):
     start_velocity: float = setting(0.1, 'of independent velocities, rad/s or m/s', '', 0.0, 1e6)
     start_parameter: float = setting(0.1, "of parameters that a filter estimates, as a share of the model's value", '',
                                      0.0, 1e6)
+    start_bias: float = setting(0.05, "of sensors' biases, in the sensor's unit, SI", '', 0.0, 1e6)
     start_other: float = setting(1.0, "of all else that a filter's state holds (forces, acceleration errors), SI", '',
                                  0.0, 1e12)
 
