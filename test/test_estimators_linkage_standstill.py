@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from linkage_faults import four_bar
 
+from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.linkage.defaults import default_noises
 from mbse_ros.estimators.linkage.filters import FILTERS, make_filter
@@ -13,6 +14,7 @@ from mbse_ros.estimators.linkage.observer import LinkageObserver
 from mbse_ros.estimators.linkage.problem import problem
 from mbse_ros.estimators.linkage.standstill import RELAX, UNKNOWN
 from mbse_ros.estimators.linkage.update import DOUBT, STRIDE, correction, widening
+from mbse_ros.streams.linkage.entries import entry_names
 
 DT = 0.005
 FORCED = ('errorEKF_FE', 'AerrorEKF_FE', 'errorEKF_FE_SH', 'direct_FE', 'ADEKF')
@@ -134,7 +136,6 @@ bodies:
 sensors:
   gyro: {kind: gyro, body: one, stddev: 1e-3 rad/s}
 ''')
-    from mbse_ros.dynamics.model import load_model
     of = problem(load_model(str(path), backend='vm'), ('gyro',))
     for estimator in FILTERS:
         with pytest.raises(SettingError, match='degree of freedom'):
@@ -150,3 +151,13 @@ def test_filters_say_which_coordinates_their_mean_holds():
         x = of.state.arrays(of.start(start.q, start.qd, 0.1))['x']
         if 2 * of.problem.g <= len(x):
             np.testing.assert_array_equal(x[:len(of.held)], start.q[of.held])
+
+
+def test_a_mean_that_happens_to_be_as_long_as_all_coordinates():
+    model = load_model('five_bar', backend='vm')
+    sensors = ('encoder_1', 'encoder_2', 'crank_gyro_1', 'crank_gyro_2', 'coupler_gyro_1', 'coupler_gyro_2', 'tip_1')
+    of = make_filter('errorEKF_FE_SH', problem(model, sensors), color='both')
+    assert of.state.parts['x'][0] == 2 * of.problem.n
+    names = entry_names(of)
+    assert names[:6] == tuple(f'{kind}/theta{k}' for kind in ('position', 'velocity', 'acceleration_error')
+                              for k in (1, 2)) and names[6].startswith('other/')
