@@ -16,7 +16,6 @@ from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_mode
 DT, DURATION, LOST = 0.005, 2.0, 0.5        # s, s, rad
 ENCODERS = {'four_bar': ('encoder',), 'five_bar': ('encoder_1', 'encoder_2')}
 TIPS = {'four_bar': ('crank_tip',), 'five_bar': ('tip_1', 'tip_2')}
-COARSE = ('UKF_acceleration', 'SSUKF_acceleration')        # by construction: docs/estimators.md
 # All on the four-bar; on the five-bar those that the benchmark of all filters does not run, and one that it does.
 CASES = [('four_bar', name) for name in FILTERS] + [
     ('five_bar', name) for name in ('kinematic', 'joint', 'dual', 'errorEKF_FE')]
@@ -39,7 +38,7 @@ def test_defaults_suffice(mechanism, estimator):
     observer.start(wrong_start(wrong), stddev=default_stddev(observer.filter, mechanism))
     run = observer.run(true.motion.t[1:], noisy(true.sensors(sensors), observer.stddev, 0))
     error = (run.q - true.motion.q[1:])[200:, true.z]
-    assert np.sqrt(np.mean(error ** 2)) < (LOST if estimator in COARSE else 0.1)
+    assert np.sqrt(np.mean(error ** 2)) < 0.1
     P = run.covariance
     held = observer.filter.held if len(P) >= 2 * len(true.z) else []
     assert all(np.sqrt(P[held.index(i), held.index(i)]) < LOST for i in true.z if held)
