@@ -27,7 +27,8 @@ class Choice:
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (paper 001,
     section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations; ``actuators``:
     places of the inputs that the force acts along, else it acts along the independent coordinates; ``biases``: places
-    of the channels whose bias is estimated too.
+    of the channels whose bias is estimated too; ``held``: what of the force's model stays over a step ('force', or
+    'acceleration' as in paper 001).
     """
 
     motion: str
@@ -36,6 +37,7 @@ class Choice:
     accelerations: bool = True
     actuators: tuple[int, ...] = ()
     biases: tuple[int, ...] = ()
+    held: str = 'force'
 
 
 def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
@@ -89,7 +91,8 @@ def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuni
         return ahead, F
     after = rates(problem, ahead['q'], zd, u, force, given['t'], p)
     if not choice.actuators:
-        return _without_old_force(ahead, lost, after.B[g:, -g:]), kept_force(F, before, after)
+        F = kept_force(F, before, after) if choice.held == 'force' else F
+        return _without_old_force(ahead, lost, after.B[g:, -g:]), F
     function, chosen, eye = on_actuators(g, len(choice.actuators)), list(choice.actuators), type(F).eye(2 * g)
     G, onto = function(before.B[g:, -g:], before.B[g:, chosen])
     kept = ca.horzcat(type(F)(g, 2 * g), after.B[g:, chosen] @ G)

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from ...errors import SettingError
 from .ekf import Choice, actuator_places, bias_places, ekf, exact_jacobian, simple
 from .motion import Rates
 from .problem import Problem
 from .step import Filter
 from .update import block_matrix
+
+HELD = ('force', 'acceleration')
 
 
 def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
@@ -29,14 +32,17 @@ def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[s
 
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
-                 biases: Sequence[str] = ()) -> Filter:
+                 biases: Sequence[str] = (), held: str = 'force') -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
-    error and its noise. Raises SettingError.
+    error and its noise. ``held``: what stays over a step in the covariance: the 'force', as it does in the mean, or the
+    'acceleration' that it makes, the identity of paper 001. Raises SettingError.
     """
+    if held not in HELD or held != 'force' and actuators:
+        raise SettingError('held', held, 'force, or acceleration without actuators')
     return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators),
-                                              biases=bias_places(problem, biases)))
+                                              biases=bias_places(problem, biases), held=held))
 
 
 def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
