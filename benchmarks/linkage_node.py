@@ -4,7 +4,8 @@
     tools/environment.sh python benchmarks/linkage_node.py [--seconds 300]
 
 The latency is from the stamp of a sample, at which the simulated mechanism sends it, to the arrival of its estimate in
-this process.
+this process; beside it stands that of the samples themselves, sent to this process alike: what the plant, the transport
+and the machine take without the node. Messages are unpacked when all is over.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import rclpy
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import LinkageState
@@ -29,7 +31,9 @@ from mbse_ros.nodes.graph import Graph
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.up import RunningGraph
 
-FILTERS = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')
+PREPARED = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')
+FILTERS = (*PREPARED, 'UKF')        # compiled in the background when it is asked for
+LATE = 5.0          # ms
 
 
 class Listener:
@@ -37,23 +41,21 @@ class Listener:
 
     def __init__(self) -> None:
         self.node = rclpy.create_node('listener')
-        self.sensed: list[int] = []
-        self.told: list[tuple[int, int, str, int, float]] = []
+        self.sensed: list[tuple[int, bytes]] = []
+        self.told: list[tuple[int, bytes]] = []
         qos = QoSProfile(depth=5000)
         self.node.create_subscription(JointState, 'sensors/joint_states', self.on_sensor, qos, raw=True)
-        self.node.create_subscription(LinkageState, 'linkage_state', self.on_state, qos)
+        self.node.create_subscription(LinkageState, 'linkage_state', self.on_state, qos, raw=True)
         self.client = self.node.create_client(SetParameters, 'linkage_node/set_parameters')
         self.refused: list[str] = []
 
     def on_sensor(self, cdr: bytes) -> None:
         """A sample."""
-        self.sensed.append(stamp_of(cdr))
+        self.sensed.append((time.time_ns(), cdr))
 
-    def on_state(self, message: LinkageState) -> None:
+    def on_state(self, cdr: bytes) -> None:
         """An estimate."""
-        now = time.time_ns()
-        self.told.append((to_ns(message.header.stamp), message.sequence, message.estimator, message.status,
-                          (now - to_ns(message.header.stamp)) * 1e-6))
+        self.told.append((time.time_ns(), cdr))
 
     def switch(self, estimator: str) -> None:
         """Ask for another filter."""
@@ -71,7 +73,7 @@ def main() -> None:
     rclpy.init()
     listener, executor = Listener(), Executor()
     executor.add_node(listener.node)
-    graph = linkage_graph(LinkageArguments(prepared=' '.join(FILTERS)))
+    graph = linkage_graph(LinkageArguments(prepared=' '.join(PREPARED)))
     running = RunningGraph(Graph(tuple(replace(p, parameters={
         **p.parameters, 'wait_subscribers': p.parameters['wait_subscribers'] + 1}) for p in graph.processes)))
     running.start()
@@ -112,16 +114,29 @@ def _watch(listener: Listener, executor: Executor, running: RunningGraph, second
 
 
 def _print(listener: Listener) -> None:
-    stamps, latency = [row[0] for row in listener.told], np.array([row[4] for row in listener.told])
-    lost = set(listener.sensed[:-5]) - set(stamps)
-    used = [row[2] for row in listener.told]
+    told = [(now, deserialize_message(cdr, LinkageState)) for now, cdr in listener.told]
+    sensed = [(now, stamp_of(cdr)) for now, cdr in listener.sensed]
+    stamps = [to_ns(message.header.stamp) for _, message in told]
+    lost = {stamp for _, stamp in sensed[:-5]} - set(stamps)
+    used = [message.estimator for _, message in told]
     changes = sum(a != b for a, b in zip(used, used[1:]))
-    print(f'{len(listener.sensed)} samples heard, {len(stamps)} estimates, {len(lost)} samples without an estimate, '
-          f'{sum(np.diff([row[1] for row in listener.told]) != 1)} holes; {changes} changes of the filter, '
+    print(f'{len(sensed)} samples heard, {len(stamps)} estimates, {len(lost)} samples without an estimate, '
+          f'{sum(np.diff([message.sequence for _, message in told]) != 1)} holes; {changes} changes of the filter, '
           f'{len(listener.refused)} refused {listener.refused}')
-    print('latency, ms: ' + ', '.join(f'p{p:g} {np.percentile(latency, p):.2f}' for p in (50, 90, 99, 99.9))
-          + f', largest {latency.max():.1f}')
-    print(f'not OK: {sum(row[3] != LinkageState.OK for row in listener.told)} estimates')
+    latency = 1e-6 * np.array([now - stamp for (now, _), stamp in zip(told, stamps)])
+    print('latency of estimates, ms: ' + _percentiles(latency))
+    print('latency of samples, ms:   ' + _percentiles(1e-6 * np.array([now - stamp for now, stamp in sensed])))
+    late = np.flatnonzero(latency > LATE)
+    spells = np.split(late, np.flatnonzero(np.diff(late) > 20) + 1) if len(late) else []
+    print(f'estimates later than {LATE:g} ms: {len(late)} in {len(spells)} spells' + ''.join(
+        f'\n  at {(stamps[spell[0]] - stamps[0]) * 1e-9:7.2f} s: {len(spell)}, largest {latency[spell].max():.1f} ms'
+        for spell in spells[:20]))
+    print(f'not OK: {sum(message.status != LinkageState.OK for _, message in told)} estimates')
+
+
+def _percentiles(values: np.ndarray) -> str:
+    return ', '.join(f'p{p:g} {np.percentile(values, p):.2f}' for p in (50, 90, 99, 99.9)
+                     ) + f', largest {values.max():.1f}'
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ from mbse_ros.estimators.linkage.defaults import default_noises, default_stddev
 from mbse_ros.estimators.linkage.motion import advance, rates
 from mbse_ros.estimators.linkage.observer import LinkageObserver
 from mbse_ros.estimators.linkage.problem import Problem
+from mbse_ros.streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 
 DT = 0.005
 GATE = 0.999999
@@ -147,3 +148,15 @@ def outcome(observer: LinkageObserver, kind: str, steps: int) -> Outcome:
     error, stddev = courses[-1].error[-1], courses[-1].stddev[-1]
     end = 'lost' if stddev > 0.5 else 'recovered' if error < 5 * stddev + 0.02 else 'wrong'
     return Outcome(all(item.sound for item in courses), float(courses[1].stddev[-1]), end)
+
+
+def told(estimator: str, kind: str, steps: int) -> list[tuple[LinkageEstimate, float]]:
+    """What the stage of the node says, with its position error, rad, sample by sample through ``outcome``'s course."""
+    observer = observer_of(estimator, 'vm')
+    stage = LinkageStage(observer.model, LinkageSettings(estimator=estimator, gate=GATE), observer.sensors, DT, 'vm')
+    machine, found = Machine(observer), []
+    for fault, length in (('none', 400), (kind, steps), ('none', 1000)):
+        for t, sample, z in zip(*machine.block(length, fault)):
+            for estimate in stage.add(round(t * 1e9), dict(zip(stage.channels, sample))):
+                found.append((estimate, float(np.abs(wrapped(estimate.q[observer.problem.z] - z)).max())))
+    return found

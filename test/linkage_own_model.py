@@ -22,14 +22,12 @@ from mbse_ros.estimators.linkage.step import Filter
 from mbse_ros.mechanism.linkage.load import parse_mechanism
 
 FORCED = ('errorEKF_FE', 'AerrorEKF_FE', 'errorEKF_FE_SH', 'direct_FE')     # the third block of x becomes a force
-OF_ACCELERATIONS = ('UKF_acceleration', 'SSUKF_acceleration')
+OF_ACCELERATIONS = ('UKF_acceleration', 'SSUKF_acceleration')            # the third block of x is zdd
 # Filters whose covariance does not claim to be that of the whole error in their own model, and why.
 NO_CLAIM = {
     'AerrorEKF_FE': 'its noise is found from 50 samples, not given',
     'errorEKF_FE_SH': 'its colour is found from the samples, not given',
     'CEKF_published': 'R is a variance in place of a density (paper 001 as it is printed)',
-    'UKF_acceleration': 'of the accelerations alone: positions and velocities are taken as exact',
-    'SSUKF_acceleration': 'as UKF_acceleration',
     'kinematic': 'its transition is made of measurements',
     'dual': 'state and parameters are estimated as if they were independent'}
 NOISES = {'acceleration': 0.0916, 'force_walk': 300.0, 'parameter_walk': 0.0, 'colored': 1e-6}
@@ -159,12 +157,12 @@ def own_model(estimator: str, mechanism: str, sensors: Sequence[str], runs: int 
     source = parse_mechanism(MASSES) if mechanism == 'free_masses' else mechanism
     model = load_model(source, free=('crank',) if estimator == 'joint' else (), backend='vm')
     g, further = model.degrees_of_freedom, {'joint': [0.02], 'ADEKF': [20.0]}.get(estimator, [])
-    walks = estimator in (*FORCED, *OF_ACCELERATIONS)
+    walks = estimator in FORCED
     known = make_filter(estimator, problem(model, sensors)).noises
     noises = {**NOISES, 'acceleration': WALK if walks else NOISES['acceleration']}
-    stddev = [0.02] * 2 * g + [0.5] * g * (estimator in FORCED) + further * (1 if estimator == 'joint' else g)
-    stddev += [1e-3] * g * (estimator == 'errorEKF_FE_SH')
-    start = 0.02 if estimator in OF_ACCELERATIONS or size_of_all(estimator) else np.array(stddev)
+    stddev = [0.02] * 2 * g + [0.5] * g * (estimator in (*FORCED, *OF_ACCELERATIONS))
+    stddev += further * (1 if estimator == 'joint' else g) + [1e-3] * g * (estimator == 'errorEKF_FE_SH')
+    start = 0.02 if size_of_all(estimator) else np.array(stddev)
     return OwnModel(model, estimator, sensors, {name: noises[name] for name in known}, start, runs, scale=scale)
 
 
@@ -197,14 +195,6 @@ def settled(filter_: Filter) -> ca.Function:
             (0, slice(0, g)), (n, slice(g, 2 * g))))
         q = problem.close(q, z, t, p, 4)
         x = ca.vertcat(q, rates(problem, q, zd, given['u'], problem.zeros(g), t, p).qd)
-    elif filter_.name in OF_ACCELERATIONS:
-        x = x + dx
-        now = state['base'] + ca.vertcat(dx * tuning['dt'] ** 2 / 4, dx * tuning['dt'] / 2)
-        began = t > 0         # the start is not built from a base
-        now = ca.if_else(began, state['base'] + ca.vertcat(x * tuning['dt'] ** 2 / 4, x * tuning['dt'] / 2),
-                         ca.vertcat(*(q[i] for i in problem.z), state['zd']))
-        q = problem.close(q, now[:g], t, p, 4)
-        state = {**state, 'zd': now[g:]}
     else:
         force = state.get('force', problem.zeros(g))
         at = rates(problem, q, x[g:2 * g], given['u'], force, t, p)
@@ -233,7 +223,7 @@ def sensed(filter_: Filter) -> ca.Function:
     p, force = parameters(filter_, state, tuning), state.get('force', problem.zeros(g))
     zd = velocities(filter_, state)
     zdd = rates(problem, state['q'], zd, given['u'], force, given['t'], p).zdd
-    zdd = state['x'] if filter_.name in OF_ACCELERATIONS else zdd
+    zdd = state['x'][2 * g:] if filter_.name in OF_ACCELERATIONS else zdd
     h = problem.sensors(state['q'], zd, zdd, ca.vertcat(given['u'], force), given['t'], p)[0]
     return ca.Function('sensed', symbols, [ca.densify(h)])
 
@@ -261,7 +251,7 @@ def velocities(filter_: Filter, state: Mapping[str, ca.SX]) -> ca.SX:
     problem, g = filter_.problem, filter_.problem.g
     if dependent(filter_):
         return ca.vertcat(*(state['x'][problem.n + i] for i in problem.z))
-    return state['zd'] if filter_.name in OF_ACCELERATIONS else state['x'][g:2 * g]
+    return state['x'][g:2 * g]
 
 
 def parameters(filter_: Filter, state: Mapping[str, ca.SX], tuning: Mapping[str, ca.SX]) -> ca.SX:

@@ -51,7 +51,7 @@ def test_observability_says_what_the_paper_says(tmp_path):
     assert [found[kind]['verdict'] for kind in ('simple', 'exact', 'force')] == ['blind', 'seen', 'seen']
     assert found['simple']['blind'] == {'theta': 2} and found['simple']['windows'][0]['condition'] is None
     assert 'crank_tip would help most' in done.out and (tmp_path / 'plots' / 'observability.png').is_file()
-    rest = mbse('observability', 'four_bar', '--sensors', 'coupler_gyro', '--motion', 'rest')
+    rest = mbse('observability', 'four_bar', '--sensors', 'coupler_gyro', '--trajectory', 'rest')
     assert rest.status == 0 and rest.out.count('blind') == 2 and 'honest' in rest.out
 
 
@@ -59,10 +59,33 @@ def test_observability_refusals():
     start = ('observability', 'four_bar', '--sensors')
     assert refused(*start, 'radar').startswith("sensors: got 'radar', expected one of encoder")
     assert refused(*start, ' , ').startswith('--sensors')
-    assert refused(*start, 'encoder', '--motion', 'walk').startswith("--motion: got 'walk'")
+    assert refused(*start, 'encoder', '--trajectory', 'walk').startswith("--trajectory: got 'walk'")
     assert refused(*start, 'encoder', '--model', 'best').startswith("--model: got 'best'")
     assert refused(*start, 'encoder', '--duration', 0.1).startswith('--duration')
     assert 'degrees of freedom' in refused('observability', 'four_bar_adams_driven', '--sensors', 'x')
+
+
+def test_observability_along_a_recorded_motion(tmp_path):
+    model = load_model('four_bar', backend='vm')
+    motion = true_motion(model, 1.0, DT).motion
+    theta, speed = motion.q[:, model.z[0]], motion.qd[:, model.z[0]]
+    table = tmp_path / 'motion.csv'
+
+    def written(rows):
+        table.write_text('t [s],theta [rad],theta_dot [rad/s]\n' + ''.join(f'{a},{b},{c}\n' for a, b, c in rows))
+
+    rows = list(zip(motion.t.tolist(), theta.tolist(), speed.tolist()))
+    written(rows)
+    command = ('observability', 'four_bar', '--sensors', 'crank_gyro', '--model', 'exact', '--json')
+    for name, options in (('free', ('--duration', 1)), ('table', ('--trajectory', table))):
+        assert mbse(*command, tmp_path / name, *options).status == 0
+    free, found = (json.loads((tmp_path / name).read_text())['results'][0] for name in ('free', 'table'))
+    assert found['least_information'] == pytest.approx(free['least_information'], rel=1e-6)
+    for bad, text in ((rows[:2], 'three rows'), ([*rows[:9], *rows[10:]], 'even steps'), (rows[:20], '--window')):
+        written(bad)
+        assert text in refused('observability', 'four_bar', '--sensors', 'encoder', '--trajectory', table)
+    table.write_text('t,phi\n0,1\n')
+    assert 'no theta' in refused('observability', 'four_bar', '--sensors', 'encoder', '--trajectory', table)
 
 
 @pytest.fixture(scope='module')

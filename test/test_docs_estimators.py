@@ -23,8 +23,8 @@ def blocks(kind):
 
 
 def test_python():
-    assert len(blocks('python')) == 1
-    exec(compile(blocks('python')[0], 'docs/estimators.md', 'exec'), {})
+    assert blocks('python')
+    exec(compile('\n'.join(blocks('python')), 'docs/estimators.md', 'exec'), {})
 
 
 @pytest.mark.parametrize('line', [line for text in blocks('sh') for line in text.splitlines()])

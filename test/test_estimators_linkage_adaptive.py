@@ -32,6 +32,13 @@ def test_the_start_of_the_noise_is_forgotten():
     assert 0.3 < densities[0] / densities[1] < 3 and run('encoder')[1] < 0.0075
 
 
+def test_the_start_rules_the_first_step_alone():
+    """With a start 40 times too large no run with a coupler's gyro is lost, and the crank's sees its position."""
+    after = [run('coupler_gyro', seed=seed)[1] for seed in range(20)]
+    assert max(after) < 0.1, after
+    assert np.mean([run('crank_gyro', seed=seed)[1] for seed in range(5)]) < 0.0226 * np.sqrt(10 / 4)
+
+
 def test_sensor_noise_is_found():
     true = TRUTH.model.description.sensors['encoder'].stddev
     found, _, observer = run('encoder', [5 * true], density=0.46, adapt='sensors', window=100)

@@ -66,7 +66,7 @@ def test_nees_of_drawn_errors_has_the_mean_of_its_dimension():
     rng = np.random.default_rng(0)
     P = np.array([[4.0, 1.0, 0.5], [1.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
     errors = rng.multivariate_normal(np.zeros(3), P, 20000)
-    of = SimpleNamespace(problem=SimpleNamespace(g=1, n=5, z=[0]))
+    of = SimpleNamespace(problem=SimpleNamespace(g=1, n=5, z=[0]), filter=SimpleNamespace(held=[0]))
     run = SimpleNamespace(covariances=np.tile(P, (20000, 1, 1)))
     assert nees(of, run, [errors[:, :1], errors[:, 1:2]], 0) == pytest.approx(2.0, abs=0.06)
     small = SimpleNamespace(covariances=np.ones((20000, 1, 1)))

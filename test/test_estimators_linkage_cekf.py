@@ -203,3 +203,14 @@ def test_penalty_keeps_the_constraints():
     observer.start(wrong_start(wrong), np.zeros(len(wrong.names)))
     found = observer.run(truth.motion.t[1:401], noisy(truth.sensors(('encoder',))[:400], observer.stddev, 1))
     assert max(np.max(np.abs(wrong.residual(q)[0])) for q in found.q) < 1e-9
+
+
+@pytest.mark.parametrize('seed', [5, 8])
+def test_penalty_turns_its_covariance_with_the_constraints(seed):
+    """Gyros on the couplers of the five-bar see almost nothing at the start, then large corrections follow."""
+    model, sensors = load_model('five_bar'), ('coupler_gyro_1', 'coupler_gyro_2')
+    truth, wrong = true_motion(model, 0.6, 0.005), wrong_model(model)
+    observer = LinkageObserver(wrong, 'CEKF_penalty', sensors, {'acceleration': 0.549779})
+    observer.start(wrong_start(wrong), np.zeros(len(wrong.names)))
+    found = observer.run(truth.motion.t[1:], noisy(truth.sensors(sensors), observer.stddev, seed))
+    assert np.abs(found.q[-1, wrong.z] - truth.motion.q[-1, truth.z]).max() < 0.02

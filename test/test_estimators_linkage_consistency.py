@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from linkage_own_model import NO_CLAIM, normalised, own_model, score
 
-from mbse_ros.estimators.linkage.filters import FILTERS
+from mbse_ros.errors import SettingError
+from mbse_ros.estimators.linkage.filters import FILTERS, make_filter
 
 CLAIM = [name for name in FILTERS if name not in NO_CLAIM]
 BOUND = 1.96
@@ -51,6 +52,11 @@ def test_the_force_of_errorekf_fe_stays_over_a_step():
                for part in (before, after)]
     assert np.sqrt(after['P'][2, 2]) == pytest.approx(inverse[1] / inverse[0], rel=1e-9)
     assert abs(inverse[1] / inverse[0] - 1) > 1e-4
+    paper = make_filter('errorEKF_FE', of.problem, held='acceleration')
+    after = paper.state.arrays(np.array(paper.predict(flat, of.given(1), tuning)).ravel())
+    assert after['P'][2, 2] == pytest.approx(1.0, abs=1e-12)
+    with pytest.raises(SettingError, match='held'):
+        make_filter('errorEKF_FE', of.problem, held='speed')
 
 
 def test_figures():

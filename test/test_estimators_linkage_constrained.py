@@ -13,9 +13,10 @@ from motion_examples import PLATFORM
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.constrained import constraints, imposed, independent, sensed
+from mbse_ros.estimators.linkage.constrained import constraints, independent, sensed
 from mbse_ros.estimators.linkage.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.estimators.linkage.problem import problem
+from mbse_ros.estimators.linkage.sckf import imposed
 from mbse_ros.mechanism.linkage.load import parse_mechanism
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
@@ -148,15 +149,41 @@ def test_derivatives_agree_with_differences():
     np.testing.assert_allclose(H[2:, places], np.array(slopes).T[2:], rtol=1e-5, atol=1e-4)
 
 
-def test_correction_by_matrices_equals_that_by_scalars(monkeypatch):
+@pytest.mark.parametrize('first, last', [(True, False), (False, False), (False, True)])
+def test_constraints_imposed_by_matrices_and_by_scalars(monkeypatch, first, last):
     random = np.random.default_rng(0)
-    C, root = random.normal(size=(3, 6)), random.normal(size=(6, 6))
-    x, c, noise = random.normal(size=6), random.normal(size=3), np.array([0.1, 0.2, 0.3])
-    by_scalars = imposed(6, ca.Sparsity.dense(3, 6))(x, root @ root.T, c, C, noise)
-    monkeypatch.setattr('mbse_ros.estimators.linkage.constrained.SCALAR', 0)
-    by_matrices = imposed(6, ca.Sparsity.dense(3, 6))(x, root @ root.T, c, C, np.diag(noise))
-    for one, other in zip(by_scalars, by_matrices):
-        np.testing.assert_allclose(np.array(one), np.array(other), atol=1e-11)
+    C, root, half = random.normal(size=(3, 6)), random.normal(size=(6, 6)), random.normal(size=(3, 3))
+    x, c, P, S = random.normal(size=6), random.normal(size=3), root @ root.T, half @ half.T
+    own = C @ P @ C.T
+    gain = P @ C.T @ np.linalg.inv(own + 0.1 * (own if first else S))
+    expected = x - gain @ c, P if last else P - gain @ C @ P, own
+    for scalar in (5000, 0):
+        monkeypatch.setattr('mbse_ros.estimators.linkage.constrained.SCALAR', scalar)
+        found = imposed(6, ca.Sparsity.dense(3, 6), 0.1, first, last)(x, P, c, C, S)
+        assert len(found) == 2 + first
+        for one, other in zip(found, expected):
+            np.testing.assert_allclose(np.array(one).squeeze(), other, atol=1e-8)
+
+
+@BOTH
+def test_constraints_are_no_measurement_of_z(estimator):
+    """Without samples the variance of z is that of its noise, however the constraints turn."""
+    _, model = world('four_bar')
+    density, steps = 0.0916298, 6000
+    observer = LinkageObserver(model, estimator, ('encoder',), {'acceleration': density})
+    observer.start(stddev=0.0)
+    found = observer.run(DT * np.arange(1, steps + 1), np.full((steps, 1), np.nan))
+    places = independent(observer.problem)
+    expected = density * (steps * DT) ** 3 / 3
+    assert found.covariance[places[0], places[0]] == pytest.approx(expected, rel=1e-3)
+
+
+@BOTH
+def test_spread_of_innovations_is_that_along_the_constraints(estimator):
+    """With sensors of dependent coordinates too: as the DEKF's, the slack takes no part in it."""
+    found, plain = (estimates('four_bar', name, ('coupler_gyro',), 0.0916298)[0] for name in (estimator, 'DEKF'))
+    assert 0.9 < np.median(found.spread[400:] / plain.spread[400:]) < 1.1
+    assert 0.1 < found.nis[400:].mean() < 1.5
 
 
 @BOTH

@@ -12,7 +12,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from diagnostic_msgs.msg import DiagnosticArray     # noqa: E402
 from nodes_support import Peer, own_domain     # noqa: E402
-from rcl_interfaces.srv import SetParameters     # noqa: E402
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically     # noqa: E402
 from rclpy.parameter import Parameter     # noqa: E402
 from sensor_msgs.msg import JointState     # noqa: E402
 from visualization_msgs.msg import MarkerArray     # noqa: E402
@@ -27,6 +27,9 @@ START = 90.0        # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,
           'sensors/joint_states': JointState, 'markers': MarkerArray, 'diagnostics': DiagnosticArray}
 
+SERVICES = {'set_parameters': SetParameters, 'set_parameters_atomically': SetParametersAtomically,
+            'get_parameters': GetParameters}
+
 
 class Watched:
     """A linkage graph that runs, its log, and a peer that hears all its topics from the first message on."""
@@ -36,6 +39,9 @@ class Watched:
         more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
                 for p in processes]
         self.log, self.peer = [], Peer(**TOPICS)
+        # From the start on: an answer does not come to a client that the node has not met yet.
+        self.clients = {name: self.peer.node.create_client(kind, f'linkage_node/{name}')
+                        for name, kind in SERVICES.items()}
         self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
         self.graph.start()
 
@@ -55,15 +61,33 @@ class Watched:
 
     def set(self, **values):
         """Results of setting parameters of the linkage node."""
-        parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
-        request = SetParameters.Request(parameters=parameters)
-        return self.peer.call(SetParameters, 'linkage_node/set_parameters', request).results
+        return self._call('set_parameters', SetParameters.Request(parameters=_messages(values))).results
+
+    def set_at_once(self, **values):
+        """Result of setting parameters that belong together."""
+        return self._call('set_parameters_atomically',
+                          SetParametersAtomically.Request(parameters=_messages(values))).result
+
+    def get(self, *names):
+        """Values of text parameters of the linkage node."""
+        answer = self._call('get_parameters', GetParameters.Request(names=list(names)))
+        return [value.string_value for value in answer.values]
+
+    def _call(self, service, request):
+        self.peer.until(self.clients[service].service_is_ready)
+        future = self.clients[service].call_async(request)
+        self.peer.until(future.done)
+        return future.result()
+
+
+def _messages(values):
+    return [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
 
 
 @pytest.fixture(scope='module')
 def watched():
     with own_domain():
-        graph = Watched(prepared='DEKF', seed='3')
+        graph = Watched(prepared='DEKF', seed='3', free='bodies.coupler_1.mass')
         try:
             yield graph
         finally:
@@ -90,7 +114,7 @@ def test_it_follows_the_truth(watched):
     error = [[m.mean[0] - at['theta1'], m.mean[1] - at['theta2']] for m, at in pairs]
     assert len(error) > 100 and np.sqrt(np.mean(np.square(error))) < 0.01
     last = watched.heard('linkage_state')[-1]
-    assert last.status == last.OK and list(last.coordinates) == ['theta1', 'theta2']
+    assert last.status == last.OK and list(last.force_names) == ['theta1', 'theta2']
     size = len(last.names)
     assert np.linalg.eigvalsh(np.array(last.covariance).reshape(size, size)).min() > 0
     joints = watched.heard('estimated/joint_states')[-1]
@@ -119,6 +143,32 @@ def test_the_filter_and_a_noise_change_live(watched):
     first = next(m for m in after if m.estimator == 'DEKF')
     before = [m for m in after if m.estimator != 'DEKF' and m.sequence < first.sequence] or [first]
     assert np.abs(np.subtract(first.mean[:2], before[-1].mean[:2])).max() < 0.1
+
+
+def test_a_filter_is_compiled_while_the_other_goes_on(watched):
+    """joint, whose parameters are told."""
+    count = len(watched.heard('linkage_state'))
+    result = watched.set_at_once(estimator='joint', options='parameters=bodies.coupler_1.mass', noises='')
+    assert result.successful and 'compiled' in result.reason and 'DEKF goes on' in result.reason
+    watched.until(lambda: watched.heard('linkage_state')[-1].estimator == 'joint')
+    states = watched.heard('linkage_state')[count:]
+    assert np.all(np.diff([m.sequence for m in states]) == 1) and not any(m.restart for m in states)
+    last = states[-1]
+    assert list(last.parameters) == ['bodies.coupler_1.mass'] and last.names[-1] == 'parameter/bodies.coupler_1.mass'
+    assert 0.7 < last.parameter_values[0] < 1.3 and 0 < last.parameter_stddev[0] < 0.15
+
+
+def test_what_cannot_be_compiled_is_taken_back(watched):
+    result = watched.set_at_once(estimator='DEKF', options='transition=nose')
+    assert result.successful and 'compiled' in result.reason
+    watched.until(lambda: any('DEKF cannot be used' in line for line in watched.log))
+    assert watched.get('estimator', 'options') == ['joint', 'parameters=bodies.coupler_1.mass']
+    assert watched.heard('linkage_state')[-1].estimator == 'joint'
+    result = watched.set_at_once(estimator='errorEKF_FE', options='actuators=torque_2')
+    assert result.successful
+    watched.until(lambda: watched.heard('linkage_state')[-1].estimator == 'errorEKF_FE')
+    assert list(watched.heard('linkage_state')[-1].force_names) == ['torque_2']
+    assert watched.set_at_once(estimator='DEKF', options='').successful
 
 
 @pytest.mark.parametrize('name, value, text', [

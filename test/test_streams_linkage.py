@@ -2,6 +2,7 @@
 """The linkage stage: samples in any order and rate, bad sensors, gaps, filters and noises changed on the way."""
 
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.linkage.observer import LinkageObserver
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
+from mbse_ros.streams.linkage.workshop import Workshop
 from mbse_ros.streams.records import ObserverStatus
 
 DT, COUNT, START = 0.005, 400, 1_700_000_000_000_000_000
@@ -174,7 +176,8 @@ def test_it_starts_at_the_encoders(model, measured, motion):
     np.testing.assert_allclose(rest[-1].q, motion.q[300], atol=0.1)     # on the right branch too
 
 
-@pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'UKF', 'CEKF', 'CEKF_penalty'])
+@pytest.mark.parametrize('estimator', ['DEKF', 'ADEKF', 'errorEKF_FE', 'direct_FE', 'UKF', 'UKF_acceleration', 'CEKF',
+                                       'CEKF_penalty', 'SCKF'])
 def test_switching_keeps_the_state(model, measured, motion, estimator):
     one = stage(model)
     before = feed(one, measured[:200])[-1]
@@ -243,3 +246,135 @@ def test_inputs_are_held_and_belong_to_their_time():
             one.add(START + k * STEP, {'input/torque_1': -8.0, 'input/torque_2': 2.0})
     np.testing.assert_allclose(out[-1].q[model.z], motion.q[-1, model.z], atol=2e-4)
     np.testing.assert_allclose(out[-1].qd[model.z], motion.qd[-1, model.z], atol=2e-2)
+
+
+def test_late_samples_round_a_switch_count_in_their_filter(model, measured):
+    """Gyros come 20 instants late, so that those of before the change arrive after it."""
+    late, prompt, other = stage(model), stage(model), replace(SETTINGS, estimator='DEKF')
+    final = {}
+    for k in range(120):
+        if k == 100:
+            prompt.configure(other)
+            late.configure(other)
+        expected, = prompt.add(START + k * STEP, dict(zip(SENSORS, measured[k])))
+        for at, i in ((k, 0), (k - 19, 1)):
+            for estimate in late.add(START + at * STEP, {SENSORS[i]: measured[at, i]}) if at >= 0 else ():
+                final[estimate.sequence] = estimate
+    for k in range(101, 120):
+        estimate, = late.add(START + k * STEP, {'crank_gyro': measured[k, 1]})
+    assert late.dropped == {} and final[100].estimator == 'errorEKF_EJ' and estimate.estimator == 'DEKF'
+    np.testing.assert_allclose(estimate.mean, expected.mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(estimate.covariance, expected.covariance, rtol=1e-9)
+
+
+def five_bar_stage(**settings):
+    """At rest, with the two encoders."""
+    one = LinkageStage(load_model('five_bar'), replace(SETTINGS, start_position=1e-3, **settings),
+                       ('encoder_1', 'encoder_2'), DT)
+    return one, dict(zip(one.channels, one.model.start.q[one.model.z]))
+
+
+def test_a_late_input_counts_from_its_instant_or_is_dropped_and_counted():
+    results = {}
+    for when in (10, 29, 30, 31):       # the window is 20 instants
+        one, values = five_bar_stage()
+        for k in range(40):
+            out = one.add(START + k * STEP, values)
+            if k == when:
+                one.add(START + 10 * STEP, {'input/torque_1': 50.0})
+        results[when] = out[-1].qd, one.dropped, one.refusals()
+    for when in (29, 30):
+        np.testing.assert_allclose(results[when][0], results[10][0], rtol=0, atol=1e-12)
+        assert results[when][1] == {}
+    assert results[31][1] == {'later than the delay window': 1}
+    refusal, = results[31][2]
+    assert refusal.channel == 'input/torque_1' and 'stamp after' in str(refusal)
+    assert np.abs(results[31][0] - results[10][0]).max() > 0.01
+
+
+def test_an_input_after_a_change_of_the_filter_is_not_lost():
+    one, values = five_bar_stage(delay_window=0.0)
+    for k in range(20):
+        one.add(START + k * STEP, values)
+        one.configure(replace(one.settings, estimator=('DEKF', 'errorEKF_EJ')[k % 2]))
+        one.add(START + k * STEP, {'input/torque_1': 1.0})
+    assert one.dropped == {}
+
+
+def test_a_filter_is_compiled_in_the_background(model, measured):
+    one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), Workshop._make
+    one._workshop._make = lambda settings: may.wait(5.0) and make(one._workshop, settings)
+    feed(one, measured[:20])
+    one.configure(other, wait=False)
+    assert one.ordered == other and one.settings == SETTINGS and not one.take_up()
+    assert feed(one, measured, range(20, 21))[-1].estimator == 'errorEKF_EJ'
+    one.configure(replace(other, gate=0.99), wait=False)        # the last word counts
+    may.set()
+    one._workshop._orders['SSUKF', ''].result()
+    assert one.take_up() and one.ordered is None and one.settings.gate == 0.99
+    estimate, = feed(one, measured, range(21, 22))
+    assert estimate.estimator == 'SSUKF' and estimate.sequence == 22 and not estimate.restart
+    one.configure(SETTINGS, wait=False)
+    assert one.ordered is None and one.settings == SETTINGS     # it is there already
+    assert not one.take_up()
+
+
+def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
+    one = stage(model)
+    with pytest.raises(SettingError, match='options of DEKF'):
+        one.configure(replace(SETTINGS, estimator='DEKF', options='nose=1'), wait=False)
+    bad = replace(SETTINGS, estimator='DEKF', options='transition=nose')
+    one.configure(bad, wait=False)
+    with pytest.raises(Exception):
+        one._workshop._orders['DEKF', 'transition=nose'].result()
+    with pytest.raises(SettingError):
+        one.take_up()
+    assert one.ordered is None and feed(one, measured[:10])[-1].estimator == 'errorEKF_EJ'
+
+
+@pytest.mark.parametrize('estimator', ['joint', 'dual'])
+def test_estimated_parameters_are_told(estimator):
+    model = load_model('four_bar', free=('bodies.coupler.mass',))
+    settings = replace(SETTINGS, estimator=estimator, noises='', options='parameters=bodies.coupler.mass',
+                       start_parameter=0.2)
+    one = LinkageStage(model, settings, ('encoder', 'crank_tip'), DT)
+    true = float(model.parameters[0])
+    assert one.channels[0] == 'encoder' and one.names[-1] == 'parameter/bodies.coupler.mass'
+    estimate, = one.add(START, {'encoder': float(model.start.q[model.z[0]])})
+    (name, (value, stddev)), = estimate.parameters.items()
+    assert name == 'bodies.coupler.mass' and value == pytest.approx(true, rel=0.02)
+    assert stddev == pytest.approx(0.2 * true, rel=0.1)
+
+
+def test_the_force_says_what_it_is_along():
+    one, values = five_bar_stage()
+    assert one.add(START, values)[0].force_names == one.model.independent
+    one, values = five_bar_stage(estimator='errorEKF_FE', options='actuators=torque_2')
+    estimate, = one.add(START, values)
+    assert estimate.force_names == ('torque_2',) and estimate.force.shape == estimate.force_stddev.shape == (1,)
+
+
+def test_a_bias_is_told_and_goes_along():
+    model = load_model('four_bar')
+    one = LinkageStage(model, replace(SETTINGS, noises='acceleration=20', options='biases=crank_gyro', start_bias=0.03),
+                       ('encoder', 'crank_gyro'), DT)
+    assert one.names[-1] == 'bias/crank_gyro'
+    theta, moving = float(model.start.q[model.z[0]]), 0.02
+    for k in range(40):
+        estimate = one.add(START + k * 5_000_000, {'encoder': theta, 'crank_gyro': moving})[0]
+    found, spread = estimate.mean[-1], np.sqrt(estimate.covariance[-1, -1])
+    assert 0 < spread < 0.03 and found > 0.005
+    one.configure(replace(one.settings, estimator='errorEKF_EJ', noises=''))
+    after = one.add(START + 40 * 5_000_000, {'encoder': np.nan, 'crank_gyro': np.nan})[0]
+    assert one.names[-1] == 'bias/crank_gyro' and after.mean[-1] == pytest.approx(found)
+    assert np.sqrt(after.covariance[-1, -1]) == pytest.approx(spread)
+
+
+def test_the_error_of_an_acceleration_is_no_acceleration(model, measured):
+    one = stage(model, replace(SETTINGS, estimator='errorEKF_FE', noises=''))
+    before = feed(one, measured[:200])[-1]
+    one.configure(replace(SETTINGS, estimator='direct_FE', noises=''))
+    after = one.add(START + 200 * 5_000_000, {name: np.nan for name in one.channels})[0]
+    place = after.names.index('acceleration/theta')
+    assert after.mean[place] == pytest.approx(before.qdd[model.z[0]], abs=0.5)
+    assert np.linalg.eigvalsh(after.covariance).min() > 0

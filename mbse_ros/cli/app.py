@@ -238,7 +238,8 @@ def graph(
 def observability(
         mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
-        motion: Annotated[str, typer.Option(help='free: from the start, or rest: standing there.')] = 'free',
+        trajectory: Annotated[str, typer.Option(
+            help='free: from the start; rest: standing there; or the motion.csv of mbse simulate.')] = 'free',
         duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 4.0,
         window: Annotated[float, typer.Option(help='Time over which the sensors are looked at together, s.')] = 0.5,
         model: Annotated[Optional[str], typer.Option(
@@ -250,7 +251,7 @@ def observability(
     Rank and condition along the motion, directions that are blind, the sensor that would help most.
     """
     from .observability import Request, observability_command
-    observability_command(Request(mechanism, sensors, motion, duration, window, model), json_, output)
+    observability_command(Request(mechanism, sensors, trajectory, duration, window, model), json_, output)
 
 
 @app.command()

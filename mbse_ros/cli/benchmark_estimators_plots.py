@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..report.plots import Bars, Line, Plot, write_bars, write_plots
+from ..report.plots import PALETTE, Bars, Line, Plot, write_bars, write_plots
 from ..simulation.estimator_benchmark import LOST, SENSOR_SETS, Result
 
 QUANTITIES = {'rmse_pos': ('position', 'rad'), 'rmse_pos_after_2s': ('position after 2 s', 'rad'),
               'rmse_vel': ('velocity', 'rad/s'), 'rmse_acc': ('acceleration', 'rad/s2')}
+STYLES = ('-', '--', ':')     # of curves whose colour has been used before
 SMALLEST = 1e-6     # rad, where the logarithmic axis of the traces ends
 
 
@@ -42,8 +43,9 @@ def _height(row: dict | None, key: str) -> float | None:
 
 def _traces(results: Sequence[Result], mechanism: str, sensor: str) -> Plot:
     """Distance of the estimated from the true position, seed 0; what is lost leaves the picture."""
-    lines = [Line(result.case.estimator, result.t, np.clip(np.abs(result.error), SMALLEST, 10 * LOST))
-             if result.error.size else Line(result.case.estimator, result.t, np.full(len(result.t), np.nan))
-             for result in results if result.case.sensor == sensor]
+    chosen = [result for result in results if result.case.sensor == sensor]
+    lines = [Line(result.case.estimator, result.t, np.clip(np.abs(result.error), SMALLEST, 10 * LOST)
+                  if result.error.size else np.full(len(result.t), np.nan), STYLES[k // len(PALETTE) % len(STYLES)])
+             for k, result in enumerate(chosen)]
     return Plot(f'{mechanism}, {sensor}: error of the position', 'time [s]', 'rad', lines, y_scale='log',
                 limits=(1e-5, LOST))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanism's part of ``mbse demo``: check and draw a four-bar linkage, move it, and the energy study in short."""
+"""The mechanism's part of ``mbse demo``: check, draw, move and observe a four-bar linkage; two studies in short."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rich.console import Console
 from ..dynamics.model import load_model
 from ..dynamics.motion import simulate
 from ..report.linkage_drawing import write_linkage
+from ..report.text import number
+from ..simulation import estimator_benchmark
 from .benchmark_energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
+from .benchmark_estimators_plots import write_estimator_plots
 from .mechanism_check import warnings
 from .mechanism_picture import Picture
 from .mechanism_simulate import write_motion, write_pictures
@@ -20,6 +23,9 @@ MECHANISM = 'four_bar'
 DURATION = 3.0          # s of the motion
 STUDY = 1.0             # s of the study, at 10 ms
 SHOWN = ('forward Euler', 'augmented Euler', 'exponential exact')
+FILTERS = ('DEKF', 'errorEKF_EJ', 'errorEKF_FE', 'UKF')
+SENSORS = ('encoder', 'gyro_crank')
+OBSERVED = 5.0          # s
 
 
 def run_mechanism_demo(console: Console, folder: Path) -> None:
@@ -37,7 +43,22 @@ def run_mechanism_demo(console: Console, folder: Path) -> None:
                   f'{motion.violation.max():.1g} m')
     print_table(console, f'energy study in short: largest error of the energy over {STUDY:g} s in steps of 10 ms, J',
                 ('example', *SHOWN[:2], 'exponential'), [_errors(example) for example in EXAMPLES])
-    console.print(f'drawing, motion, plots: [bold]{folder}[/bold]  (mbse benchmark energy: all of the study)')
+    _observe(console, folder)
+    console.print(f'drawing, motion, plots: [bold]{folder}[/bold]  (mbse benchmark energy, mbse benchmark estimators: all '
+                  'of the studies)')
+
+
+def _observe(console: Console, folder: Path) -> None:
+    """Some filters on a model that is wrong, with two kinds of sensors."""
+    cases = estimator_benchmark.benchmark_cases([MECHANISM], FILTERS, SENSORS, 1, OBSERVED)
+    results = list(estimator_benchmark.run_cases(cases))
+    write_estimator_plots(results, folder)
+    rows = {(result.case.estimator, result.case.sensor): result.row for result in results}
+    print_table(console, 'observers of it, gravity wrong by 1 m/s2 and the start by 0.196 rad: error of the position '
+                f'from 2 to {OBSERVED:g} s, rad',
+                ('filter', 'encoder', 'gyro', 'us a step'),
+                [(name, *(number(rows[name, sensor]['rmse_pos_after_2s']) for sensor in SENSORS),
+                  number(rows[name, SENSORS[0]]['step_us'])) for name in FILTERS])
 
 
 def _errors(example: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def write_states(log: LinkageLog, folder: Path) -> None:
             writer.write('linkage_state', 'mbse_ros/msg/LinkageState', e.stamp_ns, {
                 'header': header(e.stamp_ns, name), 'sequence': e.sequence, 'revision': e.revision,
                 'restart': e.restart, 'estimator': e.estimator, 'names': list(e.names), 'mean': e.mean,
-                'covariance': e.covariance, 'coordinates': list(model.independent), 'force': e.force,
+                'covariance': e.covariance, 'force_names': list(e.force_names), 'force': e.force,
                 'force_stddev': e.force_stddev, 'parameters': list(e.parameters),
                 'parameter_values': [value for value, _ in e.parameters.values()],
                 'parameter_stddev': [stddev for _, stddev in e.parameters.values()],

@@ -21,9 +21,10 @@ from .files import check_folder
 from .json_file import check_json_file, write_json
 from .options import names_of
 from .sections import print_table, wide_console
+from .trajectory import read_trajectory
 
 STEP = 5e-3             # s
-MOTIONS = ('free', 'rest')
+TRAJECTORIES = ('free', 'rest')
 MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
            'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
            'force': 'the same with an unknown force (errorEKF_FE)'}
@@ -37,15 +38,16 @@ class Request:
 
     mechanism: str
     sensors: str
-    motion: str = 'free'
+    trajectory: str = 'free'
     duration: float = 4.0
     window: float = 0.5
     model: str | None = None
 
     def __post_init__(self) -> None:
-        for option, value, known in (('--motion', self.motion, MOTIONS), ('--model', self.model or MODELS[0], MODELS)):
-            if value not in known:
-                raise SettingError(option, value, 'one of ' + ', '.join(known))
+        if (self.model or MODELS[0]) not in MODELS:
+            raise SettingError('--model', self.model, 'one of ' + ', '.join(MODELS))
+        if self.trajectory not in TRAJECTORIES and not Path(self.trajectory).is_file():
+            raise SettingError('--trajectory', self.trajectory, 'free, rest, or the CSV file of a motion')
         if not (math.isfinite(self.duration) and 2 * STEP <= self.window <= self.duration <= 1000.0):
             raise SettingError('--duration', self.duration, f'seconds, from --window ({self.window:g}) up to 1000')
 
@@ -58,7 +60,7 @@ def observability_command(request: Request, json_file: Path | None, output: Path
     chosen = names_of(request.sensors, '--sensors', 1)
     kinds = [request.model] if request.model else list(MODELS)
     found = sights(model, chosen, motion_of(model, request), kinds, request.window)
-    write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'motion': request.motion,
+    write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,
                            'window_s': request.window, 'results': [summary_of(sight, request) for sight in found]})
     if output is not None:
         from .observability_plots import write_observability_plots
@@ -67,8 +69,14 @@ def observability_command(request: Request, json_file: Path | None, output: Path
 
 
 def motion_of(model: Model, request: Request) -> Motion:
-    """The free motion from the start, or one window of standing there."""
-    if request.motion == 'rest':
+    """The free motion from the start, one window of standing there, or the motion of a table."""
+    if request.trajectory not in TRAJECTORIES:
+        motion = read_trajectory(Path(request.trajectory), model)
+        if motion.t[-1] - motion.t[0] < request.window:
+            raise SettingError('--window', request.window, f'up to {motion.t[-1] - motion.t[0]:g} s, the motion of '
+                               + request.trajectory)
+        return motion
+    if request.trajectory == 'rest':
         count, start = int(round(request.window / STEP)) + 1, model.start
         return Motion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count), STEP)
     motion = simulate(model, request.duration, STEP, 'trapezoid')
@@ -90,7 +98,8 @@ def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
 def show(model: Model, request: Request, sensors: list[str], found: list[Sight]) -> None:
     """Verdict of each transition model, then what would help."""
     console = wide_console()
-    where = 'at rest' if request.motion == 'rest' else f'moving freely for {request.duration:g} s'
+    where = {'rest': 'at rest', 'free': f'moving freely for {request.duration:g} s'}.get(
+        request.trajectory, f'along {Path(request.trajectory).name}')
     rows = []
     for sight in found:
         conditions = [window.condition for window in sight.windows]
@@ -101,7 +110,7 @@ def show(model: Model, request: Request, sensors: list[str], found: list[Sight])
     for sight in found:
         typer.echo(f'{sight.model}: {MEANING[sight.model]}. {_help(sight)}')
     typer.echo('information: 1 halves the variance of 0.1 rad (m), 0.5 rad/s (m/s), or of a force of 5 rad/s2 (m/s2)')
-    if request.motion == 'rest' and any(sight.model == 'exact' for sight in found):
+    if request.trajectory == 'rest' and any(sight.model == 'exact' for sight in found):
         typer.echo(FALLING)
 
 

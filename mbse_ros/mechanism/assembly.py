@@ -31,8 +31,9 @@ class MechanismSystem(System):
     ``inputs`` names u; ``owners`` (m,) gives the joint, body, coordinate or driver of each constraint row and
     ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
     energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
-    ``values`` holds the symbols of uncertain and free numbers. ``sides`` (k,) are positive where the rows hold as
-    meant; a row with a second solution, such as a block turned by 180 degrees on its rail, is zero there too.
+    ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some.
+    ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned by
+    180 degrees on its rail, is zero there too.
     """
 
     description: MechanismDescription
@@ -44,6 +45,7 @@ class MechanismSystem(System):
     potential: ca.SX
     other_forces: ca.SX
     sides: ca.SX
+    biases: dict[str, ca.SX]
 
     @property
     def kinetic(self) -> ca.SX:
@@ -101,7 +103,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         description=description, values=kinematics.values, inputs=applied.inputs,
         owners=tuple(row.owner for row in rows), row_bodies=tuple(row.bodies for row in rows),
         frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other),
-        sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1))
+        sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
+        biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias})
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

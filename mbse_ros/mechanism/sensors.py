@@ -30,12 +30,12 @@ def sensor_model(system: MechanismSystem) -> SensorModel:
     qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
     channels, outputs, stddev, angular = [], [], [], []
     for sensor in system.description.sensors.values():
-        output = ca.SX(_KINDS[sensor.kind](system, sensor, qdd, lam))
+        output = ca.SX(_KINDS[sensor.kind](system, sensor, qdd, lam)) + system.biases.get(sensor.name, 0.0)
         names = [sensor.name] if output.numel() == 1 else [f'{sensor.name}.{"xyz"[k]}' for k in range(output.numel())]
         channels += names
         outputs.append(output)
         stddev += [sensor.stddev] * len(names)
-        angular += [sensor.kind == 'inclinometer'] * len(names)
+        angular += [sensor.kind == 'inclinometer' or sensor.wraps] * len(names)
     return SensorModel(tuple(channels), ca.vertcat(*outputs) if outputs else ca.SX(0, 1), qdd, lam,
                        np.array(stddev, dtype=float), tuple(angular))
 

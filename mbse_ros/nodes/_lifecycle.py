@@ -8,10 +8,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 
 from ..dynamics.model import Model
 from ..errors import MbseError
@@ -33,6 +36,8 @@ class ManagedNode(Runnable, LifecycleNode):
     `retune` (new tuning; raises SettingError to refuse it). Publishers live from configure to cleanup,
     subscriptions only while active.
     """
+
+    _answer = ''
 
     def __init__(self, name: str) -> None:
         LifecycleNode.__init__(self, name)
@@ -59,8 +64,8 @@ class ManagedNode(Runnable, LifecycleNode):
     def connect(self) -> None:
         """Take the inputs, with the stage as after its start."""
 
-    def retune(self, tuning: Settings) -> None:
-        """Give a new tuning to the stage; only called when there is one."""
+    def retune(self, tuning: Settings) -> str | None:
+        """Give a new tuning to the stage, and tell what is to be known; only called when there is one."""
 
     def output(self, kind: type, topic: str, qos: QoSProfile = OUTPUT) -> Publisher:
         """Publisher that is silent while the node is not active; the first one is the main output."""
@@ -69,15 +74,29 @@ class ManagedNode(Runnable, LifecycleNode):
         return publisher
 
     def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile,
-              raw: bool = False) -> None:
+              raw: bool = False) -> Subscription:
         """Subscription until the node is deactivated; ``raw``: the callback gets the serialized bytes."""
         self._inputs.append(self.create_subscription(kind, topic, callback, qos, raw=raw))
+        return self._inputs[-1]
+
+    def leave(self, subscription: Subscription) -> None:
+        """End a subscription before that."""
+        self._inputs.remove(subscription)
+        self.destroy_subscription(subscription)
 
     def start(self) -> None:
         """Configure and activate, if the parameter autostart says so; a failure ends the process."""
         if self.settings.autostart and not (
                 self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
             self.exit_status = BAD_START
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """As rclpy's, which the services come through, too; the answer tells what `retune` told."""
+        self._answer = ''
+        result = super().set_parameters_atomically(parameter_list)
+        if result.successful and not result.reason:
+            result.reason = self._answer
+        return result
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
@@ -133,7 +152,7 @@ class ManagedNode(Runnable, LifecycleNode):
 
     def _retune(self, tuning: Settings) -> None:
         if self.machine is not None:
-            self.retune(tuning)
+            self._answer = self.retune(tuning) or ''
         self.tuning = tuning
 
     def _disconnect(self) -> None:

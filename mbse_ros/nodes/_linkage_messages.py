@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point
@@ -12,41 +10,18 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import ColorRGBA, Float64
 from visualization_msgs.msg import Marker
 
-from mbse_ros.msg import LinkageState
-
 from ..streams.linkage.records import Health, LinkageEstimate
 from ..streams.records import ObserverStatus
-from ._messages import doubles, header, joint_state
+from ._messages import header, joint_state
 
 LEVELS = {ObserverStatus.OK: DiagnosticStatus.OK, ObserverStatus.STARTING: DiagnosticStatus.OK,
           ObserverStatus.COASTING: DiagnosticStatus.WARN, ObserverStatus.LOST: DiagnosticStatus.ERROR}
 
 
-def state_message(estimate: LinkageEstimate, frame: str, coordinates: tuple[str, ...],
-                  channels: tuple[str, ...]) -> LinkageState:
-    """LinkageState of an estimate."""
-    e, message = estimate, LinkageState(header=header(estimate.stamp_ns, frame))
-    message.sequence, message.revision, message.restart = int(e.sequence), int(e.revision), bool(e.restart)
-    message.estimator, message.names, message.coordinates = str(e.estimator), list(e.names), list(coordinates)
-    message.mean, message.covariance = doubles(e.mean), doubles(e.covariance)
-    message.force, message.force_stddev = doubles(e.force), doubles(e.force_stddev)
-    parameters = e.parameters
-    message.parameters = list(parameters)
-    message.parameter_values = doubles([value for value, _ in parameters.values()])
-    message.parameter_stddev = doubles([stddev for _, stddev in parameters.values()])
-    message.channels, message.measured = list(channels), array('B', [int(item) for item in e.measured])
-    message.innovation, message.innovation_stddev = doubles(e.innovation), doubles(e.innovation_stddev)
-    message.nis, message.nis_dof = float(e.nis), int(e.used.sum())
-    message.mean_nis, message.whiteness = float(e.health.mean_nis), float(e.health.whiteness)
-    message.observability_rank, message.observability_size = int(e.health.rank), int(e.health.size)
-    message.dropped, message.status, message.reason = int(e.dropped), int(e.status), str(e.reason)
-    return message
-
-
-def all_coordinates(estimate: LinkageEstimate, frame: str, names: tuple[str, ...],
-                    independent: tuple[str, ...]) -> JointState:
-    """JointState of all coordinates; effort: the added force of the independent ones, 0 of the others."""
-    force = dict(zip(independent, estimate.force))
+def all_coordinates(estimate: LinkageEstimate, frame: str, names: tuple[str, ...]) -> JointState:
+    """JointState of all coordinates; effort: the added force along them, 0 of the others (and of all where the force is
+    along actuators)."""
+    force = dict(zip(estimate.force_names, estimate.force))
     return joint_state(estimate.stamp_ns, frame, names, estimate.q, estimate.qd,
                        [force.get(name, 0.0) for name in names])
 
@@ -64,11 +39,8 @@ def diagnostics(estimate: LinkageEstimate, health: Health, name: str, dropped: d
     return DiagnosticArray(header=header(estimate.stamp_ns, ''), status=[status])
 
 
-def sensor_message(kind: str, values: dict, stamp_ns: int, frame: str) -> JointState | Imu | Float64:
-    """Message of ``Sources.spread``."""
-    if kind.endswith('JointState'):
-        return joint_state(stamp_ns, frame, values['name'], values.get('position', ()), values.get('velocity', ()),
-                           values.get('effort', ()))
+def sensor_message(kind: str, values: dict, stamp_ns: int, frame: str) -> Imu | Float64:
+    """Message of ``Sources.spread``, if it is no JointState."""
     if kind.endswith('Float64'):
         return Float64(data=float(values['data']))
     message = Imu(header=header(stamp_ns, frame))

@@ -36,7 +36,9 @@ class LinkageArguments(Settings):
                                                   'blanks. Empty: all')
     estimator: str = setting('errorEKF_FE', 'Filter, by the name of paper 001', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
+    options: str = setting('', "The filter's options, as name=word separated by blanks")
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
+    free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
     simulate: bool = setting(True, 'Start the simulated mechanism; false: the sensors come from elsewhere')
     seed: int = setting(1, 'Seed of the simulated sensors', '', 0, 2 ** 31 - 1)
@@ -63,7 +65,8 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     readers = int(bool(a.record))
     common = {'use_sim_time': a.use_sim_time, 'autostart': a.autostart, 'mechanism': a.mechanism, 'sensors': a.sensors}
     processes = [Process('linkage_node', 'linkage_node', a.namespace, respawn=True, parameters={
-        **common, 'estimator': a.estimator, 'noises': a.noises, 'prepared': a.prepared, 'step': 1.0 / a.rate,
+        **common, 'estimator': a.estimator, 'noises': a.noises, 'options': a.options,
+        'prepared': a.prepared, 'free': a.free, 'step': 1.0 / a.rate,
         'frame_id': LINKAGE_FRAME, 'sensor_reliability': 'reliable' if a.simulate else 'best_effort',
         'wait_subscribers': readers})]
     if a.simulate:

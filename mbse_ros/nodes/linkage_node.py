@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from dataclasses import fields
 from functools import partial
 from typing import NoReturn
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.parameter import Parameter
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64
 from visualization_msgs.msg import Marker, MarkerArray
@@ -23,8 +28,10 @@ from ..streams.linkage.outline import Outline
 from ..streams.linkage.sources import FLOAT64, IMU, INPUTS, JOINTS, Sources
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import ObserverStatus
+from ._cdr import IMU_FIELDS, JointReader, imu_of
 from ._lifecycle import ManagedNode
-from ._linkage_messages import all_coordinates, diagnostics, linkage_markers, state_message
+from ._linkage_messages import all_coordinates, diagnostics, linkage_markers
+from ._linkage_state import StateWriter
 from ._markers import GREEN, GREY, ORANGE
 from ._mechanism import load_mechanism_model
 from ._messages import to_ns
@@ -33,6 +40,7 @@ from ._run import run
 from ._status import StatusChange
 
 PATIENCE = 5        # instants that a status must last to be told
+TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
 
 
 class LinkageNode(ManagedNode):
@@ -43,7 +51,7 @@ class LinkageNode(ManagedNode):
 
     def load(self) -> Model:
         """The mechanism's model."""
-        return load_mechanism_model(self.settings)
+        return load_mechanism_model(self.settings, self.settings.free.split())
 
     def build(self, model: Model) -> None:
         """Compile the filter, those to be ready, and the picture."""
@@ -55,41 +63,67 @@ class LinkageNode(ManagedNode):
         self.stage.prepare(*s.prepared.split())
         self.sources = Sources(model.description, self.stage.channels, model.inputs, s.unstamped.split())
         self._outline, self._frame = Outline(model), model.description.name
+        self._written = StateWriter(self._frame, self.stage.channels)
         self._states = self.output(LinkageState, 'linkage_state')
         self._joints = self.output(JointState, 'estimated/joint_states')
         self._markers = self.output(MarkerArray, 'markers')
         self._diagnostics = self.output(DiagnosticArray, 'diagnostics')
 
-    def retune(self, tuning: Settings) -> None:
+    def retune(self, tuning: Settings) -> str:
         """Give a new tuning, or another filter, to the stage; the state stays."""
         before = self.stage.estimator
-        self.stage.configure(tuning)
-        if self.stage.estimator != before:
-            self.get_logger().info(f'estimator {self.stage.estimator} instead of {before}')
+        self.stage.configure(tuning, wait=not self.active)
+        if self.stage.ordered is not None:
+            return (f'{tuning.estimator} is being compiled and follows when it is ready; until then {before} goes on '
+                    'as it was')
+        self._tell_change(before)
+        return ''
 
     def connect(self) -> None:
         """Take samples from here on."""
         self.stage.reset()
         self._changed, self._drawn, self._told = StatusChange(PATIENCE), {}, None
+        self._ghost: Subscription | None = None
         qos = deep_input(self.settings.sensor_reliability)
         for topic, kind in self.sources.topics.items():
-            callback = {IMU: partial(self.on_imu, topic), FLOAT64: partial(self.on_value, topic)}.get(kind)
-            callback = callback or {JOINTS: self.on_joints, INPUTS: self.on_inputs}[topic]
-            self.input({IMU: Imu, FLOAT64: Float64}.get(kind, JointState), topic, callback, qos)
-        self.input(JointState, 'truth/joint_states', self.on_truth, deep_input('best_effort'))
+            if kind == IMU:
+                self.input(Imu, topic, partial(self.on_imu, topic), qos, raw=True)
+            elif kind == FLOAT64:
+                self.input(Float64, topic, partial(self.on_value, topic), qos)
+            else:
+                callback = {JOINTS: self.on_joints, INPUTS: self.on_inputs}[topic]
+                self.input(JointState, topic, partial(callback, JointReader()), qos, raw=True)
+        self.get_logger().info(f'{self._frame}: {", ".join(self.stage.channels)}, estimator {self.stage.estimator}')
 
-    def on_joints(self, message: JointState) -> None:
+    def on_joints(self, read: JointReader, cdr: bytes) -> None:
         """Encoders, rates, forces by name."""
-        self._read(message, lambda: self.sources.of_joints(
-            message.name, position=message.position, velocity=message.velocity, effort=message.effort))
+        try:
+            message = read(cdr)
+            samples = self.sources.of_joints(message.name, position=message.position, velocity=message.velocity,
+                                             effort=message.effort)
+        except ValueError as error:
+            self._unreadable(error)
+        else:
+            self._take(message.stamp_ns, samples)
 
-    def on_inputs(self, message: JointState) -> None:
+    def on_inputs(self, read: JointReader, cdr: bytes) -> None:
         """Inputs of the mechanism."""
-        self._read(message, lambda: self.sources.of_inputs(message.name, message.effort))
+        try:
+            message = read(cdr)
+            samples = self.sources.of_inputs(message.name, message.effort)
+        except ValueError as error:
+            self._unreadable(error)
+        else:
+            self._take(message.stamp_ns, samples)
 
-    def on_imu(self, topic: str, message: Imu) -> None:
+    def on_imu(self, topic: str, cdr: bytes) -> None:
         """Gyro or accelerometer."""
-        self._take(to_ns(message.header.stamp), self.sources.of_imu(topic, message))
+        try:
+            stamp_ns, numbers = imu_of(cdr)
+        except ValueError as error:
+            self._unreadable(error)
+        else:
+            self._take(stamp_ns, self.sources.of_vector(topic, numbers[IMU_FIELDS[self.sources.imus[topic][0]]]))
 
     def on_value(self, topic: str, message: Float64) -> None:
         """A value without a stamp: now."""
@@ -97,35 +131,52 @@ class LinkageNode(ManagedNode):
 
     def on_truth(self, message: JointState) -> None:
         """True coordinates of a simulated mechanism: drawn as a ghost only."""
+        if not self._is_due('true', to_ns(message.header.stamp)):
+            return
         values = dict(zip(message.name, message.position))
         q = np.array([values.get(name, np.nan) for name in self.machine.names])
         if np.isfinite(q).all():
             self._draw('true', to_ns(message.header.stamp), q, GREEN, 0.35)
 
-    def _read(self, message: JointState, read) -> None:
-        try:
-            samples = read()
-        except ValueError as error:
-            self.warnings('unreadable', f'message dropped: {error}')
-            return
-        self._take(to_ns(message.header.stamp), samples)
+    def _unreadable(self, error: ValueError) -> None:
+        self.warnings('unreadable', f'message dropped: {error}')
 
     def _take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to estimates."""
+        if self.stage.ordered is not None:
+            self._take_up()
         for estimate in self.stage.add(stamp_ns, samples):
             self._tell(estimate)
         for refusal in self.stage.refusals():
             self.warnings(refusal.channel, f'sample dropped: {refusal}')
-        if self._markers.get_subscription_count():
+        if self._ghost is not None:
             self._draw_measured(stamp_ns, samples)
 
+    def _take_up(self) -> None:
+        """Go over to a filter that was compiled in the background; where it cannot be used, the parameters go back."""
+        wanted, before = self.stage.ordered, self.stage.estimator
+        try:
+            if self.stage.take_up():
+                gc.freeze()     # as after the start: what stays is not walked through again
+                self._tell_change(before)
+        except Exception as error:      # of CasADi, too: the running filter must not end by it
+            used = self.stage.settings
+            self.get_logger().error(f'{wanted.estimator} cannot be used: {error}; {before} goes on')
+            self.set_parameters_atomically([
+                Parameter(item.name, value=getattr(used, item.name)) for item in fields(used)
+                if getattr(used, item.name) != getattr(wanted, item.name)])
+
+    def _tell_change(self, before: str) -> None:
+        if self.stage.estimator != before:
+            self.get_logger().info(f'estimator {self.stage.estimator} instead of {before}')
+
     def _tell(self, estimate: LinkageEstimate) -> None:
-        """The messages of one instant."""
-        model = self.machine
-        self._states.publish(state_message(estimate, self._frame, model.independent, self.stage.channels))
+        """The messages of one instant; the state goes first."""
+        self._states.publish(self._written(estimate))
         if self._joints.get_subscription_count():
-            self._joints.publish(all_coordinates(estimate, self._frame, model.names, model.independent))
-        if np.isfinite(estimate.q).all():
+            self._joints.publish(all_coordinates(estimate, self._frame, self.machine.names))
+        self._follow_viewers()
+        if self._ghost is not None and np.isfinite(estimate.q).all():
             self._draw('estimated', estimate.stamp_ns, estimate.q, ORANGE, 1.0)
         if self._told is None or abs(estimate.stamp_ns - self._told) >= self.settings.health_period * 1e9:
             self._told = estimate.stamp_ns
@@ -137,6 +188,15 @@ class LinkageNode(ManagedNode):
                 self.get_logger().info(text)
             else:       # a line of its own: rclpy refuses two severities from one
                 self.get_logger().warning(text)
+
+    def _follow_viewers(self) -> None:
+        """Hear the truth of a simulated mechanism, which comes as often as samples, only while somebody looks."""
+        watched = self._markers.get_subscription_count() > 0
+        if watched and self._ghost is None:
+            self._ghost = self.input(JointState, 'truth/joint_states', self.on_truth, deep_input('best_effort'))
+        elif self._ghost is not None and not watched:
+            self.leave(self._ghost)
+            self._ghost = None
 
     def _draw_measured(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """The ghost of the encoders, where they tell all independent coordinates."""
@@ -150,7 +210,7 @@ class LinkageNode(ManagedNode):
             self._draw('measured', stamp_ns, q, GREY, 0.35)
 
     def _draw(self, namespace: str, stamp_ns: int, q: np.ndarray, colour: tuple, opacity: float) -> None:
-        if not self._markers.get_subscription_count() or not self._is_due(namespace, stamp_ns):
+        if not self._is_due(namespace, stamp_ns):
             return
         self._drawn[namespace] = stamp_ns
         s = self.settings
@@ -166,6 +226,7 @@ class LinkageNode(ManagedNode):
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Entry point of the executable."""
+    sys.setswitchinterval(TURN)
     run(LinkageNode, args)
 
 

@@ -15,11 +15,12 @@ from sensor_msgs.msg import Imu, JointState
 from ..dynamics.model import Model
 from ..errors import DivergenceError
 from ..simulation.linkage import SimulatedLinkage
-from ..streams.linkage.sources import IMU, INPUTS, Sources
+from ..streams.linkage.sources import IMU, INPUTS, JOINTS, Sources
+from ._cdr import JointWriter
 from ._lifecycle import ManagedNode
 from ._linkage_messages import sensor_message
 from ._mechanism import load_mechanism_model
-from ._messages import joint_state, to_time
+from ._messages import to_time
 from ._run import run
 
 
@@ -42,23 +43,23 @@ class LinkagePlantNode(ManagedNode):
         kinds = {topic: Imu if kind == IMU else JointState for topic, kind in self.sources.topics.items()}
         self._sensors = {topic: self.output(kind, topic) for topic, kind in sorted(
             kinds.items(), key=lambda item: item[0] == INPUTS)}
+        frame = model.description.name
+        self._input_writer = JointWriter(frame, model.inputs, ['effort'])
+        self._truth_writer = JointWriter(frame, model.names, ['position', 'velocity'])
+        self._joint_writer: JointWriter | None = None
         self._truth = self.output(JointState, 'truth/joint_states')
         self._clocks = self.output(Clock, '/clock') if s.publish_clock else None
 
     def connect(self) -> None:
-        """Begin the motion now."""
-        model = self.machine
-        self._plant = self._simulated(model)
-        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
-        self._last_ns = round(self.settings.duration * 1e9)
-        if model.inputs:
-            self._sensors[INPUTS].publish(self._input_message(self._origin_ns, self._plant.inputs()))
-        self._prepare()
+        """The motion begins at the first tick: until the executor runs, nothing could leave in time."""
+        self._plant, self._outbox, self._begin = self._simulated(self.machine), [], None
         channels = ', '.join(self._plant.channels)
-        self.get_logger().info(f'{model.description.name}: {channels}, seed {self.settings.seed}')
+        self.get_logger().info(f'{self.machine.description.name}: {channels}, seed {self.settings.seed}')
 
     def tick(self) -> float | None:
         """Publish the instant that is due; seconds until the next one, 0 while it is late."""
+        if self.active and self._begin is None:
+            self._begin_motion()
         if not self.active or not self._outbox:
             return None
         left = self._begin + self._due_ns * 1e-9 - time.monotonic()
@@ -71,6 +72,14 @@ class LinkagePlantNode(ManagedNode):
             return None
         self._prepare()
         return max(0.0, self._begin + self._due_ns * 1e-9 - time.monotonic())
+
+    def _begin_motion(self) -> None:
+        """Inputs in force from now on, and the first instant."""
+        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
+        self._last_ns = round(self.settings.duration * 1e9)
+        if self.machine.inputs:
+            self._sensors[INPUTS].publish(self._input_writer(self._origin_ns, self._plant.inputs()))
+        self._prepare()
 
     def _simulated(self, model: Model) -> SimulatedLinkage:
         s = self.settings
@@ -85,22 +94,27 @@ class LinkagePlantNode(ManagedNode):
             self._end(1)
             return
         self._due_ns = frame.stamp_ns
-        stamp, name, model = self._origin_ns + frame.stamp_ns, self.machine.description.name, self.machine
-        samples = dict(zip(self._plant.channels, frame.samples))
-        messages: list[tuple[Publisher, Any]] = [
-            (self._sensors[topic], sensor_message(self.sources.topics[topic], values, stamp, name))
-            for topic, values in self.sources.spread(samples).items()]
+        stamp, model = self._origin_ns + frame.stamp_ns, self.machine
+        samples = dict(zip(self._plant.channels, frame.samples.tolist()))
+        outbox = [(self._sensors[topic], self._sensor_message(topic, values, stamp))
+                  for topic, values in self.sources.spread(samples).items()]
         if model.inputs:
-            messages.append((self._sensors[INPUTS], self._input_message(stamp, frame.inputs)))
+            outbox.append((self._sensors[INPUTS], self._input_writer(stamp, frame.inputs)))
         if self._truth.get_subscription_count():
-            messages.append((self._truth, joint_state(stamp, name, model.names, frame.q, frame.qd)))
+            outbox.append((self._truth, self._truth_writer(stamp, frame.q, frame.qd)))
         if self._clocks is not None:
-            messages.insert(0, (self._clocks, Clock(clock=to_time(stamp))))
-        self._outbox = [(publisher, serialize_message(message)) for publisher, message in messages]
+            outbox.insert(0, (self._clocks, serialize_message(Clock(clock=to_time(stamp)))))
+        self._outbox = outbox
 
-    def _input_message(self, stamp_ns: int, values: np.ndarray) -> JointState:
-        """Inputs in force from a stamp on."""
-        return joint_state(stamp_ns, self.machine.description.name, self.machine.inputs, (), (), values)
+    def _sensor_message(self, topic: str, values: dict[str, Any], stamp_ns: int) -> bytes:
+        """Serialized message of ``Sources.spread``."""
+        if topic != JOINTS:
+            return serialize_message(sensor_message(self.sources.topics[topic], values, stamp_ns,
+                                                    self.machine.description.name))
+        name, *fields = values
+        if self._joint_writer is None:      # names and fields are those of the sensors, always the same
+            self._joint_writer = JointWriter(self.machine.description.name, values[name], fields)
+        return self._joint_writer(stamp_ns, *(values[field] for field in fields))
 
     def _end(self, status: int) -> None:
         self._outbox = []

@@ -45,21 +45,23 @@ class PlantNode(ManagedNode):
         self._clocks = self.output(Clock, '/clock') if self.settings.publish_clock else None
 
     def connect(self) -> None:
-        """Begin the cycle now."""
+        """The cycle begins at the first tick: until the executor runs, nothing could leave in time."""
         s = self.settings
         self._command: float | None = None
         if s.cycle == 'topic':
             self._command = 0.0
             self.input(JointState, 'valve_command', self.on_command, OUTPUT)
-        self._origin_ns, self._begin = time.time_ns(), time.monotonic()
         cycle = self._cycle()
         self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
         self._end_ns = round(cycle.duration * 1e9)
-        self._prepare()
+        self._frame, self._begin = None, None
         self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
 
     def tick(self) -> float | None:
         """Publish the frame that is due; seconds until the next one, 0 while it is late."""
+        if self.active and self._begin is None:
+            self._origin_ns, self._begin = time.time_ns(), time.monotonic()
+            self._prepare()
         if not self.active or self._frame is None:
             return None
         left = self._due(self._frame.stamp_ns) - time.monotonic()

@@ -124,7 +124,10 @@ class LinkageNodeSettings(MechanismSettings):
     step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of '
                                  'the fastest sensor', 's', 1e-4, 1.0)
     prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
-                                'immediate; to another one it takes up to some seconds, in which samples wait')
+                                'immediate; another one is compiled in the background, up to some seconds, in which '
+                                'the one before goes on')
+    free: str = setting('', 'Numbers of the mechanism that a filter may estimate (joint, dual), by their keys in its '
+                            'file, as bodies.coupler.mass, separated by blanks')
     unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks. They have no stamp: the '
                                  'time of their arrival counts, delays and jitter of the transport included')
     sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '

@@ -164,12 +164,11 @@ def rmse(error: np.ndarray) -> float:
 
 def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.ndarray], settled: int) -> float:
     """Mean normalised estimation error squared of ``[z, zd]``; NaN for a filter without a covariance of them."""
-    of, P = observer.problem, run.covariances
-    places = list(range(2 * of.g))
-    if P.shape[1] == 2 * of.n:
-        places = [*of.z, *(of.n + i for i in of.z)]
+    of, P, held = observer.problem, run.covariances, observer.filter.held
     if P.shape[1] < 2 * of.g:
         return np.nan
+    places = [held.index(i) for i in of.z]
+    places += [len(held) + place for place in places]
     e, P = np.hstack(errors[:2])[settled:], P[settled:][:, places][:, :, places]
     try:
         return float(np.mean(np.sum(e * np.linalg.solve(P, e[..., None])[..., 0], axis=1)))
@@ -188,7 +187,7 @@ def _row(case: Case, found: list[dict[str, float]], seconds: list[float], note: 
     row |= {name: _finite(np.mean(values[name])) if found else None for name in FIGURES}
     row |= {'whiteness': _finite(np.median(values['whiteness'])) if found else None}
     row |= {f'{name}_stddev': _finite(np.std(values[name], ddof=1)) if len(found) > 1 else None
-            for name in ('rmse_pos', 'rmse_pos_after_2s')}
+            for name in FIGURES[:5]}
     return row | {'cpu_per_s': _finite(step / STEP), 'step_us': _finite(1e6 * step),
                   'diverged': diverged, 'note': note}
 

@@ -57,24 +57,27 @@ class SimulatedLinkage:
         self._substeps = max(1, round(self.period_ns * 1e-9 / SUBSTEP))
         self._dt = self.period_ns * 1e-9 / self._substeps
         self._scan = Scan(_step(self._problem), model.backend)
-        self._driven = _driven(model)
+        self._driven, self._sizes = _driven(model), (model.system.n, len(self.channels), len(model.inputs))
+        self._number, self._parameters = np.arange(len(model.inputs)), np.asarray(model.parameters)
         self._x = np.concatenate([model.start.q, model.start.qd[model.z]])
         self._count, self._rng = 0, np.random.default_rng(seed)
 
     def frame(self) -> LinkageFrame:
         """The next instant, a period after the one before; raises DivergenceError."""
         t = self._count * self.period_ns * 1e-9
-        n, s, k = self.model.system.n, len(self.channels), len(self.model.inputs)
-        times = t + self._dt * np.arange(1, self._substeps + 1)
-        rows = np.column_stack([np.tile(self._inputs(t), (self._substeps, 1)), times])
-        p = np.concatenate([[self._dt], np.asarray(self.model.parameters)])
+        n, s, k = self._sizes
+        rows = np.empty((self._substeps, k + 1))
+        rows[:, :k], rows[:, k] = self._inputs(t), t + self._dt * np.arange(1, self._substeps + 1)
+        p = np.concatenate([[self._dt], self._parameters])
         self._x, ys = self._scan(self._x, rows, p)
         if not np.isfinite(ys).all():
             raise DivergenceError(self.model.description.name, self._count, f'at t = {t:.6g} s')
         self._count += 1
         y = ys[-1]
         noise = self._rng.standard_normal(s) * self._problem.stddev * self.settings.noise
-        return LinkageFrame(self._count * self.period_ns, y[2 * n:2 * n + s] + noise,
+        samples = y[2 * n:2 * n + s] + noise
+        samples = np.where(self._problem.angular, (samples + np.pi) % (2 * np.pi) - np.pi, samples)
+        return LinkageFrame(self._count * self.period_ns, samples,
                             self._inputs(t + self.period_ns * 1e-9)[:k], y[:n], y[n:2 * n])
 
     def inputs(self) -> np.ndarray:
@@ -83,8 +86,7 @@ class SimulatedLinkage:
 
     def _inputs(self, t: float) -> np.ndarray:
         """Sines less the damping of the coordinate that an input drives."""
-        of, zd = self.settings, self._x[self.model.system.n:]
-        number = np.arange(len(self.model.inputs))
+        of, zd, number = self.settings, self._x[self._sizes[0]:], self._number
         sines = of.amplitude * np.sin(2 * np.pi * of.frequency * 1.3 ** number * t + number)
         return sines - of.damping * np.array([zd[k] if k >= 0 else 0.0 for k in self._driven])
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import SettingError
-from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, measured, observe, run_model)
+from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted)
 from .error_ekf import with_force
 from .problem import Problem
 from .step import Filter, Parts, build_filter
@@ -31,15 +31,15 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     Of Eq. 91 only the diagonal of the acceleration error counts (Eq. 94); there the mean term over the ``window`` is
     zero where ``dx^2`` is as large as ``P- - P+`` says. The paper adds the difference to the noise, which may turn
     negative; here the noise is multiplied by the ratio of the two (mean over the window): it has the same solution and
-    stays positive. Until the window is full the start is kept: to adapt earlier gains a tenth of the first seconds'
-    error with gyros, and loses three runs of twenty with a coupler's gyro instead of one. A start that is far too large
-    costs accuracy where the sensors see the position only through the accelerations: what the
-    first samples tell is lost.
+    stays positive. Places of the window that are still empty count as no noise, in Eq. 91 as here, so that the start
+    rules the first step alone. To keep it until the window is full, or to take the mean of the few samples that there
+    are, costs what they tell of a position that the sensors see only through the accelerations: with the papers'
+    start, 40 times too large, one to four runs of twenty with a coupler's gyro are then lost.
     """
     if adapt not in NOISES:
         raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
-    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
+    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
     choice = Choice(motion, with_force, force=True, actuators=actuator_places(problem, actuators))
     plant, sensors = adapt != 'sensors', adapt != 'plant'
 
@@ -59,11 +59,11 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
         if sensors:
             term = innovations[0] ** 2 - (innovations[1] - R)
             memory |= _remember(state, 'seen', innovations[2], window, terms=term)
-        return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations),
-                'density': state['density'], **memory}
+        return {**feed_back(problem, choice, state, x, given, tuning), 'density': state['density'], **memory,
+                **trusted(state, given, tuning, P, *innovations)}
 
     forces = force_names(problem, choice)
-    memory = {'force': (len(forces), 1), 'density': (g, 1)}
+    memory = {'force': (len(forces), 1), 'density': (g, 1), 'doubt': (s, 1)}
     memory |= {'ratios': (g, window), 'densities': (g, window), 'count': (1, 1)} if plant else {}
     memory |= {'terms': (s, window), 'seen': (s, 1)} if sensors else {}
     return build_filter('AerrorEKF_FE', problem, size, {'acceleration': g}, predict, correct, memory, forces=forces)
@@ -71,9 +71,10 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
 
 def _density(state: Parts, start: ca.SX, window: int) -> ca.SX:
     """Density (g,) of the random walk from the window's ratios and the densities they belong to."""
-    ratio, mean = ca.sum2(state['ratios']) / window, ca.sum2(state['densities']) / window
+    count = ca.fmax(state['count'], 1.0)
+    ratio, mean = ca.sum2(state['ratios']) / count, ca.sum2(state['densities']) / window
     found = ca.fmin(ca.fmax(mean * ratio, SMALLEST * start), LARGEST * start)
-    return ca.if_else(state['count'] > window - 0.5, found, start)
+    return ca.if_else(state['count'] > 0.5, found, start)
 
 
 def _variance(state: Parts, start: ca.SX, window: int) -> ca.SX:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import casadi as ca
 
-from .ekf import Choice, feed_back, measured, observe, simple
+from .ekf import Choice, feed_back, observe, simple, trusted
 from .motion import advance, rates
 from .problem import Problem
+from .standstill import dropped, stood_still
 from .step import Filter, Parts, build_filter
 from .update import block_matrix, constant_noise, correction, propagation
 
@@ -16,13 +17,14 @@ def adekf(problem: Problem, transition: str = 'forward_euler') -> Filter:
     """ADEKF with the state ``[z, zd, force]``, the force (g,) along the independent coordinates, N or N m.
 
     Noises: ``acceleration`` (g,), density of the acceleration; ``force_walk`` (g,), density of the force's random walk,
-    N2/s or N2 m2/s. ``transition`` as in the DEKF; the force enters the covariance's to second order in dt.
+    N2/s or N2 m2/s. ``transition`` as in the DEKF; with 'forward_euler' the force moves positions only in the
+    next step, mean and covariance alike; with the others it enters to second order in dt.
     """
     g = problem.g
     noise, walk = constant_noise(g, 2), constant_noise(g, 1)
     blind = transition in ('forward_euler', 'augmented_euler')
     choice = Choice(transition, simple if blind else lambda _, F, dt: F)
-    update, spread_out = correction(3 * g, problem.angular), propagation(3 * g)
+    update, spread_out = correction(3 * g, problem.angular, g), propagation(3 * g)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, dt, p = state['x'], tuning['dt'], tuning['p']
@@ -30,21 +32,25 @@ def adekf(problem: Problem, transition: str = 'forward_euler') -> Filter:
         before = rates(problem, state['q'], zd, given['u'], force, given['t'] - dt, p)
         q, zd, F = advance(problem, transition, state['q'], zd, given['u'], force, given['t'], dt, p)
         F, lift = choice.jacobian(before, F, dt), before.B[g:, -g:]
-        rows = [[F[:g, :g], F[:g, g:], lift * (dt ** 2 / 2)], [F[g:, :g], F[g:, g:], lift * dt], [0.0, 0.0, 1.0]]
-        Sigma = ca.diagcat(noise(tuning['acceleration'], dt), walk(tuning['force_walk'], dt))
-        F = block_matrix(type(lift), rows, g)
+        onto = 0.0 * lift if transition == 'forward_euler' else lift * (dt ** 2 / 2)
+        F = block_matrix(type(lift), [[F[:g, :g], F[:g, g:], onto], [F[g:, :g], F[g:, g:], lift * dt], [0.0, 0.0, 1.0]],
+                         g)
+        lost, q, zd, F, added = stood_still(problem, state['P'], state['q'], q, zd, F, given['t'], dt, p)
+        force, gone = dropped(g, g, 3 * g, 2 * g)(lost, force, type(lift).eye(g))
+        Sigma = ca.diagcat(noise(tuning['acceleration'], dt), walk(tuning['force_walk'], dt)) + added + gone
         P = spread_out(F, state['P'], Sigma)
-        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, force), 'P': P, 'q': q, 'force': force, 'F': F}
+        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd, force), 'P': P, 'q': q, 'force': force, 'F': F,
+                'doubt': state['doubt']}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)
         H = ca.horzcat(H, _by_force(problem, state, given, tuning))
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
         moved = feed_back(problem, choice, {**state, 'force': x[2 * g:]}, x, given, tuning)
-        return {**moved, 'P': P, **measured(*innovations)}
+        return {**moved, **trusted(state, given, tuning, P, *innovations)}
 
     return build_filter('ADEKF', problem, 3 * g, {'acceleration': g, 'force_walk': g}, predict, correct,
-                        {'force': (g, 1)})
+                        {'force': (g, 1), 'doubt': (len(problem.channels), 1)})
 
 
 def _by_force(problem: Problem, state: Parts, given: Parts, tuning: Parts) -> ca.SX:

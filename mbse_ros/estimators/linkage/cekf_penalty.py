@@ -28,6 +28,11 @@ from .update import constant_noise
 class PenaltyFilter(Filter):
     """Filter of all coordinates and velocities."""
 
+    @property
+    def held(self) -> list[int]:
+        """All places in q."""
+        return list(range(self.problem.n))
+
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates and velocities (n,); of ``stddev``, a number or (2n,), that of the independent
         coordinates and velocities counts, the others follow by the constraints."""
@@ -42,8 +47,9 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
                  project: bool = True) -> Filter:
     """CEKF_penalty with the penalty ``alpha``, its damping ratio ``zeta`` and frequency ``omega``, rad/s (Eq. 27).
 
-    ``project``: the corrected state is put back on the constraints, its independent part kept; without (as published)
-    the penalty does it in its own time, and large corrections may not survive that (five-bar with coupler gyros).
+    ``project``: the corrected state is put back on the constraints, its independent part kept, and its covariance
+    turned with them; without (as published) the penalty does it in its own time, and large corrections may not survive
+    that (five-bar with coupler gyros).
     Noise ``acceleration`` (g,): its density along the independent coordinates, rad^2/s^3 or m^2/s^3. Raises
     SettingError.
     """
@@ -52,8 +58,15 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
             raise SettingError(name, value, 'a positive number')
     n, g = problem.n, problem.g
     moved, noise = penalty_rates(problem, alpha, zeta, omega), constant_noise(g, 2)
-    sense, along, root = sensed(problem), tangents(problem), factor(2 * n)
-    update, columns = conditioning(2 * n, 2 * n, problem.angular), 2 * (n + g)
+    sense, along, rank = sensed(problem), tangents(problem), 2 * (g if project else n)
+    update, root = conditioning(2 * n, rank, problem.angular), factor(rank)
+    places = [*problem.z, *(n + i for i in problem.z)]
+    dynamic = any(sense.jac_sparsity(0, i).nnz() for i in (2, 3))
+
+    def rooted(x: ca.MX, P: ca.MX, t: ca.MX, p: ca.MX) -> ca.MX:
+        if not project:
+            return root(P)
+        return along(x[:n], _independent(problem, x[n:]), t, p) @ root(P[places, places])
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, dt, p, x = ca.vertcat(given['u'], ca.MX.zeros(g)), given['t'], tuning['dt'], tuning['p'], state['x']
@@ -64,19 +77,25 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
             zdd, _, ahead, _ = moved(end[:n], end[n:], u, t, p)
             tangent = ca.densify(eye - dt / 2 * ahead)
             end = end - ca.solve(tangent, end - right - dt / 2 * ca.vertcat(end[n:], zdd), 'qr')
-        F = ca.solve(tangent, ca.densify(eye + dt / 2 * A), 'qr')
+        S = rooted(x, state['P'], t - dt, p)
+        S = ca.solve(tangent, ca.densify(S + dt / 2 * (A @ S)), 'qr')
         T = along(end[:n], _independent(problem, end[n:]), t, p)
-        S = ca.horzcat(F @ root(state['P']), T @ factor(2 * g)(noise(tuning['acceleration'], dt)))
-        return {'x': end, 'P': square(2 * n, columns)(S), 'q': end[:n]}
+        S = ca.horzcat(S, T @ factor(2 * g)(noise(tuning['acceleration'], dt)))
+        return {'x': end, 'P': square(2 * n, rank + 2 * g)(S), 'q': end[:n]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, p = state['x'], ca.vertcat(given['u'], ca.MX.zeros(g)), given['t'], tuning['p']
-        qdd, lam, A, dlam = moved(x[:n], x[n:], u, t, p)
-        h, H = sense(x[:n], x[n:], qdd, lam, A, dlam, u, t, p)
-        S = root(state['P'])
+        now = moved(x[:n], x[n:], u, t, p) if dynamic else [ca.DM.zeros(moved.sparsity_out(i)) for i in range(4)]
+        h, H = sense(x[:n], x[n:], *now, u, t, p)
+        S = rooted(x, state['P'], t, p)
         x, P, innovation, spread, used = update(x, S, given['o'], h, H @ S, tuning['variance'], tuning['gate'])
-        x = projected(problem)(x, t, p) if project else x
-        qdd = moved(x[:n], x[n:], u, t, p)[0]
+        if project:
+            x = projected(problem)(x, t, p)
+            S = rooted(x, P, t, p)
+            P = square(2 * n, rank)(S)
+            qdd = rates(problem, x[:n], _independent(problem, x[n:]), given['u'], ca.MX.zeros(g), t, p).qdd
+        else:
+            qdd = moved(x[:n], x[n:], u, t, p)[0]
         return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(g),
                 'innovation': innovation, 'spread': spread, 'used': used}
 
@@ -110,6 +129,13 @@ def penalty_rates(problem: Problem, alpha: float, zeta: float, omega: float) -> 
 
 def tangents(problem: Problem) -> ca.Function:
     """``(q, zd, t, p) -> T`` (2n, 2g): changes of q and qd with z and zd along the constraints."""
+    both = velocities(problem)
+    symbols = [problem.symbol(both.name_in(i), both.size1_in(i)) for i in range(both.n_in())]
+    return ca.Function('tangents', symbols, [both(*symbols)[0]])
+
+
+def velocities(problem: Problem) -> ca.Function:
+    """``(q, zd, t, p) -> (T, qd)``: ``tangents``, and the velocities (n,) of all coordinates."""
     system, g = problem.system, problem.g
     q, _, _, t, p = _symbols(problem, problem.symbol)
     zd = problem.symbol('zd', g)
@@ -120,7 +146,7 @@ def tangents(problem: Problem) -> ca.Function:
     rate = ca.jacobian(ca.jacobian(system.Phi, system.q) @ system.qd + ca.jacobian(system.Phi, system.t), system.q)
     rate_q = ca.Function('rate', [system.q, system.qd, system.t, system.values.symbol], [rate])(q, qd, t, p)
     T = ca.vertcat(ca.horzcat(R, type(R)(*R.shape)), ca.horzcat(-maps.S(rate_q @ R), R))
-    return ca.Function('tangents', [q, zd, t, p], [ca.densify(T)], {'cse': True})
+    return ca.Function('velocities', [q, zd, t, p], [ca.densify(T), ca.densify(qd)], {'cse': True})
 
 
 def projected(problem: Problem) -> ca.Function:

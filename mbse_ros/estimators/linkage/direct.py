@@ -12,9 +12,10 @@ from dataclasses import fields
 import casadi as ca
 import numpy as np
 
-from .ekf import exact_jacobian, force_of, kept_force, measured
+from .ekf import exact_jacobian, force_of, kept_force, trusted
 from .motion import Rates, advance, rates
 from .problem import Problem
+from .standstill import dropped, stood_still
 from .step import Filter, Parts, build_filter
 from .update import block_matrix, constant_noise, correction, propagation
 
@@ -32,22 +33,24 @@ class DirectFilter(Filter):
         T[2 * g:, :2 * g] = np.array(A)[g:]
         T = T * np.broadcast_to(np.asarray(stddev, dtype=float), (3 * g,))
         return self.state.flat(x=np.concatenate([q[problem.z], zd, np.array(zdd).ravel()]), P=T @ T.T, q=q,
-                               force=np.zeros(g))
+                               force=np.zeros(g), doubt=np.zeros(len(problem.channels)))
 
 
 def direct_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
     """direct_EJ with the state ``[z, zd]``; noise ``acceleration`` (g,): density of the accelerations, m2/s3 or
     rad2/s3. Same estimates as errorEKF_EJ."""
     g = problem.g
-    noise, update, spread_out = constant_noise(g, 2), correction(2 * g, problem.angular), propagation(2 * g)
+    noise, update, spread_out = constant_noise(g, 2), correction(2 * g, problem.angular, g), propagation(2 * g)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, dt, p = state['x'], tuning['dt'], tuning['p']
         before = rates(problem, state['q'], x[g:], given['u'], state['force'], given['t'] - dt, p)
-        q, increment = _model_step(problem, motion, state, given, tuning)
+        q, zd = _model_step(problem, motion, state, given, tuning)
         F = block_matrix(type(before.A), exact_jacobian(before, dt), g)
-        P = spread_out(F, state['P'], noise(tuning['acceleration'], dt))
-        return {'x': x + increment, 'P': P, 'q': q, 'force': state['force'], 'F': F}
+        _, q, zd, F, added = stood_still(problem, state['P'], state['q'], q, zd, F, given['t'], dt, p)
+        P = spread_out(F, state['P'], noise(tuning['acceleration'], dt) + added)
+        return {'x': _moved(problem, x, state['q'], q, zd), 'P': P, 'q': q, 'force': state['force'], 'F': F,
+                'doubt': state['doubt']}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
@@ -57,9 +60,11 @@ def direct_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
         x, P, *innovations = update(x, state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
         q = problem.close(state['q'], x[:g], t, p)
         now = rates(problem, q, x[g:], u, force, t, p)
-        return {'x': x, 'P': P, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd, **measured(*innovations)}
+        return {'x': x, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
+                **trusted(state, given, tuning, P, *innovations)}
 
-    return build_filter('direct_EJ', problem, 2 * g, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+    return build_filter('direct_EJ', problem, 2 * g, {'acceleration': g}, predict, correct,
+                        {'force': (g, 1), 'doubt': (len(problem.channels), 1)})
 
 
 def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
@@ -70,19 +75,23 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
     errorEKF_FE in other coordinates.
     """
     g, size = problem.g, 3 * problem.g
-    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
+    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, dt, p, force = state['x'], given['u'], given['t'], tuning['dt'], tuning['p'], state['force']
         before = rates(problem, state['q'], x[g:2 * g], u, force, t - dt, p)
-        q, increment = _model_step(problem, motion, state, given, tuning)
-        zd = x[g:2 * g] + increment[g:]
+        q, zd = _model_step(problem, motion, state, given, tuning)
+        F = _error_transition(before, dt)
+        lost, q, zd, F, added = stood_still(problem, state['P'], state['q'], q, zd, F, t, dt, p)
+        lift = rates(problem, q, zd, u, force, t, p).B[g:, -g:]
+        force, gone = dropped(g, g, size, 2 * g)(lost, force, lift)
         at = rates(problem, q, zd, u, force, t, p)
         to = _coordinates(at, 1.0)
-        F = to @ kept_force(_error_transition(before, dt), before, at) @ _coordinates(before, -1.0)
-        Sigma = to @ noise(tuning['acceleration'], dt) @ to.T
+        F = to @ kept_force(F, before, at) @ _coordinates(before, -1.0)
+        Sigma = to @ (noise(tuning['acceleration'], dt) + added + gone) @ to.T
         P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
-        return {'x': ca.vertcat(x[:g] + increment[:g], zd, at.zdd), 'P': P, 'q': q, 'force': force}
+        return {'x': ca.vertcat(_moved(problem, x, state['q'], q, zd), at.zdd), 'P': P, 'q': q, 'force': force,
+                'doubt': state['doubt']}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
@@ -98,18 +107,25 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
         now = rates(problem, q, found[g:2 * g], u, force, t, p)
         move = _coordinates(now, 1.0) @ _coordinates(at, -1.0)
         P = propagation(size)(ca.densify(move), P, type(move).zeros(size, size))
-        return {'x': ca.vertcat(found[:2 * g], now.zdd), 'P': P, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
-                **measured(*innovations)}
+        return {'x': ca.vertcat(found[:2 * g], now.zdd), 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
+                **trusted(state, given, tuning, P, *innovations)}
 
-    made = build_filter('direct_FE', problem, size, {'acceleration': g}, predict, correct, {'force': (g, 1)})
+    made = build_filter('direct_FE', problem, size, {'acceleration': g}, predict, correct,
+                        {'force': (g, 1), 'doubt': (len(problem.channels), 1)})
     return DirectFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
 
 
 def _model_step(problem: Problem, motion: str, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
-    """Coordinates (n,) one step later and the model's increment (2g,) of z and zd."""
-    g, q, zd = problem.g, state['q'], state['x'][problem.g:2 * problem.g]
-    ahead, end, _ = advance(problem, motion, q, zd, given['u'], state['force'], given['t'], tuning['dt'], tuning['p'])
-    return ahead, ca.vertcat(ca.vertcat(*(ahead[i] - q[i] for i in problem.z)), end - zd)
+    """Coordinates (n,) and independent velocities (g,) one step later."""
+    g = problem.g
+    ahead, end, _ = advance(problem, motion, state['q'], state['x'][g:2 * g], given['u'], state['force'], given['t'],
+                            tuning['dt'], tuning['p'])
+    return ahead, end
+
+
+def _moved(problem: Problem, x: ca.SX, q: ca.SX, ahead: ca.SX, zd: ca.SX) -> ca.SX:
+    """The state's ``z``, moved by what the model moves by, and the velocities."""
+    return ca.vertcat(x[:problem.g] + ca.vertcat(*(ahead[i] - q[i] for i in problem.z)), zd)
 
 
 def _error_transition(before: Rates, dt: ca.SX) -> ca.SX:

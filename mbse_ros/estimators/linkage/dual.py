@@ -54,7 +54,7 @@ def dual(problem: Problem, parameters: Sequence[str] | None = None, bounds: Boun
              for theta in ca.horzsplit(X)]
         ahead = inner.state.unpack(inner.predict(*_inner(inner, space, state, given, tuning, l)))
         return {'x': ca.vertcat(ahead['x'], x[l:]), 'P': ca.diagcat(ahead['P'], P_theta), 'q': ahead['q'],
-                'force': ahead['force'], 'expected': ca.horzcat(*Y)}
+                'force': ahead['force'], 'doubt': ahead['doubt'], 'expected': ca.horzcat(*Y)}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, x, P = given['u'], given['t'], state['x'], state['P']
@@ -72,7 +72,7 @@ def dual(problem: Problem, parameters: Sequence[str] | None = None, bounds: Boun
         return {**out, **after, 'x': ca.vertcat(after['x'], theta), 'P': ca.diagcat(after['P'], P_theta),
                 'expected': state['expected']}
 
-    kept = {'force': (problem.g, 1), 'expected': (s, points.number + 1)}
+    kept = {'force': (problem.g, 1), 'doubt': (s, 1), 'expected': (s, points.number + 1)}
     built = build_filter('dual', problem, l + r, {'acceleration': problem.g, 'parameter_walk': r}, predict, correct,
                          kept, scalar=False)
     return replace(built, parameters=space)
@@ -90,7 +90,8 @@ def _inner(inner: Filter, space: ParameterSpace, state: Parts, given: Parts, tun
            ) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Flat state, samples and tuning of errorEKF_FE, with the estimated parameters."""
     x = state['x']
-    own = {'x': x[:size], 'P': state['P'][:size, :size], 'q': state['q'], 'force': state['force']}
+    own = {'x': x[:size], 'P': state['P'][:size, :size], 'q': state['q'], 'force': state['force'],
+           'doubt': state['doubt']}
     p = space.function(x[size:], tuning['p'])[0]
     return (inner.state.pack(**own), inner.given.pack(**given),
             inner.tuning.pack(**{name: tuning[name] for name in inner.tuning.parts if name != 'p'}, p=p))

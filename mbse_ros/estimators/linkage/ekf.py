@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from ...errors import SettingError
 from .motion import Rates, advance, rates
 from .problem import Problem
+from .standstill import dropped, stood_still
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation
+from .update import block_matrix, constant_noise, correction, propagation, widening
 
 Jacobian = Callable[[Rates, ca.SX, ca.SX], ca.SX]       # (rates before the step, exact F of the motion, dt) -> F
 
@@ -25,7 +26,9 @@ class Choice:
     ``motion``: transition of the mean (``motion.TRANSITIONS``); ``jacobian``: transition of the covariance;
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (paper 001,
     section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations; ``actuators``:
-    places of the inputs that the force acts along, else it acts along the independent coordinates.
+    places of the inputs that the force acts along, else it acts along the independent coordinates; ``biases``: places
+    of the channels whose bias is estimated too; ``held``: what of the force's model stays over a step ('force', or
+    'acceleration' as in paper 001).
     """
 
     motion: str
@@ -33,49 +36,76 @@ class Choice:
     force: bool = False
     accelerations: bool = True
     actuators: tuple[int, ...] = ()
+    biases: tuple[int, ...] = ()
+    held: str = 'force'
 
 
 def ekf(name: str, problem: Problem, choice: Choice) -> Filter:
     """Filter of a choice. The mean is ``[z, zd]`` or ``[z, zd, dzdd]`` with the acceleration error ``dzdd`` that the
     force along z corrects; noise ``acceleration`` (g,): density of the acceleration, m2/s3 or rad2/s3, or of the random
-    walk of its error, m2/s5 or rad2/s5."""
-    g, blocks = problem.g, 3 if choice.force else 2
-    size = g * blocks
-    noise, update, spread_out = constant_noise(g, blocks), correction(size, problem.angular), propagation(size)
+    walk of its error, m2/s5 or rad2/s5. Biases (r,) of channels follow in the mean, with the noise ``bias_walk`` (r,),
+    density of their random walk, in the channel's unit squared a second."""
+    g, blocks, r = problem.g, 3 if choice.force else 2, len(choice.biases)
+    own, size = g * blocks, g * blocks + r
+    noise, update = constant_noise(g, blocks), correction(size, problem.angular, g)
+    spread_out = propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
-        P = spread_out(F, state['P'], along(ahead, noise(tuning['acceleration'], tuning['dt'])))
+        Sigma, x = along(ahead, noise(tuning['acceleration'], tuning['dt'])), error_mean(problem, ahead, blocks)
+        if r:
+            F, x = ca.diagcat(F, type(F).eye(r)), ca.vertcat(x, state['x'][own:])
+            Sigma = ca.diagcat(Sigma, ca.diag(tuning['bias_walk']) * tuning['dt'])
+        P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
         step = {} if choice.force else {'F': F}      # an error that becomes a force does not stay in the mean
-        return {**ahead, **step, 'x': error_mean(problem, ahead, blocks), 'P': P}
+        return {**state, **ahead, **step, 'x': x, 'P': P}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)
+        if r:
+            h, H = h + shown @ state['x'][own:], ca.horzcat(H, shown)
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
-        return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations)}
+        return {**feed_back(problem, choice, state, x, given, tuning),
+                **trusted(state, given, tuning, P, *innovations)}
 
+    shown = ca.DM(np.eye(len(problem.channels))[:, list(choice.biases)])
+    noises = {'acceleration': g} | ({'bias_walk': r} if r else {})
     forces = force_names(problem, choice)
-    return build_filter(name, problem, size, {'acceleration': g}, predict, correct, {'force': (len(forces), 1)},
-                        forces=forces)
+    built = build_filter(name, problem, size, noises, predict, correct,
+                         {'force': (len(forces), 1), 'doubt': (len(problem.channels), 1)}, forces=forces)
+    return replace(built, biases=tuple(problem.channels[k] for k in choice.biases))
 
 
 def run_model(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[Parts, ca.SX]:
-    """Coordinates ``q``, independent velocities ``zd`` and ``force`` one step later, and the transition ``F`` of P."""
+    """Coordinates ``q``, independent velocities ``zd`` and ``force`` one step later, ``lost`` (g,) and ``added`` of
+    ``standstill``, and the transition ``F`` of P."""
     g, dt, p = problem.g, tuning['dt'], tuning['p']
     q, zd, (u, force) = state['q'], state['x'][g:2 * g], driven(problem, choice, given['u'], state['force'])
     before = rates(problem, q, zd, u, force, given['t'] - dt, p)
-    q, zd, F = advance(problem, choice.motion, q, zd, u, force, given['t'], dt, p)
-    ahead, F = {'q': q, 'zd': zd, 'force': state['force']}, choice.jacobian(before, F, dt)
+    ahead, zd, F = advance(problem, choice.motion, q, zd, u, force, given['t'], dt, p)
+    F = choice.jacobian(before, F, dt)
+    P = state['P'][:F.size1(), :F.size1()]
+    lost, ahead, zd, F, added = stood_still(problem, P, q, ahead, zd, F, given['t'], dt, p)
+    ahead = {'q': ahead, 'zd': zd, 'force': state['force'], 'lost': lost, 'added': added}
     if not choice.force:
         return ahead, F
-    after = rates(problem, q, zd, u, force, given['t'], p)
+    after = rates(problem, ahead['q'], zd, u, force, given['t'], p)
     if not choice.actuators:
-        return ahead, kept_force(F, before, after)
+        F = kept_force(F, before, after) if choice.held == 'force' else F
+        return _without_old_force(ahead, lost, after.B[g:, -g:]), F
     function, chosen, eye = on_actuators(g, len(choice.actuators)), list(choice.actuators), type(F).eye(2 * g)
     G, onto = function(before.B[g:, -g:], before.B[g:, chosen])
     kept = ca.horzcat(type(F)(g, 2 * g), after.B[g:, chosen] @ G)
     F = ca.densify(ca.vertcat(F[:2 * g, :] @ ca.diagcat(eye, onto), kept))
+    gone = ca.repmat(ca.fmin(ca.sum1(lost), 1.0), len(chosen))
+    ahead = _without_old_force(ahead, gone, after.B[g:, chosen])
     return {**ahead, 'onto': ca.diagcat(eye, function(after.B[g:, -g:], after.B[g:, chosen])[1])}, F
+
+
+def _without_old_force(ahead: Parts, gone: ca.SX, B: ca.SX) -> Parts:
+    """The prediction without the forces that are ``gone``, whose accelerations are by B."""
+    force, added = dropped(*B.shape, 3 * B.size1(), 2 * B.size1())(gone, ahead['force'], B)
+    return {**ahead, 'force': force, 'added': ahead['added'] + added}
 
 
 def kept_force(F: ca.SX, before: Rates, after: Rates) -> ca.SX:
@@ -103,8 +133,8 @@ def driven(problem: Problem, choice: Choice, u: ca.SX, force: ca.SX) -> tuple[ca
 
 
 def along(ahead: Parts, Sigma: ca.SX) -> ca.SX:
-    """Plant noise of which the acceleration error keeps to what the actuators can do."""
-    return ahead['onto'] @ Sigma @ ahead['onto'].T if 'onto' in ahead else Sigma
+    """Plant noise of which the acceleration error keeps to what the actuators can do, and of what stood still."""
+    return (ahead['onto'] @ Sigma @ ahead['onto'].T if 'onto' in ahead else Sigma) + ahead['added']
 
 
 def force_names(problem: Problem, choice: Choice) -> tuple[str, ...]:
@@ -121,6 +151,17 @@ def actuator_places(problem: Problem, actuators: Sequence[str]) -> tuple[int, ..
             raise SettingError('actuators', list(actuators), f'up to {problem.g} different inputs of '
                                + (', '.join(inputs) or 'a mechanism that has some'))
     return tuple(inputs.index(name) for name in actuators)
+
+
+def bias_places(problem: Problem, biases: Sequence[str]) -> tuple[int, ...]:
+    """Places of channels, by their names or those of their sensors, each once; raises SettingError."""
+    found = []
+    for name in biases:
+        places = [k for k, channel in enumerate(problem.channels) if name in (channel, channel.partition('.')[0])]
+        if not places:
+            raise SettingError('biases', name, 'channels or sensors among ' + ', '.join(problem.channels))
+        found += places
+    return tuple(dict.fromkeys(found))
 
 
 def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
@@ -184,6 +225,12 @@ def force_of(g: int) -> ca.Function:
 def measured(innovation: ca.SX, spread: ca.SX, used: ca.SX) -> Parts:
     """Outputs about the measurements."""
     return {'innovation': innovation, 'spread': spread, 'used': used}
+
+
+def trusted(state: Parts, given: Parts, tuning: Parts, P: ca.SX, *innovations: ca.SX) -> Parts:
+    """``P``, wider where the samples contradict the estimate, for how long they do (``doubt``), and ``measured``."""
+    doubt, factor = widening(given['o'].numel())(state['doubt'], given['o'], innovations[2], tuning['dt'])
+    return {'P': P * factor, 'doubt': doubt, **measured(*innovations)}
 
 
 def simple(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:

@@ -2,7 +2,7 @@
 """Error-state filters errorEKF, errorEKF_EJ and errorEKF_FE (paper 001, sections 7.1 to 7.3).
 
 The model runs by itself and the filter corrects it; as the error is zero before each correction, the mean that is kept
-is the model's own state.
+is the model's own state. ``biases``: channels or sensors whose bias is estimated too.
 """
 
 from __future__ import annotations
@@ -11,30 +11,38 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from .ekf import Choice, actuator_places, ekf, exact_jacobian, simple
+from ...errors import SettingError
+from .ekf import Choice, actuator_places, bias_places, ekf, exact_jacobian, simple
 from .motion import Rates
 from .problem import Problem
 from .step import Filter
 from .update import block_matrix
 
+HELD = ('force', 'acceleration')
 
-def error_ekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
+
+def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF: simple transition of the covariance, no derivative of the accelerations."""
-    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False))
+    return ekf('errorEKF', problem, Choice(motion, simple, accelerations=False, biases=bias_places(problem, biases)))
 
 
-def error_ekf_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
+def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
-    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian))
+    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian, biases=bias_places(problem, biases)))
 
 
-def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = ()) -> Filter:
+def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
+                 biases: Sequence[str] = (), held: str = 'force') -> Filter:
     """errorEKF_FE: with the acceleration error as a state, kept as a force on the model.
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
-    error and its noise. Raises SettingError.
+    error and its noise. ``held``: what stays over a step in the covariance: the 'force', as it does in the mean, or the
+    'acceleration' that it makes, the identity of paper 001. Raises SettingError.
     """
-    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators)))
+    if held not in HELD or held != 'force' and actuators:
+        raise SettingError('held', held, 'force, or acceleration without actuators')
+    return ekf('errorEKF_FE', problem, Choice(motion, with_force, True, actuators=actuator_places(problem, actuators),
+                                              biases=bias_places(problem, biases), held=held))
 
 
 def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:

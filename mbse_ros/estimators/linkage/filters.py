@@ -40,4 +40,7 @@ def make_filter(name: str, problem: Problem, **options: object) -> Filter:
     """Filter of a name on a problem, with the filter's own options; raises SettingError."""
     if name not in FILTERS:
         raise SettingError('estimator', name, 'one of ' + ', '.join(FILTERS))
+    if not problem.g:
+        raise SettingError('mechanism', problem.model.description.name,
+                           'one that can move: this has no degree of freedom, and nothing to estimate')
     return FILTERS[name](problem, **options)

@@ -9,11 +9,12 @@ from dataclasses import replace
 import casadi as ca
 
 from ...transition.exponential import exact_step
-from .ekf import measured
+from .ekf import trusted
 from .motion import HALVINGS, rates
 from .parameter_partials import parameter_partials
 from .parameter_space import Bounds, parameter_space
 from .problem import Problem
+from .standstill import stood_still
 from .step import Filter, Parts, build_filter
 from .update import constant_noise, correction, propagation
 
@@ -29,8 +30,8 @@ def joint(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bou
     space = parameter_space(problem, parameters, bounds)
     g, r = problem.g, len(space.names)
     size, partials, estimated = 2 * g + r, parameter_partials(problem, space.places), space.function
-    noise, update, spread_out, step = constant_noise(g, 2), correction(size, problem.angular), propagation(size), _step(
-        2 * g, r)
+    noise, update, spread_out = constant_noise(g, 2), correction(size, problem.angular, g), propagation(size)
+    step = _step(2 * g, r)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         q, x, dt, u, t = state['q'], state['x'], tuning['dt'], given['u'], given['t'] - tuning['dt']
@@ -39,9 +40,12 @@ def joint(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bou
         dzdd = partials(q, x[g:2 * g], ca.vertcat(u, problem.zeros(g)), t, p)[0]
         increment, F = step(now.A, now.f, _scaled(dzdd, slope), dt)
         Sigma = ca.diagcat(noise(tuning['acceleration'], dt), ca.diag(tuning['parameter_walk']) * dt)
-        x = x + ca.vertcat(increment, problem.zeros(r))
-        ahead = problem.close(q + now.qd * dt + now.qdd * (dt ** 2 / 2), x[:g], given['t'], p)
-        return {'x': x, 'P': spread_out(F, state['P'], Sigma), 'q': ahead, 'F': F}
+        end = x[:2 * g] + increment
+        ahead = problem.close(q + now.qd * dt + now.qdd * (dt ** 2 / 2), end[:g], given['t'], p)
+        _, ahead, zd, F, added = stood_still(problem, state['P'], q, ahead, end[g:], F, given['t'], dt, p)
+        x = ca.vertcat(*(ahead[i] for i in problem.z), zd, x[2 * g:])
+        return {'x': x, 'P': spread_out(F, state['P'], Sigma + added), 'q': ahead, 'F': F,
+                'doubt': state['doubt']}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         q, x, t, u = state['q'], state['x'], given['t'], ca.vertcat(given['u'], problem.zeros(g))
@@ -55,10 +59,11 @@ def joint(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bou
         p, _ = estimated(x[2 * g:], tuning['p'])
         q = problem.close(q, x[:g], t, p)
         now = rates(problem, q, x[g:2 * g], given['u'], problem.zeros(g), t, p)
-        return {'x': x, 'P': P, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': problem.zeros(g),
-                **measured(*innovations)}
+        return {'x': x, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': problem.zeros(g),
+                **trusted(state, given, tuning, P, *innovations)}
 
-    built = build_filter('joint', problem, size, {'acceleration': g, 'parameter_walk': r}, predict, correct)
+    built = build_filter('joint', problem, size, {'acceleration': g, 'parameter_walk': r}, predict, correct,
+                         {'doubt': (len(problem.channels), 1)})
     return replace(built, parameters=space)
 
 

@@ -19,9 +19,11 @@ from ...errors import SettingError
 from .ekf import measured
 from .motion import rates
 from .problem import Problem
+from .standstill import stood_still
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation, there
+from .update import block_matrix, constant_noise, correction, propagation, there, widening
 
+HELD = 0.1      # s: after so long without accelerometers the last acceleration has faded to a third
 TRIALS = 8      # states near the start at which the sensors are judged
 
 
@@ -42,7 +44,7 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
     driving, correcting = _channels(problem, inputs)
     _suffice(problem, driving, correcting)
     noise, spread_out = constant_noise(g, 2), propagation(2 * g)
-    update = correction(2 * g, tuple(problem.angular[k] for k in correcting))
+    update = correction(2 * g, tuple(problem.angular[k] for k in correcting), g)
     measure, stage, motion = _accelerations(problem, driving, silent), _force_stage(g), moved(problem)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -50,16 +52,21 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
         last = state['zdd']
         qd, qdd = motion(state['q'], zd, last, t - dt, p)
         guess = problem.close(state['q'] + dt * qd + dt ** 2 / 2 * qdd, z + dt * zd + dt ** 2 / 2 * last, t, p)
-        zdd, C, a, b = measure(guess, zd + dt * last, last, given['u'], given['o'], t, tuning['variance'], p)
+        faded = last * ca.exp(-dt / HELD)
+        zdd, C, a, b = measure(guess, zd + dt * last, faded, given['u'], given['o'], t, tuning['variance'], p,
+                               state['P'], tuning['gate'])
         first = ca.if_else(state['begun'] > 0, last, zdd)
         end = z + dt * zd + dt ** 2 * (first / 3 + zdd / 6)
-        q = problem.close(guess, end, t, p)
+        ahead = problem.close(guess, end, t, p)
         eye = type(zd).eye(g)
         F = block_matrix(type(zd), [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]], g)
         enter = ca.vertcat(eye * (dt ** 2 / 2), eye * dt)
-        P = spread_out(F, state['P'], ca.densify(noise(tuning['acceleration'], dt) + enter @ C @ enter.T))
-        return {'x': ca.vertcat(end, zd + dt / 2 * (first + zdd)), 'P': P, 'q': q, 'F': F, 'zdd': zdd,
-                'begun': state['begun'], 'force': state['force'],
+        faster = zd + dt / 2 * (first + zdd)
+        lost, q, zd, F, added = stood_still(problem, state['P'], state['q'], ahead, faster, F, t, dt, p)
+        end = ca.if_else(lost, z, end)
+        P = spread_out(F, state['P'], ca.densify(noise(tuning['acceleration'], dt) + enter @ C @ enter.T) + added)
+        return {'x': ca.vertcat(end, zd), 'P': P, 'q': q, 'F': F, 'zdd': zdd,
+                'begun': state['begun'], 'force': state['force'], 'doubt': state['doubt'],
                 'force_P': ca.densify(state['force_P'] + ca.diag(tuning['force_walk'] * dt))}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -69,17 +76,19 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
         x, P, *found = update(state['x'], state['P'], o[correcting], h[correcting], H[correcting, :],
                               tuning['variance'][correcting], tuning['gate'])
         q = problem.close(state['q'], x[:g], t, p)
-        zdd, C, a, b = measure(q, x[g:], state['zdd'], u, o, t, tuning['variance'], p)
+        zdd, C, a, b = measure(q, x[g:], state['zdd'], u, o, t, tuning['variance'], p, P, tuning['gate'])
         model = rates(problem, q, x[g:], u, problem.zeros(g), t, p)
         D = ca.horzcat(a - model.a, b - model.b)
         force, force_P = stage(state['force'], state['force_P'], zdd - model.zdd, model.B[g:, -g:], C + D @ P @ D.T)
         qd, qdd = motion(q, x[g:], zdd, t, p)
         none = 0 * tuning['variance']
         about = [_placed(part, rest, correcting) for part, rest in zip(found, (none, tuning['variance'], none))]
-        return {'x': x, 'P': P, 'q': q, 'qd': qd, 'qdd': qdd, 'zdd': zdd, 'begun': type(x)(1), 'force': force,
-                'force_P': force_P, **measured(*about)}
+        doubt, factor = widening(len(correcting))(state['doubt'], o[correcting], found[2], tuning['dt'])
+        return {'x': x, 'P': P * factor, 'doubt': doubt, 'q': q, 'qd': qd, 'qdd': qdd, 'zdd': zdd,
+                'begun': type(x)(1), 'force': force, 'force_P': force_P, **measured(*about)}
 
-    memory = {'force': (g, 1), 'force_P': (g, g), 'zdd': (g, 1), 'begun': (1, 1)}
+    memory = {'force': (g, 1), 'force_P': (g, g), 'zdd': (g, 1), 'begun': (1, 1),
+              'doubt': (len(correcting), 1)}
     made = build_filter('kinematic', problem, 2 * g, {'acceleration': g, 'force_walk': g}, predict, correct, memory)
     return replace(made, memory={'force_P': np.eye(g) * force_stddev ** 2})
 
@@ -124,29 +133,35 @@ def _suffice(problem: Problem, driving: list[int], correcting: list[int]) -> Non
 
 
 def _accelerations(problem: Problem, driving: list[int], silent: float) -> ca.Function:
-    """``(q, zd, prior, u, o, t, variance, p) -> (zdd, C, a, b)``: accelerations that the accelerometers tell, by least
-    squares (Eq. 86) from a prior with the standard deviation ``silent``, their covariance and derivatives by z, zd."""
+    """``(q, zd, prior, u, o, t, variance, p, P, gate) -> (zdd, C, a, b)``: accelerations that the accelerometers tell,
+    by least squares (Eq. 86) from a prior with the standard deviation ``silent``, their covariance and derivatives by
+    z, zd. A sample that this prior and the covariance P (2g, 2g) of z, zd make impossible is left out."""
     g, s, k = problem.g, len(problem.channels), problem.system.u.numel() - problem.g
     shapes = {'q': problem.n, 'zd': g, 'prior': g, 'u': k, 'o': s, 't': 1, 'variance': s,
               'p': problem.system.values.symbol.numel()}
-    q, zd, prior, u, o, t, variance, p = arguments = [problem.symbol(*shape) for shape in shapes.items()]
+    arguments = [problem.symbol(*shape) for shape in shapes.items()]
+    arguments += [problem.symbol('P', 2 * g, 2 * g), problem.symbol('gate', 1)]
+    q, zd, prior, u, o, t, variance, p, P, gate = arguments
     h, H_z, H_zd, H_zdd = problem.sensors(q, zd, prior, ca.vertcat(u, problem.zeros(g)), t, p)
     change, C, a, b = _least_squares(g, len(driving), silent)(
-        o[driving] - h[driving], variance[driving], H_z[driving, :], H_zd[driving, :], H_zdd[driving, :])
+        o[driving] - h[driving], variance[driving], H_z[driving, :], H_zd[driving, :], H_zdd[driving, :], P, gate)
     return ca.Function('accelerations', arguments, [prior + change, C, a, b], {'cse': True})
 
 
 def _least_squares(g: int, s: int, silent: float) -> ca.Function:
-    """``(error, variance, H_z, H_zd, H_zdd) -> (change of zdd, C, a, b)``; a NaN error is missing."""
+    """``(error, variance, H_z, H_zd, H_zdd, P, gate) -> (change of zdd, C, a, b)``; a NaN error is missing."""
     error, variance = ca.SX.sym('error', s), ca.SX.sym('variance', s)
     H_z, H_zd, H_zdd = (ca.SX.sym(name, s, g) for name in ('H_z', 'H_zd', 'H_zdd'))
-    present = ca.vertcat(*(there(error[k]) for k in range(s)))
+    P, gate = ca.SX.sym('P', 2 * g, 2 * g), ca.SX.sym('gate')
+    H = ca.horzcat(H_z, H_zd)
+    spread = ca.sum2((H @ P) * H) + silent ** 2 * ca.sum2(H_zdd ** 2) + variance
+    present = ca.vertcat(*(there(error[k]) * (error[k] ** 2 <= gate * spread[k]) for k in range(s)))
     weighted = H_zdd.T @ ca.diag(ca.if_else(present, 1 / variance, 0.0))
     C = ca.solve(weighted @ H_zdd + ca.SX.eye(g) / silent ** 2, ca.SX.eye(g))
     C = ca.densify(ca.tril2symm(ca.tril(C)))
     outputs = [C @ weighted @ ca.if_else(present, error, 0.0), C, -C @ weighted @ H_z, -C @ weighted @ H_zd]
-    return ca.Function('least_squares', [error, variance, H_z, H_zd, H_zdd], [ca.densify(part) for part in outputs],
-                       {'cse': True})
+    return ca.Function('least_squares', [error, variance, H_z, H_zd, H_zdd, P, gate], [
+        ca.densify(part) for part in outputs], {'cse': True})
 
 
 def moved(problem: Problem) -> ca.Function:

@@ -66,7 +66,7 @@ class LinkageObserver:
         self._scan = Scan(self.filter.step(history), backend)
         self.tune(noises, gate)
         self._x: np.ndarray | None = None
-        self._dt = 0.005
+        self._dt, self._t = 0.005, 0.0
 
     def tune(self, noises: Mapping[str, float | np.ndarray], gate: float = 1.0) -> None:
         """Take other noises and another gate from the next sample on; the state stays."""
@@ -89,7 +89,7 @@ class LinkageObserver:
         """State from coordinates (n,) and velocities (n,), default the model's start; ``stddev`` of the mean."""
         q = self.model.start.q if q is None else q
         qd = self.model.start.qd if qd is None else qd
-        self._x = self.filter.start(np.asarray(q, dtype=float), np.asarray(qd, dtype=float), stddev)
+        self._x, self._t = self.filter.start(np.asarray(q, dtype=float), np.asarray(qd, dtype=float), stddev), 0.0
 
     @property
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
@@ -99,10 +99,11 @@ class LinkageObserver:
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray | None = None) -> LinkageEstimates:
         """Over a log: times (k,), s, evenly spaced by the step, measurements (k, s), NaN where missing, inputs (k, u).
 
-        The first sample lies one step after the state. Raises DivergenceError with the step.
+        The first sample lies one step after the state; a single one is so far from the last (after a start, from 0).
+        Raises DivergenceError with the step.
         """
-        dt = float(t[1] - t[0]) if len(t) > 1 else float(t[0])
-        self._dt = dt
+        dt = float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._t
+        self._dt, self._t = dt, float(t[-1])
         us = np.column_stack([measured, np.zeros((len(t), len(self.model.inputs))) if inputs is None else inputs, t])
         self._x, y = self._scan(self._x, us, self.filter.tuning.flat(dt=[dt], **self._tuning))
         bad = np.flatnonzero(~np.isfinite(y).all(axis=1))

@@ -9,14 +9,15 @@ from dataclasses import fields
 import casadi as ca
 
 from ...errors import SettingError
-from .cekf_penalty import PenaltyFilter
-from .constrained import closed, constraints, estimates, euler_step, imposed, is_small, sensed
+from .cekf_penalty import PenaltyFilter, tangents
+from .constrained import closed, constraints, estimates, euler_step, independent, is_small, sensed
 from .problem import Problem
 from .square_root import factor
 from .step import Filter, Parts, build_filter
-from .update import correction
+from .update import correction, innovation_of
 
-WEAKEST = 1e-13     # share of the constraints' spread below which the weakening is rounding
+WEAKEST = 1e-12     # least weakening, as a share of the constraints' spread: below it is rounding, and rows that depend
+                    # on others have no spread of their own
 
 
 def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int = 2, slack: float = 1.0) -> Filter:
@@ -25,72 +26,96 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     ``alpha``, ``beta``: the weakening is ``alpha exp(-beta i) C P C'`` in pass i (Eqs. 62, 66). The paper's beta 10
     needs four passes until the constraints are as good as perfect; by then they are so tight that what little they
     change from pass to pass moves z (four-bar with coupler gyro: lost). Two passes with 30 do the same without. What is
-    then left, at most 1e-3, the position and velocity problems take away. ``slack``: standard deviation a step of the
-    dependent coordinates and velocities by themselves, SI. Noise ``acceleration`` (g,): density of the accelerations
-    along the independent coordinates, m2/s3 or rad2/s3. Raises SettingError.
+    then left, at most 1e-3, the position and velocity problems take away. ``slack``: standard deviation of the
+    prediction of the dependent coordinates and velocities by themselves, SI. Noise ``acceleration`` (g,): density of
+    the accelerations along the independent coordinates, m2/s3 or rad2/s3. Raises SettingError.
 
-    The innovations are those of a prediction that may leave the constraints: with sensors of dependent coordinates
-    their spread is wide and the NIS small.
+    The slack makes way for the constraints and is no statement about the prediction. So the spread of the innovations,
+    and with it the gate, and the covariance of z and zd are those along the constraints, of which the passes know
+    nothing: on a linear mechanism the same, else without taking the constraints' curvature for information.
     """
     for name, value in (('alpha', alpha), ('beta', beta), ('passes', passes), ('slack', slack)):
         if not 0 < value < float('inf'):
             raise SettingError(name, value, 'a positive number')
-    n = problem.n
-    step, sense, finish = euler_step(problem, slack), sensed(problem), closed(problem)
-    update, impose = correction(2 * n, problem.angular), smoothly(problem, [
-        max(alpha * math.exp(-beta * i), WEAKEST) for i in range(passes)])
+    n, g, places = problem.n, problem.g, independent(problem)
+    step, sense, finish, along = euler_step(problem), sensed(problem), closed(problem), tangents(problem)
+    update, take, own = correction(2 * g, problem.angular), taken(2 * n, problem.angular), loose(problem, slack)
+    impose = smoothly(problem, [alpha * math.exp(-beta * i) for i in range(int(passes))])
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, P = step(state['x'], state['P'], tuning['acceleration'], given['u'], given['t'], tuning['dt'], tuning['p'])
         return {'x': x, 'P': P, 'q': x[:n]}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        u, t, p = given['u'], given['t'], tuning['p']
-        h, H = sense(state['x'], u, t, p)
-        x, P, innovation, spread, used = update(state['x'], state['P'], given['o'], h, H, tuning['variance'],
-                                                tuning['gate'])
-        x, P = impose(x, P, t, p)
-        x, P, qdd = finish(x, P, u, t, p)
+        x, P, u, t, p = state['x'], state['P'], given['u'], given['t'], tuning['p']
+        h, H = sense(x, u, t, p)
+        T = along(x[:n], ca.vertcat(*(x[n + i] for i in problem.z)), t, p)
+        _, P_z, innovation, spread, used = update(ca.DM.zeros(2 * g), P[places, places], given['o'], h, H @ T,
+                                                  tuning['variance'], tuning['gate'])
+        x, P = take(x, P + own, given['o'], h, H, tuning['variance'], used)
+        x, P, qdd = finish(impose(x, P, t, p), P_z, u, t, p)
         return {**estimates(problem, x, P, qdd), 'innovation': innovation, 'spread': spread, 'used': used}
 
-    made = build_filter('SCKF', problem, 2 * n, {'acceleration': problem.g}, predict, correct, scalar=False)
+    made = build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False)
     return PenaltyFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
 
 
+def loose(problem: Problem, slack: float) -> ca.DM:
+    """Covariance (2n, 2n) that the dependent coordinates and velocities have of their own."""
+    return ca.diag(ca.DM([0.0 if i in problem.z else slack ** 2 for i in range(problem.n)] * 2))
+
+
+def taken(size: int, angular: tuple[bool, ...]) -> ca.Function:
+    """``(x, P, o, h, H, variance, used) -> (x, P)``: the correction by the measurements that ``used`` (s,) says."""
+    s = len(angular)
+    x, P, H = ca.SX.sym('x', size), ca.SX.sym('P', size, size), ca.SX.sym('H', s, size)
+    o, h, variance, used = (ca.SX.sym(name, s) for name in ('o', 'h', 'variance', 'used'))
+    mean, cov = x, P
+    for k in range(s):
+        column = cov @ H[k, :].T
+        gain = column * (used[k] / (H[k, :] @ column + variance[k]))
+        mean = mean + gain * (innovation_of(o[k], h[k], angular[k]) - H[k, :] @ (mean - x))
+        cov = ca.tril2symm(ca.tril(cov - gain @ column.T))
+    return ca.Function('taken', [x, P, o, h, H, variance, used], [mean, cov], {'cse': True})
+
+
 def smoothly(problem: Problem, weaknesses: list[float]) -> ca.Function:
-    """``(x, P, t, p) -> (x, P)``: the constraints imposed once for each weakness (Eqs. 62 to 66)."""
+    """``(x, P, t, p) -> x``: the constraints imposed once for each weakness (Eqs. 62 to 66)."""
     x, t, p = (ca.MX.sym(name, size) for name, size in (
         ('x', 2 * problem.n), ('t', 1), ('p', problem.system.values.symbol.numel())))
     P = ca.MX.sym('P', 2 * problem.n, 2 * problem.n)
-    look, rows, size = constraints(problem), 2 * problem.system.m, 2 * problem.n
     mean, cov = x, P
-    if rows:
-        small = is_small(size, rows)
-        whiten = whitened(rows, look.sparsity_out(1))
-        impose = imposed(size, whiten.sparsity_out(1) if small else look.sparsity_out(1))
-        spread = weakening(size, look.sparsity_out(1))(P, look(x, t, p)[1])
-    for weakness in weaknesses if rows else ():
-        c, C = look(mean, t, p)
-        if small:
-            mean, cov = impose(mean, cov, *whiten(spread, c, C), weakness * ca.DM.ones(rows))
-        else:
-            mean, cov = impose(mean, cov, c, C, weakness * spread)
-    return ca.Function('smoothly', [x, P, t, p], [mean, cov])
+    if problem.system.m:
+        look = constraints(problem)
+        C = look.sparsity_out(1)
+        spread = ca.MX.zeros(C.size1(), C.size1())
+        for i, weakness in enumerate(weaknesses):
+            first, last = i == 0, i + 1 == len(weaknesses)
+            found = imposed(2 * problem.n, C, weakness, first, last)(mean, cov, *look(mean, t, p), spread)
+            mean, cov, spread = found if first else (*found, spread)
+    return ca.Function('smoothly', [x, P, t, p], [mean])
 
 
-def weakening(size: int, C: ca.Sparsity) -> ca.Function:
-    """``(P, C) -> C P C'``, or where the correction is in scalar operations the inverse W of its Cholesky factor: the
-    weakening of the constraints ``W c`` is a multiple of the identity, so that they can be taken one by one."""
-    rows = C.size1()
-    kind = ca.SX if is_small(size, rows) else ca.MX
-    P, slope = kind.sym('P', size, size), kind.sym('C', C)
-    S = ca.densify(slope @ P @ slope.T)
-    if kind is ca.SX:
-        S = ca.tril(ca.solve(ca.tril(factor(rows)(S)), ca.SX.eye(rows)))
-    return ca.Function('weakening', [P, slope], [S], {'cse': True})
+def imposed(size: int, C: ca.Sparsity, weakness: float, first: bool, last: bool) -> ca.Function:
+    """``(x, P, c, C, S) -> (x, P[, S])``: a correction by constraints ``c + C dx = 0`` with the noise ``weakness S``.
 
-
-def whitened(rows: int, C: ca.Sparsity) -> ca.Function:
-    """``(W, c, C) -> (W c, W C)``."""
-    W, c, slope = ca.SX.sym('W', ca.Sparsity.lower(rows)), ca.SX.sym('c', rows), ca.SX.sym('C', C)
-    return ca.Function('whitened', [W, c, slope], [W @ c, W @ slope])
+    In the ``first`` pass S (rows, rows) is what it gives back, the constraints' spread ``C P C'``; after the ``last`` P
+    is not asked for and what was given. Where ``is_small`` by Cholesky's factor in scalar operations.
+    """
+    rows, small = C.size1(), is_small(size, C.size1())
+    kind = ca.SX if small else ca.MX
+    x, P, c, slope, S = (kind.sym('x', size), kind.sym('P', size, size), kind.sym('c', rows), kind.sym('C', C),
+                         kind.sym('S', rows, rows))
+    crossed = ca.densify(slope @ P)
+    own = ca.densify(slope @ crossed.T)
+    S_0 = own if first else S
+    noisy = own + weakness * S_0 + WEAKEST * ca.diag(ca.diag(S_0))
+    if small:
+        L = ca.tril(factor(rows)(noisy))
+        both = ca.solve(L, ca.horzcat(c, crossed))
+        mean = x - both[:, 1:].T @ both[:, 0]
+        cov = P if last else ca.tril2symm(ca.tril(P - both[:, 1:].T @ both[:, 1:]))
+    else:
+        gain = ca.solve(noisy, crossed, 'ldl').T
+        mean, cov = x - gain @ c, P if last else ca.tril2symm(ca.tril(P - gain @ crossed))
+    return ca.Function('imposed', [x, P, c, slope, S], [mean, cov, own][:3 if first else 2], {'cse': True})

@@ -7,10 +7,11 @@ import casadi as ca
 import numpy as np
 
 from ...errors import SettingError
-from .ekf import Choice, error_mean, feed_back, force_of, measured, observe, run_model
+from .ekf import Choice, along, error_mean, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force
 from .motion import rates
 from .problem import Problem
+from .standstill import dropped
 from .step import Filter, Parts, build_filter
 from .update import constant_noise, correction, propagation
 
@@ -34,20 +35,25 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     g, v = problem.g, 0 if color == 'plant' else len(problem.channels)
     w = 0 if color == 'measurement' else g
     size, choice = 3 * g + w + v, Choice(motion, with_force, force=True)
-    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular), propagation(size)
+    noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         ahead, F = run_model(problem, choice, state, given, tuning)
         omega, W = state['x'][3 * g:3 * g + w], state['W']
+        fresh = [tuning[name] for name, present in (('colored', w), ('sensor_color', v)) if present]
+        fresh = ca.diag(ca.vertcat(*fresh))
         if w:
+            omega, added = dropped(g, g, w + v, 0)(ahead['lost'], omega, type(W).eye(g))
+            fresh = fresh + added
             at = rates(problem, ahead['q'], ahead['zd'], given['u'], ahead['force'], given['t'], tuning['p'])
             ahead = {**ahead, 'force': ahead['force'] + force_of(g)(at.B[g:, -g:], omega)}
         memory = ca.vertcat(W, tuning['sensor_memory']) if w and v else W if w else tuning['sensor_memory']
-        fresh = [tuning[name] for name, present in (('colored', w), ('sensor_color', v)) if present]
-        P = spread_out(_augmented(F, memory, g, w), state['P'],
-                       ca.diagcat(noise(tuning['acceleration'], tuning['dt']), ca.diag(ca.vertcat(*fresh))))
-        mean = ca.vertcat(error_mean(problem, ahead, 3), memory * state['x'][3 * g:])
-        return {**ahead, 'x': mean, 'P': P, 'W': W, 'products': state['products'], 'last': state['last']}
+        Sigma = ca.diagcat(along(ahead, noise(tuning['acceleration'], tuning['dt'])), fresh)
+        P = spread_out(_augmented(F, memory, g, w), state['P'], Sigma)
+        colors = ca.vertcat(omega, state['x'][3 * g + w:])
+        mean = ca.vertcat(error_mean(problem, ahead, 3), memory * colors)
+        return {**ahead, 'x': mean, 'P': P, 'W': W, 'products': state['products'], 'last': state['last'],
+                'doubt': state['doubt']}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         h, H = observe(problem, choice, state, given, tuning)
@@ -57,11 +63,13 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
             h, H = h + state['x'][3 * g + w:], ca.horzcat(H, type(H).eye(v))
         x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
         adapted = _adapted(state, x[2 * g:3 * g], innovations[2], window)
-        return {**feed_back(problem, choice, state, x, given, tuning), 'P': P, **measured(*innovations), **adapted}
+        return {**feed_back(problem, choice, state, x, given, tuning), **adapted,
+                **trusted(state, given, tuning, P, *innovations)}
 
     colored = {'sensor_memory': v, 'sensor_color': v} if v else {}
     noises = {'acceleration': g} | ({'colored': g} if w else {}) | colored
-    memory = {'force': (g, 1), 'W': (g, 1), 'products': (g, 2), 'last': (g, 1)}
+    memory = {'force': (g, 1), 'W': (g, 1), 'products': (g, 2), 'last': (g, 1),
+              'doubt': (len(problem.channels), 1)}
     return build_filter('errorEKF_FE_SH', problem, size, noises, predict, correct, memory)
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sigma-point filters with the accelerations as their state (paper 001, section 4.3), for any points.
+"""Sigma-point filters with the accelerations alone as their state (paper 001, section 4.3), for any points.
 
 The state is ``zdd``; the trapezoidal rule makes velocities and positions of it: ``z = z0 + dt^2/4 zdd``,
-``zd = zd0 + dt/2 zdd``, where ``z0, zd0`` follow from the step before. A correction reaches the position only through
-two integrations, so that an encoder alone gives stiffness without damping: the paper finds it less accurate.
+``zd = zd0 + dt/2 zdd``, where ``z0, zd0`` follow from the step before. A correction ``k`` of the acceleration moves the
+position by ``dt^2/4 k`` and the velocity by ``dt/2 k``: an encoder's is a spring without a damper, and the paper finds
+it less accurate. ``sigma_extended`` has positions and velocities in the state too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from .update import constant_noise
 class AccelerationFilter(Filter):
     """Filter whose mean is ``zdd`` (g,)."""
 
+    @property
+    def held(self) -> list[int]:
+        """None: positions and velocities are not in the mean."""
+        return []
+
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates and velocities (n,); the mean is the model's acceleration without inputs,
         ``stddev`` that of the accelerations."""
@@ -38,8 +44,8 @@ class AccelerationFilter(Filter):
 def acceleration_filter(name: str, problem: Problem, points: Points) -> Filter:
     """Filter of the accelerations. Noise ``acceleration`` (g,): density of their random walk, rad^2/s^5 or m^2/s^5."""
     g = problem.g
-    move, sense, draw, gather = _moved(problem), _sensed(problem), drawn(points, [2] * g), gathered(points)
-    look, rate, noise = observed(points, len(problem.channels), problem.angular), _rated(problem), constant_noise(g, 1)
+    move, sense, draw, gather = _moved(problem), sensed(problem), drawn(points, [2] * g), gathered(points)
+    look, rate, noise = observed(points, len(problem.channels), problem.angular), rated(problem), constant_noise(g, 1)
     update = conditioning(g, points.number + 1, problem.angular)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -86,7 +92,7 @@ def _moved(problem: Problem) -> ca.Function:
     return ca.Function('moved', [q, zd, zdd, u, t, dt, p], [at.zdd], {'cse': True})
 
 
-def _sensed(problem: Problem) -> ca.Function:
+def sensed(problem: Problem) -> ca.Function:
     """``(q, x, zdd, u, t, p) -> h`` (s,) at ``x = [z, zd]`` and an acceleration, coordinates near ``q``."""
     q, x, u, t, p = symbols(problem)
     g, zdd = problem.g, problem.symbol('zdd', problem.g)
@@ -95,7 +101,7 @@ def _sensed(problem: Problem) -> ca.Function:
     return ca.Function('sensed', [q, x, zdd, u, t, p], [h], {'cse': True})
 
 
-def _rated(problem: Problem) -> ca.Function:
+def rated(problem: Problem) -> ca.Function:
     """``(q, x, zdd, u, t, p) -> (qd, qdd, force)`` at an acceleration, and the force along z that the model lacks."""
     q, x, u, t, p = symbols(problem)
     g, zdd = problem.g, problem.symbol('zdd', problem.g)

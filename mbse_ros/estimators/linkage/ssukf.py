@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .problem import Problem
 from .sigma_acceleration import acceleration_filter
+from .sigma_extended import extended_filter
 from .sigma_filter import sigma_filter
 from .sigma_points import simplex_points
 from .step import Filter
@@ -16,6 +17,7 @@ def ssukf(problem: Problem, w0: float = 0.0, reuse: bool = False, transition: st
     return sigma_filter('SSUKF', problem, simplex_points(2 * problem.g, w0), reuse, transition)
 
 
-def ssukf_acceleration(problem: Problem, w0: float = 0.0) -> Filter:
-    """SSUKF with the accelerations as its state (section 4.3); noise ``acceleration`` (g,) of their random walk."""
-    return acceleration_filter('SSUKF_acceleration', problem, simplex_points(problem.g, w0))
+def ssukf_acceleration(problem: Problem, w0: float = 0.0, alone: bool = False) -> Filter:
+    """SSUKF with the state ``[z, zd, zdd]``, or the accelerations ``alone``; as ``ukf_acceleration``."""
+    points = simplex_points(problem.g * (1 if alone else 3), w0)
+    return (acceleration_filter if alone else extended_filter)('SSUKF_acceleration', problem, points)

@@ -26,8 +26,9 @@ class Filter:
     ``predict (state, given, tuning) -> state``; ``correct -> (state, outputs)``; both are CasADi functions of flat
     vectors. ``transition``: the matrix F (l, l) of the prediction that starts from a state, where there is one.
     ``memory``: what further parts of the state start from, where not from zero. ``parameters``: of the filters that
-    estimate some, the last entries of ``x``. ``outputs``: ``x``, ``q``, ``qd``, ``qdd``, ``force`` along
-    ``forces`` (independent coordinates, or the chosen actuators), ``innovation``, ``spread``, ``used`` (s,).
+    estimate some, the last entries of ``x``; so are ``biases``, of the channels of these names. ``outputs``: ``x``,
+    ``q``, ``qd``, ``qdd``, ``force`` along ``forces`` (independent coordinates, or the chosen actuators),
+    ``innovation``, ``spread``, ``used`` (s,).
     """
 
     name: str
@@ -43,6 +44,12 @@ class Filter:
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     parameters: ParameterSpace | None = None
     forces: tuple[str, ...] = ()
+    biases: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> list[int]:
+        """Places in q of the coordinates whose positions, then velocities, the mean begins with."""
+        return self.problem.z
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | np.ndarray) -> np.ndarray:
         """Flat state at coordinates (n,) and velocities (n,), with a standard deviation of the mean (l,)."""

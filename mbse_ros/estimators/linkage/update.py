@@ -9,6 +9,9 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 
+STRIDE = 0.5        # rad or m
+DOUBT = 0.5         # s
+
 
 @lru_cache(maxsize=64)
 def propagation(size: int) -> ca.Function:
@@ -18,13 +21,17 @@ def propagation(size: int) -> ca.Function:
 
 
 @lru_cache(maxsize=64)
-def correction(size: int, angular: tuple[bool, ...], correlated: bool = False) -> ca.Function:
+def correction(size: int, angular: tuple[bool, ...], positions: int = 0) -> ca.Function:
     """``(x, P, o, h, H, variance, gate) -> (x, P, innovation, spread, used)`` for measurements with separate noise.
 
     One measurement after the other (``P - k s k'`` on one triangle), which equals the joint correction: x (size,),
     P (size, size), o, h, variance (s,), H (s, size). A NaN in o is missing. A measurement whose normalised innovation
     squared exceeds ``gate`` is left out; ``used`` (s,) is 1 for those that count, and the sum of ``innovation^2 /
     spread`` over them is the NIS. ``angular`` (s,): innovations wrapped to +-pi.
+
+    The first ``positions`` entries of x are moved by one measurement no further than ``STRIDE``, from where Newton's
+    method still closes the mechanism on the same branch: its gain is made smaller, with Joseph's covariance of that
+    gain, and the next samples go the rest of the way.
     """
     s = len(angular)
     x, P = ca.SX.sym('x', size), ca.SX.sym('P', size, size)
@@ -39,10 +46,27 @@ def correction(size: int, angular: tuple[bool, ...], correlated: bool = False) -
         spread = H[k, :] @ column + variance[k]
         used = present * (innovation ** 2 <= gate * spread)
         gain = column * (used / spread)
-        mean, cov = mean + gain * innovation, _mirrored(cov - gain @ column.T)
+        share = _share(gain[:positions] * innovation)
+        mean, cov = mean + share * gain * innovation, _mirrored(cov - (share * (2 - share)) * gain @ column.T)
         parts.append((innovation * present, spread, used))
     outputs = [ca.vertcat(*column) if s else ca.SX(0, 1) for column in (zip(*parts) if s else ((), (), ()))]
     return ca.Function('correction', [x, P, o, h, H, variance, gate], [mean, cov, *outputs], {'cse': True})
+
+
+@lru_cache(maxsize=64)
+def widening(s: int) -> ca.Function:
+    """``(doubt, o, used, dt) -> (doubt, factor)``: for how long, s, the gate has refused all samples of each channel
+    (s,), and by what the covariance is to be multiplied.
+
+    Half of the channels of a sample, or more, refused for longer than ``DOUBT``: then the estimate is what is wrong,
+    and its standard deviations grow e-fold every ``DOUBT`` until it takes the samples up again.
+    """
+    doubt, o, used, dt = ca.SX.sym('doubt', s), ca.SX.sym('o', s), ca.SX.sym('used', s), ca.SX.sym('dt')
+    here = ca.vertcat(*(there(o[k]) for k in range(s)))
+    longer = ca.if_else(here, ca.if_else(used > 0, 0.0, doubt + dt), doubt)
+    late = ca.sum1(ca.if_else(here, ca.if_else(longer > DOUBT, 1.0, 0.0), 0.0))
+    factor = ca.if_else(late > 0, ca.if_else(2 * late >= ca.sum1(here), ca.exp(2 * dt / DOUBT), 1.0), 1.0)
+    return ca.Function('widening', [doubt, o, used, dt], [longer, factor])
 
 
 @lru_cache(maxsize=64)
@@ -85,6 +109,12 @@ def innovation_of(o: ca.SX, h: ca.SX, angular: bool) -> ca.SX:
 def wrapped(angle: ca.SX) -> ca.SX:
     """Angle between -pi and pi, rad."""
     return angle - 2 * np.pi * ca.floor((angle + np.pi) / (2 * np.pi))
+
+
+def _share(move: ca.SX) -> ca.SX:
+    """Largest share, up to 1, of a move of positions that goes no further than ``STRIDE``."""
+    farthest = ca.mmax(ca.fabs(move)) if move.numel() else 0.0
+    return 1.0 if not move.numel() else ca.if_else(farthest > STRIDE, STRIDE / ca.fmax(farthest, STRIDE), 1.0)
 
 
 def _mirrored(M: ca.SX) -> ca.SX:

@@ -157,10 +157,12 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     if unit is None:
         unit = _unit(mechanism, coordinate)
         unit = {'rate': _RATES[unit], 'force': _FORCES[unit]}.get(item.kind, unit)
-    note = '' if item.gravity else 'without gravity'
+    notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
+    notes += ['wraps at half a turn'] * item.wraps
+    notes += [f'bias {", ".join(_shown(part, unit) for part in item.bias)}'] * bool(item.bias)
     axes = f', {len(item.axes)} axes' if item.axes else ''
     return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}',
-               f'1 sigma {show(item.stddev, unit)}' * bool(item.stddev) + note)
+               ', '.join(notes))
 
 
 def _levels(mechanism: MechanismDescription) -> Iterable[Row]:

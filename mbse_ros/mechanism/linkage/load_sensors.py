@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from ..description.entry import Entry
-from ..description.quantity import not_negative
-from .model import Driver, PointRef, Sensor
+from ..description.quantity import Kind, not_negative
+from .model import Driver, PointRef, Sensor, Vector
 from .references import References, unit_of
 
 __all__ = ['read_sensors']
 
 _RATES = {'rad': 'rad/s', 'm': 'm/s'}
 # By kind: the keys that must stand there, those that may, and the unit of the standard deviation ('' where it depends).
-_KINDS = {'encoder': (('coordinate',), (), ''), 'rate': (('coordinate',), (), ''),
+_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'rate': (('coordinate',), (), ''),
           'position': (('point',), (), 'm'), 'velocity': (('point',), (), 'm/s'), 'gyro': (('body',), (), 'rad/s'),
           'accelerometer': (('point',), ('body', 'axes', 'gravity'), 'm/s^2'), 'distance': (('points',), (), 'm'),
           'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), '')}
@@ -25,10 +25,10 @@ def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver
 
 def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, Driver]) -> Sensor:
     if not isinstance(entry.value, dict) or 'kind' not in entry.value:
-        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'stddev'])
+        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'stddev', 'bias'])
     kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed, unit = _KINDS[kind]
-    parts = entry.mapping(['kind', *needed], [*allowed, 'stddev'])
+    parts = entry.mapping(['kind', *needed], [*allowed, 'stddev', 'bias'])
     if kind == 'inclinometer' and not references.planar:
         raise entry.error('a gyro or an accelerometer; an inclinometer is for a plane', kind, 'kind')
     found = _target(kind, parts, references, drivers)
@@ -37,7 +37,31 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         unit = unit_of(references.coordinates[on], references.joints)
         unit = {'rate': _RATES[unit], 'force': {'rad': 'N*m', 'm': 'N'}[unit]}.get(kind, unit)
     stddev = references.numbers.number(parts['stddev'], not_negative(unit)) if 'stddev' in parts else 0.0
-    return Sensor(name, kind, stddev, **found)
+    bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
+    return Sensor(name, kind, stddev, **found, bias=bias, wraps=_wraps(parts, unit))
+
+
+def _channels(kind: str, found: dict, references: References) -> int:
+    """Number of values that a sensor gives."""
+    if kind == 'accelerometer':
+        return len(found['axes'])
+    in_space = kind == 'gyro' and not references.planar
+    return references.dimension if kind in ('position', 'velocity') or in_space else 1
+
+
+def _bias(entry: Entry, references: References, unit: str, size: int) -> Vector:
+    """One number for a sensor of one channel, else one for each."""
+    numbers = references.numbers
+    return (numbers.scalar(entry, Kind(unit)),) if size == 1 else numbers.vector(entry, Kind(unit), size)
+
+
+def _wraps(parts: dict[str, Entry], unit: str) -> bool:
+    if 'wraps' not in parts:
+        return False
+    wraps = parts['wraps'].choice(('true', 'false'), 'true or false') == 'true'
+    if wraps and unit != 'rad':
+        raise parts['wraps'].error('the encoder of an angle; a length does not wrap')
+    return wraps
 
 
 def _target(kind: str, parts: dict[str, Entry], references: References, drivers: dict[str, Driver]) -> dict:

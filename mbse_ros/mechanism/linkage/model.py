@@ -147,6 +147,8 @@ class Sensor:
     ``point``, m, m/s), 'gyro' (of a ``body``, rad/s; in space about its three axes), 'accelerometer' (specific force
     at a ``point`` along ``axes`` of its body, m/s2; ``gravity`` False leaves gravity out), 'distance' (of two points,
     m), 'inclinometer' (planar: absolute angle of a body, wrapped to pi, rad), 'force' (of a ``driver``, N or N m).
+    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``wraps``: an encoder that does not count
+    its turns.
     """
 
     name: str
@@ -158,6 +160,8 @@ class Sensor:
     axes: tuple[tuple[float, ...], ...] = ()
     gravity: bool = True
     driver: str = ''
+    bias: Vector = ()
+    wraps: bool = False
 
 
 @dataclass(frozen=True)

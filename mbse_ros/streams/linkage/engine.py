@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from scipy.stats import chi2
 
-from ...compiled import Scan
+from ...compiled import Kernel, Scan
 from ...dynamics.model import Model
-from ...errors import SettingError
+from ...errors import DivergenceError, MbseError, SettingError
+from ...estimators.linkage.cekf_penalty import tangents
 from ...estimators.linkage.defaults import default_noises
 from ...estimators.linkage.filters import make_filter
-from ...estimators.linkage.layout import Layout
+from ...estimators.linkage.layout import SYMMETRIC, Layout
 from ...estimators.linkage.problem import problem
 from ...estimators.linkage.step import Filter
 from .entries import entry_names
@@ -40,13 +42,24 @@ class Engine:
         self.problem = problem(model, self.sensors)
         try:
             self.filter: Filter = make_filter(settings.estimator, self.problem, **option_values(settings.options))
-        except TypeError as error:
+        except MbseError:
+            raise
+        except (TypeError, ValueError, KeyError) as error:
             raise SettingError('options', settings.options, f'options of {settings.estimator}: {error}') from error
         self.names, self.channels = entry_names(self.filter), self.problem.channels
         self._output_places = tuple(self.filter.outputs.places.items())
-        self._covariance = Layout({'P': self.filter.state.parts['P']})
+        self.size = len(self.names)
+        self.force_places = tuple(self.names.index(f'force/{name}') if f'force/{name}' in self.names else None
+                                  for name in self.filter.forces)
+        triangle = self.filter.state.places['P']
+        self._covariance = np.rint(Layout({'P': (self.size, SYMMETRIC)}).arrays(
+            np.arange(triangle.start, triangle.stop))['P']).astype(int)
+        whole = len(self.filter.held) > self.problem.g
+        self.tangents = tangents(self.problem) if whole else None
+        space = self.filter.parameters
+        self._estimated = None if space is None else Kernel(space.function, backend)
         self._scan = Scan(_with_state(self.filter), backend)
-        self.tuned(settings)
+        self._warm_up(self.tuned(settings))
 
     def tuned(self, settings: LinkageSettings) -> Tuned:
         """The tuning of settings for this filter; raises SettingError."""
@@ -86,7 +99,26 @@ class Engine:
 
     def covariance(self, state: np.ndarray) -> np.ndarray:
         """Covariance (l, l) of a flat state."""
-        return self._covariance.arrays(state[self.filter.state.places['P']])['P']
+        return state[self._covariance]
+
+    def parameters(self, mean: np.ndarray, variance: np.ndarray, tuned: Tuned) -> dict[str, tuple[float, float]]:
+        """Estimated parameters, value and standard deviation in SI, of a mean (l,) and its variances; none for most."""
+        space = self.filter.parameters
+        if space is None:
+            return {}
+        r = len(space.names)
+        values, slopes = self._estimated(mean[-r:], tuned.tuning[self.filter.tuning.places['p']])
+        stddev = np.abs(slopes) * np.sqrt(np.fmax(variance[-r:], 0.0))
+        return dict(zip(space.names, zip(values[list(space.places)].tolist(), stddev.tolist())))
+
+    def _warm_up(self, tuned: Tuned) -> None:
+        """A first run, which costs more than the others."""
+        s, k, start = len(self.channels), len(self.model.inputs), self.model.start
+        row = np.concatenate([np.full(s, np.nan), np.zeros(k + 1)])
+        state = self.filter.start(start.q, start.qd, 0.1)
+        with suppress(DivergenceError):
+            self.run(state, row[None], tuned)
+        self.parameters(state[self.filter.state.places['x']], np.ones(self.size), tuned)
 
 
 def _with_state(filter_: Filter) -> ca.Function:

@@ -3,31 +3,38 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
-from ...estimators.linkage.cekf_penalty import tangents
 from ...estimators.linkage.step import Filter
 from .settings import LinkageSettings
 
-FORCE = ('ADEKF',)      # whose third block is the force itself; of the others it is the error of the acceleration
+FORCE = ('ADEKF',)      # whose third block is the force itself
+ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
 
 
 def entry_names(filter_: Filter) -> tuple[str, ...]:
-    """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ..."""
-    of, size = filter_.problem, filter_.state.parts['x'][0]
-    coordinates = [of.system.names[i] for i in of.z]
+    """Names (l,) of the mean: ``position/theta1``, ``velocity/theta1``, ``acceleration_error/theta1``, ...,
+    ``parameter/<name>`` and ``bias/<channel>`` of the filters that estimate some."""
+    of, space = filter_.problem, filter_.parameters
+    estimated = () if space is None else tuple(f'parameter/{name}' for name in space.names)
+    estimated += tuple(f'bias/{channel}' for channel in filter_.biases)
+    size = filter_.state.parts['x'][0] - len(estimated)
+    coordinates = [of.system.names[i] for i in filter_.held]
     if 'base' in filter_.state.parts and size == of.g:
-        return tuple(f'acceleration/{name}' for name in coordinates)
-    if size == 2 * of.n and size != 2 * of.g:
-        coordinates = list(of.system.names)
-    third = 'force' if filter_.name in FORCE else 'acceleration_error'
-    names = [f'{kind}/{name}' for kind in ('position', 'velocity', third) for name in coordinates][:size]
-    return (*names, *(f'other/{i}' for i in range(size - len(names))))
+        return (*(f'acceleration/{name}' for name in coordinates), *estimated)
+    names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
+    if filter_.name in FORCE:
+        names += [f'force/{name}' for name in filter_.forces]
+    third = 'acceleration' if filter_.name in ACCELERATION else 'acceleration_error'
+    names = [*names, *(f'{third}/{name}' for name in coordinates)][:size]
+    return (*names, *(f'other/{i}' for i in range(size - len(names))), *estimated)
 
 
 def start_stddev(names: tuple[str, ...], settings: LinkageSettings) -> np.ndarray:
     """Standard deviations (l,) of a mean at a start."""
-    given = {'position': settings.start_position, 'velocity': settings.start_velocity}
+    given = {'position': settings.start_position, 'velocity': settings.start_velocity,
+             'parameter': settings.start_parameter, 'bias': settings.start_bias}
     return np.array([given.get(name.partition('/')[0], settings.start_other) for name in names])
 
 
@@ -37,26 +44,27 @@ def started(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSet
 
 
 def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: Filter, t: float,
-                settings: LinkageSettings) -> np.ndarray:
+                settings: LinkageSettings, spread: ca.Function | None) -> np.ndarray:
     """State of a filter, with its last outputs, as that of another one: what both have keeps mean and covariance, a
-    force goes along, what only the new one has starts from its prior."""
+    force goes along, what only the new one has starts from its prior. ``spread``: the new one's ``tangents``, where its
+    mean is of all coordinates."""
     before, names = old.state.arrays(flat), entry_names(new)
     parts = new.state.arrays(new.start(out['q'], out['qd'], start_stddev(names, settings)))
     was = {name: i for i, name in enumerate(entry_names(old))}
     for i, name in enumerate(names):
-        parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else parts['P'][i, j]
-                            for j, other in enumerate(names)]
+        parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else
+                            0.0 if name in was or other in was else parts['P'][i, j] for j, other in enumerate(names)]
         if name in was:
             parts['x'][i] = before['x'][was[name]]
-    force = dict(zip((f'force/{new.problem.system.names[k]}' for k in new.problem.z), out['force']))
+    force = dict(zip((f'force/{name}' for name in old.forces), out['force']))
     for i, name in enumerate(names):
         parts['x'][i] = force.get(name, parts['x'][i])
-    if 'force' in parts:
+    if 'force' in parts and old.forces == new.forces and parts['force'].shape == out['force'].shape:
         parts['force'] = out['force']
     if new.state.parts['x'] == old.state.parts['x'] and new.name == old.name:
         parts |= {name: before[name] for name in parts if new.state.parts[name] == old.state.parts.get(name)}
-    if len(names) == 2 * new.problem.n > 2 * new.problem.g and old.name != new.name:
-        parts['P'] = _dependent(new, parts, _common(old, before), t)
+    if spread is not None and old.name != new.name:
+        parts['P'] = _dependent(new, parts, _common(old, before), t, spread)
     return new.state.flat(**parts)
 
 
@@ -70,10 +78,11 @@ def _common(old: Filter, before: dict[str, np.ndarray]) -> np.ndarray:
     return before['P'][np.ix_(places, places)]
 
 
-def _dependent(new: Filter, parts: dict[str, np.ndarray], common: np.ndarray, t: float) -> np.ndarray:
+def _dependent(new: Filter, parts: dict[str, np.ndarray], common: np.ndarray, t: float,
+               spread: ca.Function) -> np.ndarray:
     """Covariance (2n, 2n) in all coordinates of one of the independent ones, as the constraints allow it."""
     of = new.problem
     if common.size == 0:
         return parts['P']
-    T = np.array(tangents(of)(parts['q'], parts['x'][of.n:][of.z], t, of.model.parameters))
+    T = np.array(spread(parts['q'], parts['x'][of.n:][of.z], t, of.model.parameters))
     return T @ common @ T.T

@@ -26,20 +26,30 @@ class HealthWatch:
     def __init__(self, engine: Engine, prior: tuple[float, float, float], options: str = '') -> None:
         """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
         self._engine, g = engine, engine.problem.g
-        force = len(engine.names) >= 3 * g and len(engine.names) != 2 * engine.problem.n
+        kinds = [name.partition('/')[0] for name in engine.names]
+        force = len(kinds) >= 3 * g and kinds[2 * g] in ('force', 'acceleration_error', 'acceleration')
         simple = engine.filter.name in SIMPLE and not options
         kind = 'force' if force else 'simple' if simple else 'exact'
         self._kernel = Kernel(linearised_function(engine.problem, kind), engine.model.backend)
         self._size = (3 if force else 2) * g
         self._prior = np.repeat(prior, g)[:self._size]
+        self._warm_up()
         self.reset()
+
+    def _warm_up(self) -> None:
+        """The first call of each part, which costs more than the others."""
+        model, size, s = self._engine.model, self._size, len(self._engine.channels)
+        self._kernel(model.start.q, model.start.qd[model.z], np.zeros(len(model.inputs)), [0.0], [self._engine.dt],
+                     np.asarray(model.parameters))
+        ljung_box(np.tile([1.0, -1.0], FEWEST))
+        observability(np.tile(np.eye(size), (SEEN, 1, 1)), np.ones((SEEN, s, size)), np.ones(s), self._prior, SEEN)
 
     def reset(self) -> None:
         """Forget what was."""
-        self._ratios: deque[np.ndarray] = deque(maxlen=WINDOW)
+        self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
         self._states: deque[tuple[np.ndarray, ...]] = deque(maxlen=SEEN)
 
-    def take(self, ratio: np.ndarray, q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
+    def take(self, ratio: list[float], q: np.ndarray, qd: np.ndarray, row: np.ndarray) -> None:
         """Normalised innovations (s,), NaN where not used, state (n,) and row ``[o, u, t]`` of an instant."""
         self._ratios.append(ratio)
         self._states.append((q, qd[self._engine.problem.z], row))

@@ -13,8 +13,8 @@ from .settings import LinkageSettings
 def judged(t: float, start: float, names: tuple[str, ...], covariance: np.ndarray, channels: Channels,
            threshold: float, settings: LinkageSettings) -> tuple[ObserverStatus, str]:
     """Status and reason at a time, s, of a state that was started (anew) at ``start``."""
-    variance = np.diagonal(covariance)
-    if not np.isfinite(covariance).all() or (variance < 0).any():
+    variance = covariance.diagonal().tolist()
+    if not np.isfinite(covariance).all() or min(variance) < 0:
         return ObserverStatus.LOST, 'the covariance is none'
     for name, value in zip(names, variance):
         if name.startswith('position/') and value > settings.lost_stddev ** 2:

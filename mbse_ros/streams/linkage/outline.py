@@ -6,6 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from ...compiled import Kernel
 from ...dynamics.model import Model
 
 
@@ -19,12 +20,12 @@ class Outline:
                         for name, body in bodies.items()}
         self._places = [place for places in self._bodies.values() for place in places]
         self._parameters = np.asarray(model.parameters)
-        self._function = ca.Function('outline', [system.q, system.values.symbol], [
-            ca.horzcat(*(system.points[place] for place in self._places))])
+        self._kernel = Kernel(ca.Function('outline', [system.q, system.values.symbol], [
+            ca.horzcat(*(system.points[place] for place in self._places))]), model.backend)
 
     def at(self, q: np.ndarray) -> dict[str, np.ndarray]:
         """Lines at coordinates (n,)."""
-        points = dict(zip(self._places, self._function(q, self._parameters).full().T))
+        points = dict(zip(self._places, self._kernel(q, self._parameters)[0].T))
         lines = {name: np.array([points[place] for place in places]) for name, places in self._bodies.items()
                  if len(places) > 1}
         return {name: np.vstack([line, line[:1]]) if len(line) > 2 else line for name, line in lines.items()}

@@ -35,8 +35,9 @@ class LinkageEstimate:
     """State of a mechanism at one instant of the grid.
 
     ``mean`` (l,), ``covariance`` (l, l) of the entries ``names``; ``q``, ``qd``, ``qdd`` (n,) of all coordinates;
-    ``force``, ``force_stddev`` (g,) along the independent ones; ``innovation``, ``innovation_stddev`` (s,), NaN where
-    missing, ``measured`` (s,). ``revision``: how often late samples corrected it.
+    ``force``, ``force_stddev`` (f,) along ``force_names``, the independent coordinates or the chosen actuators;
+    ``innovation``, ``innovation_stddev`` (s,), NaN where missing, ``measured`` (s,). ``parameters``: estimated ones,
+    name -> (value, standard deviation), SI. ``revision``: how often late samples corrected it.
     """
 
     stamp_ns: int
@@ -50,8 +51,10 @@ class LinkageEstimate:
     q: np.ndarray
     qd: np.ndarray
     qdd: np.ndarray
+    force_names: tuple[str, ...]
     force: np.ndarray
     force_stddev: np.ndarray
+    parameters: dict[str, tuple[float, float]]
     innovation: np.ndarray
     innovation_stddev: np.ndarray
     measured: tuple[Measured, ...]
@@ -63,16 +66,10 @@ class LinkageEstimate:
     @property
     def nis(self) -> float:
         """Normalised innovation squared of the measurements used."""
-        used = self.used
-        return float(np.sum((self.innovation[used] / self.innovation_stddev[used]) ** 2))
+        return float(sum((v / s) ** 2 for v, s, item in zip(
+            self.innovation.tolist(), self.innovation_stddev.tolist(), self.measured) if item is Measured.USED))
 
     @property
     def used(self) -> np.ndarray:
         """Whether a channel's measurement was used (s,)."""
         return np.array([item is Measured.USED for item in self.measured], dtype=bool)
-
-    @property
-    def parameters(self) -> dict[str, tuple[float, float]]:
-        """Estimated parameters: name -> (value, standard deviation)."""
-        found = [(name.partition('/')[2], i) for i, name in enumerate(self.names) if name.startswith('parameter/')]
-        return {name: (float(self.mean[i]), float(max(self.covariance[i, i], 0.0) ** 0.5)) for name, i in found}

@@ -13,6 +13,8 @@ from ...errors import SettingError
 from ...estimators.linkage.filters import FILTERS
 from ...settings import Settings, setting
 
+SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
+
 
 @dataclass(frozen=True)
 class LinkageSettings(Settings):
@@ -20,7 +22,8 @@ class LinkageSettings(Settings):
 
     estimator: str = setting('errorEKF_FE', 'filter, by the name of paper 001; another one keeps the state',
                              choices=tuple(FILTERS))
-    options: str = setting('', "of the filter, as name=word separated by blanks, e.g. 'transition=exact'")
+    options: str = setting('', "of the filter, as name=word, or name=word,word, separated by blanks, e.g. "
+                               "'transition=exact'")
     noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "
                               "coordinate) separated by blanks; those not named have their default")
     stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
@@ -41,6 +44,9 @@ class LinkageSettings(Settings):
     start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
                                     1e6)
     start_velocity: float = setting(0.1, 'of independent velocities, rad/s or m/s', '', 0.0, 1e6)
+    start_parameter: float = setting(0.1, "of parameters that a filter estimates, as a share of the model's value", '',
+                                     0.0, 1e6)
+    start_bias: float = setting(0.05, "of sensors' biases, in the sensor's unit, SI", '', 0.0, 1e6)
     start_other: float = setting(1.0, "of all else that a filter's state holds (forces, acceleration errors), SI", '',
                                  0.0, 1e12)
 
@@ -72,8 +78,9 @@ def numbers(name: str, text: str, known: Sequence[str]) -> dict[str, np.ndarray]
 
 
 def option_values(text: str) -> dict[str, object]:
-    """Options of a filter: numbers, true or false, words."""
-    return {key: _value(value) for key, value in words('options', text).items()}
+    """Options of a filter: numbers, true or false, words; several with commas, and names always, as a tuple."""
+    return {key: tuple(map(_value, value.split(','))) if ',' in value or key in SEVERAL else _value(value)
+            for key, value in words('options', text).items()}
 
 
 def _value(word: str) -> object:

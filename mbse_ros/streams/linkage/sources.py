@@ -82,9 +82,12 @@ class Sources:
 
     def of_imu(self, topic: str, message: object) -> dict[str, float]:
         """Samples of an Imu by channel."""
-        field, places = self.imus[topic]
-        vector = getattr(message, field)
-        return {channel: float(getattr(vector, component)) for component, channel in places}
+        vector = getattr(message, self.imus[topic][0])
+        return self.of_vector(topic, [vector.x, vector.y, vector.z])
+
+    def of_vector(self, topic: str, vector: Sequence[float]) -> dict[str, float]:
+        """Samples of the vector (3,) of an Imu that its sensor feeds, by channel."""
+        return {channel: float(vector['xyz'.index(component)]) for component, channel in self.imus[topic][1]}
 
     def spread(self, samples: Mapping[str, float]) -> dict[str, dict]:
         """Messages by topic as nested mappings, without headers, that carry these samples: the way back."""

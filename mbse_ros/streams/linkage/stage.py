@@ -12,23 +12,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isinf, isnan
+from math import isinf, isnan, nan, sqrt
 
 import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ..records import ObserverStatus
-from .cells import Cell, Cells
+from .cells import Cell, Cells, Work
 from .channels import Channels
 from .clock import Clock, Verdict
-from .engine import Engine
 from .entries import start_stddev, started, transferred
-from .health import HealthWatch
 from .judge import judged
 from .records import Health, LinkageEstimate, Measured
 from .settings import LinkageSettings
 from .start import encoded, moved_to
+from .workshop import Workshop
 
 INPUT = 'input/'
 FIRST, FASTER = 2.0, 4.0
@@ -38,8 +37,7 @@ WIDEST = 64.0           # by how much the start's uncertainty grows at most whil
 class LinkageStage:
     """Filter of ``settings`` on a model with ``sensors`` (default: all of its file), step in seconds.
 
-    ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes. ``engines``: compiled filters,
-    of which those that ``prepare`` was asked for make a change of the estimator immediate. Raises SettingError.
+    ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes. Raises SettingError.
     """
 
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
@@ -48,12 +46,13 @@ class LinkageStage:
         self.sensors = tuple(sensors) or tuple(model.description.sensors)
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
-        self._engines: dict[tuple[str, str], tuple[Engine, HealthWatch]] = {}
+        self._workshop = Workshop(model, self.sensors, self.step_ns * 1e-9, backend)
         self._dropped: Counter[str] = Counter()
         self._refusals: list[SampleError] = []
-        self.settings = settings
-        self._engine, self._watch = self._made(settings)
+        self.settings, self.ordered = settings, None
+        self._engine, self._watch = self._workshop.made(settings)
         self._tuned = self._engine.tuned(settings)
+        self._work = Work(self._engine, self._tuned)
         self.channels = self._engine.channels
         self.inputs = tuple(INPUT + name for name in model.inputs)
         self._places = {name: i for i, name in enumerate(self.channels)}
@@ -61,6 +60,7 @@ class LinkageStage:
         self._sensors = Channels(self.channels)
         self._clock = Clock(self.step_ns)
         self._last_q, self._last_qd = model.start.q, model.start.qd
+        moved_to(model, {place: model.start.q[place] + 1e-3 for place in model.z})      # its first call takes longer
         self.reset()
 
     # State and tuning
@@ -69,7 +69,7 @@ class LinkageStage:
         """Forget state and samples; the next sample starts anew."""
         self._cells: Cells | None = None
         self._held = np.zeros(len(self.inputs))
-        self._waiting: list[tuple[int, int, float]] = []
+        self._waiting: list[tuple[int, int, float]] = []        # instant, place, value of inputs
         self._health, self._restart, self._wide = Health(), True, 0.0
         self._sensors.reset()
         self._watch.reset()
@@ -97,21 +97,32 @@ class LinkageStage:
     def prepare(self, *estimators: str) -> None:
         """Compile filters that are to be switched to without delay; raises SettingError."""
         for estimator in estimators:
-            self._made(replace(self.settings, estimator=estimator, options='', noises=''))
+            self._workshop.made(replace(self.settings, estimator=estimator, options='', noises=''))
 
-    def configure(self, settings: LinkageSettings) -> None:
+    def configure(self, settings: LinkageSettings, wait: bool = True) -> None:
         """Take other settings from the next sample on; the state stays, also in another filter. Raises SettingError and
-        changes nothing then."""
-        engine, watch = self._made(settings)
+        changes nothing then. Without ``wait`` a filter that is not compiled is made in the background: ``ordered``
+        holds the settings until ``take_up``, and those before go on."""
+        if not wait and not self._workshop.is_ready(settings):
+            self._workshop.order(settings)
+            self.ordered = settings
+            return
+        engine, watch = self._workshop.made(settings)
         tuned = engine.tuned(settings)
-        if engine is not self._engine and self._cells is not None:
-            last = self._cells.last
-            out = self._engine.filter.outputs.arrays(last.output)
-            t = last.index * engine.dt
-            state = transferred(self._engine.filter, last.state, out, engine.filter, t, settings)
-            self._cells = Cells(len(self.channels), len(self.inputs), replace(last, state=state))
+        if engine is not self._engine:
             watch.reset()
-        self.settings, self._engine, self._watch, self._tuned = settings, engine, watch, tuned
+        self.settings, self.ordered, self._engine, self._watch, self._tuned = settings, None, engine, watch, tuned
+        self._work = Work(engine, tuned)
+
+    def take_up(self) -> bool:
+        """Change to the settings that were ordered, if their filter is ready. Raises what was wrong with them; the
+        order is forgotten then."""
+        settings = self.ordered
+        if settings is None or not self._workshop.is_ready(settings):
+            return False
+        self.ordered = None
+        self.configure(settings)
+        return True
 
     def health(self) -> Health:
         """Health now; costs a millisecond or two. The estimates carry what was told last."""
@@ -124,16 +135,14 @@ class LinkageStage:
         """Take samples of one instant by channel, SI, NaN where missing; the estimates of new instants, or of the
         newest one, revised. What cannot be used is dropped, counted and told by ``refusals``."""
         values = {name: float(value) for name, value in samples.items() if self._usable(stamp_ns, name, float(value))}
-        if not values or not self._timely(stamp_ns, values):
+        values = self._timely(stamp_ns, values) if values else values
+        if not values:
             return ()
-        index = self._clock.index(stamp_ns)
-        before = self._cells.last.index
-        changed = [self._place(index, name, value) for name, value in values.items()]
-        first = min([place for place in changed if place <= self._cells.last.index], default=index + 1)
-        first = min(first, before + 1)
-        if first > self._cells.last.index:
+        index, before = self._clock.index(stamp_ns), self._cells.last.index
+        changed = self._place(index, values)
+        if changed > self._cells.last.index:
             return ()
-        return self._advance(first, before)
+        return self._advance(min(changed, before + 1), before)
 
     def _usable(self, stamp_ns: int, name: str, value: float) -> bool:
         """Whether a sample is of this stage and finite; counted where not."""
@@ -149,27 +158,31 @@ class LinkageStage:
         self._dropped[reason] += 1
         self._refusals.append(SampleError(name, stamp_ns, value, expected))
 
-    def _timely(self, stamp_ns: int, values: Mapping[str, float]) -> bool:
-        """Whether the samples lie in the grid's reach; starts it."""
+    def _timely(self, stamp_ns: int, values: Mapping[str, float]) -> Mapping[str, float]:
+        """Those samples that lie in the grid's reach; starts it."""
         measured = any(name in self._places and value == value for name, value in values.items())
         if self._cells is None:
             if measured:
                 self._start(stamp_ns, values)
-                return True
+                return values
             for name in values.keys() & self._input_places.keys():
                 self._held[self._input_places[name]] = values[name]
-            return False
+            return {}
         reach = round(self.settings.restart_after * 1e9)
-        verdict = self._clock.judge(stamp_ns, self._cells.base.index, self._cells.last.index, reach)
+        oldest = self._cells.base.index
+        verdict = self._clock.judge(stamp_ns, oldest, self._cells.last.index, reach)
+        if verdict is Verdict.USE:
+            return values
         if verdict is Verdict.RESTART and measured:
             self.reset()
             self._start(stamp_ns, values)
-        elif verdict is not Verdict.USE:
-            for name, value in values.items():
-                self._refuse(verdict.value, name, stamp_ns, value,
-                             f'a stamp after {self._clock.stamp(self._cells.base.index)} ns')
-            return False
-        return True
+            return values
+        # An input acts on the step after its instant, so the oldest one of the window still takes it.
+        acting = verdict is Verdict.LATE and self._clock.index(stamp_ns) == oldest
+        timely = {name: value for name, value in values.items() if acting and name in self._input_places}
+        for name in values.keys() - timely.keys():
+            self._refuse(verdict.value, name, stamp_ns, values[name], f'a stamp after {self._clock.stamp(oldest)} ns')
+        return timely
 
     def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
         o = np.array([values.get(name, np.nan) for name in self.channels])
@@ -177,34 +190,43 @@ class LinkageStage:
         if found is not None and self.settings.start_at == 'sensors':
             self._last_q = found
         state = started(self._engine.filter, self._last_q, self._last_qd, self.settings)
-        base = Cell(0, np.full(len(self.channels), np.nan), np.full(len(self.inputs), np.nan), state, None, self._held)
+        base = Cell(0, np.full(len(self.channels), np.nan), self._work, {}, state, None, self._held)
         self._cells, self._started = Cells(len(self.channels), len(self.inputs), base), 0.0
         self._clock.start(stamp_ns)
 
-    def _place(self, index: int, name: str, value: float) -> int:
-        """Put a sample into its instant; the first one that it changes."""
-        cells = self._cells
-        if name in self._input_places:      # in force from its instant on: over the step after it
-            self._waiting.append((index + 1, self._input_places[name], value))
-            return self._place_inputs()
-        cells.extend(index)
-        return min(self._place_inputs(), self._place_sample(index, self._places[name], value))
-
-    def _place_sample(self, index: int, place: int, value: float) -> int:
-        if self._sensors.accepts(place, value):
-            self._cells[index].o[place] = value
-        else:
-            self._dropped['constant sensor'] += 1
-        return index
+    def _place(self, index: int, values: Mapping[str, float]) -> int:
+        """Put samples into their instant; the first one that they change, or one that is not there yet."""
+        changed, measured = index + 1, {}
+        for name, value in values.items():
+            place = self._input_places.get(name)
+            if place is None:
+                measured[self._places[name]] = value
+            else:       # in force from its instant on: over the step after it
+                self._waiting.append((index + 1, place, value))
+        if measured:
+            self._cells.extend(index, self._work)
+            changed = index
+        for place, value in measured.items():
+            if self._sensors.accepts(place, value):
+                self._cells[index].o[place] = value
+            else:
+                self._dropped['constant sensor'] += 1
+        return min(changed, self._place_inputs()) if self._waiting else changed
 
     def _place_inputs(self) -> int:
         """Put the inputs into those of their instants that are there; the first one that it changes, or the next."""
-        last, base = self._cells.last.index, self._cells.base.index
-        ready = [item for item in self._waiting if item[0] <= last]
-        self._waiting = [item for item in self._waiting if item[0] > last]
-        for index, place, value in ready:
-            self._cells[max(index, base + 1)].u[place] = value
-        return min((max(index, base + 1) for index, _, _ in ready), default=last + 1)
+        first = after = self._cells.last.index + 1
+        ahead = []
+        for item in self._waiting:
+            index, place, value = item
+            if index < after:
+                index = max(index, self._cells.base.index + 1)
+                self._cells[index].u[place] = value
+                first = min(first, index)
+            else:
+                ahead.append(item)
+        self._waiting = ahead
+        return first
 
     # Estimates
 
@@ -212,14 +234,8 @@ class LinkageStage:
         """Run the filter from an instant on; estimates of those after ``before``, or of the newest one."""
         cells = self._cells.since(first)
         rows = self._cells.rows(cells, self._engine.dt)
-        try:
-            states, outputs = self._engine.run(self._cells[first - 1].state, rows, self._tuned)
-        except DivergenceError:
-            states = outputs = np.full((len(cells), 1), np.nan)
-        if not (np.isfinite(states).all() and np.isfinite(outputs).all()):
+        if not self._run(cells, rows):
             return self._diverged(cells[-1])
-        for cell, state, output in zip(cells, states, outputs):
-            cell.state, cell.output, cell.revision = state, output, cell.revision + 1
         new = [(cell, row) for cell, row in zip(cells, rows) if cell.index > before]
         for cell, row in new:
             self._noted(cell, row)
@@ -232,71 +248,92 @@ class LinkageStage:
             self._widen(estimates[-1])
         return estimates
 
+    def _run(self, cells: Sequence[Cell], rows: np.ndarray) -> bool:
+        """Give cells their states, each by the filter of its time; False where they are not finite."""
+        before = self._cells[cells[0].index - 1]
+        start = 0
+        while start < len(cells):
+            work = cells[start].work
+            stop = start + 1
+            while stop < len(cells) and cells[stop].work is work:
+                stop += 1
+            try:
+                states, outputs = work.engine.run(self._handed(before, work), rows[start:stop], work.tuned)
+            except DivergenceError:
+                return False
+            if not (np.isfinite(states).all() and np.isfinite(outputs).all()):
+                return False
+            for cell, state, output in zip(cells[start:stop], states, outputs):
+                cell.state, cell.output, cell.revision = state, output, cell.revision + 1
+            before, start = cells[stop - 1], stop
+        return True
+
+    def _handed(self, cell: Cell, work: Work) -> np.ndarray:
+        """State of an instant for the filter of the next one."""
+        old, new = cell.work.engine, work.engine
+        if old is new:
+            return cell.state
+        out = old.filter.outputs.arrays(cell.output)
+        return transferred(old.filter, cell.state, out, new.filter, cell.index * new.dt, self.settings, new.tangents)
+
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
-        out = self._engine.outputs(cell.output)
-        used = out['used'] > 0.5
-        self._sensors.take(row[-1], cell.o, out['innovation'], out['spread'], used, self._tuned.stddev, self.settings)
-        ratio = np.where(used, out['innovation'] / np.sqrt(np.fmax(out['spread'], 1e-300)), np.nan)
-        self._watch.take(ratio, out['q'], out['qd'], row)
+        engine = cell.work.engine
+        out = engine.outputs(cell.output)
+        used = [item > 0.5 for item in out['used'].tolist()]
+        innovation, spread = out['innovation'].tolist(), out['spread'].tolist()
+        self._sensors.take(float(row[-1]), cell.o.tolist(), innovation, spread, used, cell.work.tuned.stddev.tolist(),
+                           self.settings)
+        if engine is self._engine:
+            ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, spread, used)]
+            self._watch.take(ratio, out['q'], out['qd'], row)
 
     def _estimate(self, cell: Cell) -> LinkageEstimate:
-        engine, t = self._engine, cell.index * self._engine.dt
+        engine, tuned, t = cell.work.engine, cell.work.tuned, cell.index * self._engine.dt
         out, P = engine.outputs(cell.output), engine.covariance(cell.state)
-        status, reason = judged(t, self._started, engine.names, P, self._sensors, self._tuned.threshold, self.settings)
+        status, reason = judged(t, self._started, engine.names, P, self._sensors, tuned.threshold, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
-        there, used = np.isfinite(cell.o), out['used'] > 0.5
-        rejected = self._sensors.rejected(self._tuned.threshold)
+        rejected = self._sensors.rejected(tuned.threshold)
         if not rejected:
             self._wide = 0.0
         elif self._wide:
             status, reason = ObserverStatus.LOST, f'rejected: {"; ".join(rejected)}'
-        measured = tuple(Measured.USED if a and b else Measured.REJECTED if a else Measured.MISSING
-                         for a, b in zip(there, used))
-        innovation = np.where(there, out['innovation'], np.nan)
+        measured = tuple(Measured.MISSING if o != o else Measured.USED if used > 0.5 else Measured.REJECTED
+                         for o, used in zip(cell.o.tolist(), out['used'].tolist()))
+        innovation = np.where(np.isnan(cell.o), np.nan, out['innovation'])
+        force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in engine.force_places])
         return LinkageEstimate(
             self._clock.stamp(cell.index), cell.index, cell.revision, restart, engine.filter.name, engine.names,
-            out['x'], P, out['q'], out['qd'], out['qdd'], out['force'], self._force_stddev(P), innovation,
-            np.sqrt(np.fmax(out['spread'], 0.0)), measured, status, reason, self._health, self._dropped.total())
-
-    def _force_stddev(self, P: np.ndarray) -> np.ndarray:
-        """Of a force that is in the filter's state; NaN else."""
-        of, names = self._engine.problem, self._engine.names
-        places = [names.index(name) if (name := f'force/{of.system.names[k]}') in names else -1 for k in of.z]
-        return np.array([np.sqrt(max(P[i, i], 0.0)) if i >= 0 else np.nan for i in places])
+            out['x'], P, out['q'], out['qd'], out['qdd'], engine.filter.forces, out['force'], force_stddev,
+            engine.parameters(out['x'], P.diagonal(), tuned), innovation, np.sqrt(np.fmax(out['spread'], 0.0)),
+            measured, status, reason, self._health, self._dropped.total())
 
     def _widen(self, estimate: LinkageEstimate) -> None:
         """Where most sensors were refused: the uncertainty of a start, wider each time, to take them up again."""
         t = estimate.sequence * self._engine.dt
         if not self._sensors.contradicted(t, self._started, self.settings.lost_after):
             return
-        of, cell = self._engine.filter, self._cells.last
+        cell = self._cells.last
+        engine = cell.work.engine
         places = encoded(self.model, self.channels, cell.o)
         q = moved_to(self.model, places) if places else None
         self._wide = min(FASTER * self._wide, WIDEST) or FIRST
-        wide = self._wide * start_stddev(self._engine.names, self.settings)
-        state = of.start(estimate.q if q is None else q, estimate.qd, wide)
-        self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))
+        wide = self._wide * start_stddev(engine.names, self.settings)
+        state = engine.filter.start(estimate.q if q is None else q, estimate.qd, wide)
+        self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))     # settled by this
         self._started = t
 
     def _diverged(self, cell: Cell) -> tuple[LinkageEstimate, ...]:
         """An estimate that says so; the next sample starts anew."""
-        engine, s, g, n = self._engine, len(self.channels), self._engine.problem.g, self._engine.problem.n
-        size, none = len(engine.names), np.full
+        engine, s, n = cell.work.engine, len(self.channels), cell.work.engine.problem.n
+        size, forces, none = len(engine.names), engine.filter.forces, np.full
         estimate = LinkageEstimate(
             self._clock.stamp(cell.index), cell.index, 0, self._restart, engine.filter.name, engine.names,
-            none(size, np.nan), none((size, size), np.nan), *(none(n, np.nan) for _ in range(3)), none(g, np.nan),
-            none(g, np.nan), none(s, np.nan), none(s, np.nan), (Measured.MISSING,) * s, ObserverStatus.LOST,
-            'the state left the finite numbers', self._health, self._dropped.total())
+            none(size, np.nan), none((size, size), np.nan), *(none(n, np.nan) for _ in range(3)), forces,
+            none(len(forces), np.nan), none(len(forces), np.nan), {}, none(s, np.nan), none(s, np.nan),
+            (Measured.MISSING,) * s, ObserverStatus.LOST, 'the state left the finite numbers', self._health,
+            self._dropped.total())
         self.reset()
         self._last_q, self._last_qd = self.model.start.q, self.model.start.qd
         return (estimate,)
-
-    def _made(self, settings: LinkageSettings) -> tuple[Engine, HealthWatch]:
-        key = settings.estimator, settings.options
-        if key not in self._engines:
-            engine = Engine(self.model, self.sensors, settings, self.step_ns * 1e-9, self.backend)
-            prior = settings.start_position, settings.start_velocity, settings.start_other
-            self._engines[key] = engine, HealthWatch(engine, prior, settings.options)
-        return self._engines[key]
