@@ -35,7 +35,7 @@ setup(
     data_files=shared(),
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
-    extras_require={'test': requirements('test.in')},
+    extras_require={'graph': requirements('graph.in'), 'test': requirements('test.in')},
     entry_points={'console_scripts': [
         'mbse = mbse_ros.cli:main',
         *(f'{node} = mbse_ros.nodes.{node}:main' for node in NODES),

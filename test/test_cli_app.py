@@ -11,9 +11,9 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'check', 'export-c', 'observability', 'tune',
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'export-c', 'graph', 'observability', 'tune',
             'up', 'replay', 'demo', 'benchmark')
-STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators')
+STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs')
 
 
 def test_help_names_every_command_in_whole_sentences():
