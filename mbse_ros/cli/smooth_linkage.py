@@ -65,8 +65,8 @@ def _rms(error: np.ndarray) -> float:
 def summary(found: SmoothedLog, request: SmoothRequest) -> str:
     """What was smoothed, how much narrower its intervals are, errors where the truth is known, and the cost."""
     log, how = found.log, 'all at once' if request.lag is None else f'{request.lag:g} s of lag'
-    lines = [f'smoothed {found.model.description.name}: {", ".join(log.stage.channels)}; {len(found.place)} instants of '
-             f'{log.stage.step_ns * 1e-9:g} s, {how}'
+    lines = [f'smoothed {found.model.description.name}: {", ".join(log.stage.channels)}; {len(found.place)} instants '
+             f'of {log.stage.step_ns * 1e-9:g} s, {how}'
              + (f', in {len(found.stretches)} stretches' if len(found.stretches) > 1 else '')]
     for name, (narrow, wide) in spreads(found).items():
         lines.append(f'  {name}: standard deviation {narrow:.3g}, of the filter {wide:.3g} (medians)')

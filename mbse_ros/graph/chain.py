@@ -50,7 +50,8 @@ class Swept:
     """A Gauss-Newton step of a chain.
 
     ``step`` (k, l) of the states, ``covariance`` (k, l, l), column by column as rows and columns are alike; ``ahead``:
-    the second state as the first instant alone predicts it, less its point; ``q``, ``qd``, ``qdd`` (k, n) at the points.
+    the second state as the first instant alone predicts it, less its point; ``q``, ``qd``, ``qdd`` (k, n): at the
+    points.
     """
 
     def __init__(self, point: Layout, kept: Layout, smoothed: Layout, at: np.ndarray, forward: np.ndarray,

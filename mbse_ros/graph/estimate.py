@@ -75,7 +75,8 @@ def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, 
     """Graph of a log: ``samples`` (k, s) of the sensors' channels at the instants of ``guess``, NaN where missing.
 
     The guess is where the solver starts; its first instant is the mean of the start, where ``start`` does not give q
-    and qd (n,). ``inputs`` (k, u) act at the instants. A sensor with fewer samples has fewer factors, so rates may differ. Raises SettingError.
+    and qd (n,). ``inputs`` (k, u) act at the instants. A sensor with fewer samples has fewer factors, so rates may
+    differ. Raises SettingError.
     """
     equations = Equations(model, forces=model.independent, unknown=tuple(noises.parameters))
     graph, t = FactorGraph(), np.asarray(guess.t, dtype=float)
