@@ -82,12 +82,12 @@ def growth_with_length(model: Model, shortest: float = 2.5) -> list[dict[str, An
 
 
 def growth_with_loops(loops: list[int], backend: str) -> list[dict[str, Any]]:
-    """Cost of a step with the number of loops of the N-four-bar, window 2, independent form's trajectory apart."""
+    """Cost of a step with the number of loops of the N-four-bar, window 2."""
     rows = []
     for count in loops:
         model = load_model(f'n_four_bar:{count}', backend=backend)
         smoother = ForwardLag(model, DT, 2)
-        motion, seconds = _timed(smoother, 0.1)
+        motion, seconds = _timed(smoother, 0.5)
         rows.append({'loops': count, 'coordinates': len(model.names), 'step_us': 1e6 * seconds / len(motion.t)})
     return rows
 

@@ -93,4 +93,4 @@ def _kind(eq: Equations, name: str, roles: tuple[str, ...], s: dict[str, ca.MX],
     roles = (*roles, *(['Q'] if force else []), *(['parameters'] if unknown else []))
     constants = {role: s[role] for role in ('u', 't') if s[role].numel()}
     return FactorKind(name, {role: s[role] for role in roles}, constants, residual, jacobian, s['p'], eq.numbers,
-                      blind, eq.model.backend)
+                      blind, eq.model.backend, eq.terms.n_instructions() + eq.tangents.n_instructions())

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..compiled.scan import Scan
 from ..dynamics.model import Model, State
+from ..dynamics.partitioned import affordable
 from ..errors import DivergenceError, SettingError
 from .forward import ForwardNoises, ForwardProblem, Inputs, forward_graph, instants
 from .window import Window
@@ -91,7 +92,8 @@ class ForwardLag:
     def _compiled(self, iterations: int) -> tuple[Window, Scan]:
         if iterations not in self._windows:
             window = Window(self.problem.graph, self.dt, iterations)
-            self._windows[iterations] = window, Scan(window.step, self.model.backend)
+            size = sum(kind.operations for kind in {factors.kind for factors in window.groups})
+            self._windows[iterations] = window, Scan(window.step, affordable(self.model.backend, size))
         return self._windows[iterations]
 
     def _head(self, start: State, known: dict[str, np.ndarray]) -> np.ndarray:

@@ -21,12 +21,13 @@ class FactorKind:
     ``variables`` and ``constants`` give the size of each argument by its role (``q``, ``qd``, ``dt``, ...), in order;
     ``rows`` the size of e; ``function (x, c, p) -> (e, J)`` takes them stacked, with the numbers ``p`` of the
     mechanism, whose values are ``numbers``. ``blind``: roles by which e does not change, such as the start of an
-    iteration.
+    iteration. ``operations``: scalar operations of functions that the expressions call.
     """
 
     def __init__(self, name: str, variables: Mapping[str, Expression], constants: Mapping[str, Expression],
                  residual: Expression, jacobian: Expression | None = None, parameters: Expression | None = None,
-                 numbers: np.ndarray | None = None, blind: tuple[str, ...] = (), backend: str = 'auto') -> None:
+                 numbers: np.ndarray | None = None, blind: tuple[str, ...] = (), backend: str = 'auto',
+                 operations: int = 0) -> None:
         self.name, self.blind = name, blind
         self.variables = {role: symbol.numel() for role, symbol in variables.items()}
         self.constants = {role: symbol.numel() for role, symbol in constants.items()}
@@ -43,6 +44,7 @@ class FactorKind:
         e, J = parts(*given)
         self.function = ca.Function(f'mbse_factor_{name}', [x, c, p], [ca.densify(e), J], ['x', 'c', 'p'], ['e', 'J'],
                                     {'cse': True})
+        self.operations = operations + self.function.n_instructions()
 
     def evaluate(self, x: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Residuals (k, rows) and Jacobians (k, rows, width) of k instances: x (k, width), c (k, constants)."""
@@ -59,8 +61,7 @@ class FactorKind:
         row = ca.MX.sym('row', x.numel() + c.numel())
         e, J = self.function(row[:x.numel()], row[x.numel():], p)
         step = ca.Function(f'mbse_{self.name}', [state, row, p], [state, ca.vertcat(e, ca.vec(ca.densify(J).T))])
-        size = self.function.n_instructions() + self.rows * self.width
-        return Scan(step, affordable(self._backend, size))
+        return Scan(step, affordable(self._backend, self.operations + self.rows * self.width))
 
 
 def _split(stacked: Expression, sizes: Mapping[str, int]) -> list[Expression]:
