@@ -20,13 +20,15 @@ from .graph import ALWAYS, FactorGraph
 from .integration_factors import equality, prior
 
 STATE = ('z', 'zd', 'zdd')
+ABRUPT = 10.0       # (m/s2)^2/s: random walk of the acceleration where valves open and close
 
 
 @dataclass(frozen=True)
 class CraneGraphSettings(Settings):
     """Tuning of the machine's factor graph; the noise of the sensors stands in the machine's YAML."""
 
-    acceleration_psd: float = setting(0.0, 'Random walk of the piston acceleration; 0: as likely as the log says',
+    acceleration_psd: float = setting(0.0, 'Random walk of the piston acceleration in steady motion; 0: as likely as '
+                                      'the log says',
                                       '(m/s^2)^2/s', 0.0, 1e6)
     pressure_psd: float = setting(20.0, 'Random walk of the pressures', 'MPa^2/s', 1e-6, 1e6)
     unknown_force: float = setting(0.0, 'Standard deviation of the force that the model does not know of; 0: as likely '
@@ -34,7 +36,7 @@ class CraneGraphSettings(Settings):
     unknown_time: float = setting(0.1, 'Time after which this force has forgotten', 's', 1e-3, 100.0)
     balance_stddev: float = setting(5.0, 'Standard deviation of the balance of forces at one instant', 'N', 1e-3, 1e6)
     min_speed: float = setting(0.006, 'Slowest piston whose friction is trusted', 'm/s', 0.0, 1.0)
-    guard_time: float = setting(0.1, 'A balance counts when the piston moves this long before and after it; each speed '
+    guard_time: float = setting(0.15, 'A balance counts when the piston moves this long before and after it; each speed '
                                      'is taken over this long before and after, too', 's', 0.01, 10.0)
     stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted', 'm',
                                    0.0, 1.0)
@@ -99,7 +101,8 @@ def crane_graph(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGrap
     graph.add_variables('p', volumes, steps, machine.volumes)
     graph.add_variables('payload', 1)
     chain = {f'{name}{k}': (name, steps[:-1] + k) for k in (0, 1) for name in STATE}
-    graph.add(kinds.jerk, chain, np.sqrt(noise.acceleration), {'dt': dt})
+    free = np.where(balanced[1:] & balanced[:-1], noise.acceleration, max(noise.acceleration, ABRUPT))
+    graph.add(kinds.jerk, chain, np.sqrt(free)[:, None] * np.ones(3 * g), {'dt': dt})
     add_sensors(graph, machine, log)
     between = {'x0': ('p', steps[:-1]), 'x1': ('p', steps[1:])}
     graph.add(equality(volumes), between, np.sqrt(s.pressure_psd * dt)[:, None] * np.ones(volumes), label='pressure')
@@ -183,6 +186,7 @@ def moving(log: CraneLog, machine: Machine, s: CraneGraphSettings) -> np.ndarray
     z, velocity, (low, high) = filled(log, machine), speeds(log, machine, s), machine.stroke.T
     good = (np.abs(velocity) >= s.min_speed).all(axis=1)
     good &= ((z - low > s.stroke_margin) & (high - z > s.stroke_margin)).all(axis=1)
+    good[[0, -1]] = False           # what was before or comes after is not known
     bad = np.concatenate([[-np.inf], log.t[~good], [np.inf]])
     at = np.searchsorted(bad, log.t)
     near = np.minimum(np.abs(bad[np.minimum(at, len(bad) - 1)] - log.t), log.t - bad[np.maximum(at - 1, 0)])

@@ -23,7 +23,7 @@ from .kinds import FactorKind
 from .marginals import marginals
 
 HOP = 0.1               # s between two windows
-ASSUMED = CraneNoise(1.0, 30.0)     # where the settings do not say: a window cannot ask the whole log
+ASSUMED = CraneNoise(0.3, 30.0)     # where the settings do not say: a window cannot ask the whole log
 VAGUE_MASS = 1e3        # kg: stddev of the payload before anything is known
 INSTANT = (*STATE, 'force', 'p')
 

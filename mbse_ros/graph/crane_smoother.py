@@ -20,9 +20,11 @@ from .marginals import marginals
 
 NORMAL = 1.959964               # 95 % quantile, two sides
 ROUGH = 0.1                     # fall of the cost that ends the search before the noises are chosen
-FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
-ACCELERATIONS = (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)     # (m/s2)^2/s, too
-START = CraneNoise(1.0, 1.0)
+FORCES = (1.0, 30.0, 100.0, 300.0)      # N: standard deviations of the unknown force to choose from
+# (m/s2)^2/s, while the pistons move. Not less, though quiet logs ask for it: where a valve's ramp reaches into the
+# motion that counts, a stiffer one puts the blame on the machine's numbers (0.2 kg of 50 with 0.1).
+ACCELERATIONS = (0.3, 1.0, 3.0, 10.0)
+START = CraneNoise(0.3, 1.0)
 
 
 @dataclass(frozen=True)

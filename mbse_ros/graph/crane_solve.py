@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gauss-Newton on graphs without exact rows: a step that does not lower the cost is halved.
+"""Gauss-Newton on graphs without exact rows: a step that does not lower the cost is halved, then damped.
 
 Friction bends near standstill, where whole steps can go to and fro for ever.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,10 +15,11 @@ from .batch import Solution
 from .check import check_graph
 from .elimination import Packing
 from .graph import FactorGraph
-from .linearise import Lineariser, cost
+from .linearise import Linear, Lineariser, cost
 
 ITERATIONS = 60
-HALVINGS = 12
+HALVINGS = 4
+DAMPINGS = (1e-2, 1.0, 1e2, 1e4, 1e6)
 STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
 
 
@@ -33,21 +36,25 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, stil
     for iteration in range(1, ITERATIONS + 1):
         if not now.finite:
             raise DivergenceError('factor graph', iteration, 'not a number in the residuals')
-        try:
-            step = packing.solve(linear)
-        except RuntimeError as error:            # what GTSAM raises for an indeterminate system
-            raise GraphError(f'not determined ({str(error).strip().splitlines()[0]})', ['all']) from error
-        for halving in range(HALVINGS):
-            fresh = x + step / 2 ** halving
+        for step in _steps(packing, linear):
+            fresh = x + step
             there = linearise(fresh)
             after = cost(there)
             if after.finite and after.soft <= now.soft:
                 break
         else:
-            if np.isfinite(step).all() and after.soft - now.soft < still:       # rounding errors, at the solution
-                return Solution(graph, x, now, iteration)
             raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
         if fall < still:
             return Solution(graph, x, now, iteration)
     raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls by {fall:.3g}')
+
+
+def _steps(packing: Packing, linear: Sequence[Linear]) -> Iterator[np.ndarray]:
+    """Steps to try, the boldest first."""
+    try:
+        step = packing.solve(linear)
+    except RuntimeError as error:            # what GTSAM raises for an indeterminate system
+        raise GraphError(f'not determined ({str(error).strip().splitlines()[0]})', ['all']) from error
+    yield from (step / 2 ** halving for halving in range(HALVINGS))
+    yield from (packing.solve(linear, damping) for damping in DAMPINGS)

@@ -29,6 +29,6 @@ def log_likelihood(graph: FactorGraph, x: np.ndarray) -> float:
     for i in range(len(packing.nodes)):
         conditional = net.at(i)
         noise = conditional.get_model()
-        sigma = 1.0 if noise is None else noise.sigmas()
+        sigma = packing.scale * (1.0 if noise is None else noise.sigmas())
         found -= float(np.sum(np.log(np.abs(np.diag(conditional.R()) / sigma))))
     return found

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The crane's factor graph: exact factors, mass and interval from whole logs and with a lag, what it refuses."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from core_support import crane, plant, two_cylinders
+from scipy.linalg import expm
+
+from mbse_ros.errors import GraphError, SettingError
+from mbse_ros.graph.crane import CraneGraphSettings, CraneLog, CraneNoise, crane_graph, moving, speeds
+from mbse_ros.graph.crane_factors import CraneKinds, constant_jerk, crane_kinds
+from mbse_ros.graph.crane_lag import lag_crane
+from mbse_ros.graph.crane_smoother import CraneSmoothed, smooth_crane
+from mbse_ros.graph.graph import FactorGraph
+from mbse_ros.graph.integration_factors import prior
+from mbse_ros.graph.likelihood import log_likelihood
+from mbse_ros.machine import load_machine
+from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
+from mbse_ros.simulation.cycle import Move, WorkCycle
+
+LIFT = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.2), Move(-5.0, 1.5), Move(0.0, 0.1)))
+FIXED = CraneGraphSettings(acceleration_psd=0.3, unknown_force=1.0)
+
+
+@pytest.fixture(autouse=True)
+def gtsam():
+    return pytest.importorskip('gtsam', reason='GTSAM is not installed (extra "graph")')
+
+
+@lru_cache(maxsize=None)
+def kinds() -> CraneKinds:
+    return crane_kinds(crane(), 'vm')
+
+
+@lru_cache(maxsize=None)
+def lift(payload: float = 50.0, seed: int = 1) -> tuple[CraneLog, tuple[SensorFrame, ...]]:
+    """A lift and a lowering of 3.6 s."""
+    frames = SimulatedCrane(crane(), payload, seed, LIFT, plant=plant()).run()
+    return log_of(frames), tuple(frames)
+
+
+def log_of(frames: list[SensorFrame]) -> CraneLog:
+    return CraneLog(np.array([f.stamp_ns for f in frames]) * 1e-9,
+                    np.array([[f.samples[c] for c in crane().channels] for f in frames]))
+
+
+@lru_cache(maxsize=None)
+def batch() -> CraneSmoothed:
+    return smooth_crane(crane(), lift()[0], kinds=kinds())
+
+
+def differences(kind, x, c, h):
+    """Jacobian by central differences, (rows, width)."""
+    columns = []
+    for k in range(len(x)):
+        shift = h[k] * (np.arange(len(x)) == k)
+        up, down = kind.evaluate(np.array([x + shift, x - shift]), np.array([c, c]))[0]
+        columns.append((up - down) / (2 * h[k]))
+    return np.array(columns).T
+
+
+def test_balance_of_forces_has_exact_jacobians_and_holds_for_the_plant() -> None:
+    """Zero on the plant's own motion; derivatives by mass and uncertain numbers included."""
+    kind, frame = kinds().balance, lift()[1][150]
+    parameters = np.zeros(len(kinds().names))
+    after = lift()[1][151]      # a frame's acceleration is that of the step before it
+    joints = crane().position_problem.solve(frame.position)[:1]
+    x = np.concatenate([frame.position, frame.velocity, frame.acceleration, frame.pressure * 1e-6, [0.0, 50.0], parameters])
+    e, J = kind.evaluate(x[None], joints[None])
+    assert abs(e[0, 0]) < 0.02 and abs(after.velocity[0]) > 0.01        # kN of 20
+    np.testing.assert_allclose(J[0], differences(kind, x, joints, 1e-5 * (1 + np.abs(x)) * 0.1), rtol=2e-6, atol=2e-6)
+    assert abs(J[0, 0, 6]) == pytest.approx(0.1, rel=0.2) and (np.abs(J[0, 0, 7:]) > 1e-3).all()
+
+
+def test_white_jerk_is_exactly_discrete() -> None:
+    """Against Van Loan's matrix exponential: the whitened residual has unit covariance."""
+    dt, A = 0.013, np.diag([1.0, 1.0], 1)
+    big = np.zeros((6, 6))
+    big[:3, :3], big[:3, 3:], big[3:, 3:] = -A, np.diag([0.0, 0.0, 1.0]), A.T
+    flow = expm(big * dt)
+    F, Q = flow[3:, 3:].T, flow[3:, 3:].T @ flow[:3, 3:]
+    _, J = constant_jerk(1).evaluate(np.zeros((1, 6)), np.array([[dt]]))
+    W = J[0][:, 3:]
+    np.testing.assert_allclose(W @ Q @ W.T, np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(J[0][:, :3], -W @ F, rtol=1e-9)
+
+
+def test_likelihood_is_that_of_a_gaussian() -> None:
+    """One unknown, two samples: the density of both, the unknown integrated out."""
+    graph = FactorGraph()
+    graph.add_variables('x', 1, [0])
+    graph.add(prior(1), {'x': ('x', 0)}, 3.0, {'x0': [0.0]})
+    graph.add(prior(1), {'x': ('x', [0, 0])}, 0.5, {'x0': np.array([1.0, 2.0])})
+    cov = 9.0 + 0.25 * np.eye(2)
+    expected = -0.5 * np.array([1.0, 2.0]) @ np.linalg.solve(cov, [1.0, 2.0]) - 0.5 * np.log(np.linalg.det(cov))
+    assert log_likelihood(graph, np.array([0.7])) == pytest.approx(expected, abs=1e-9)
+
+
+def test_mass_of_one_lift() -> None:
+    """Within the interval; friction is told from load by lifting and lowering, which narrows its 10 %."""
+    found = batch()
+    assert found.mass[-1] == pytest.approx(50.0, abs=0.3) and found.lower[-1] < 50.0 < found.upper[-1]
+    assert 0.3 < found.mass_stddev[-1] < 1.0
+    friction = found.names.index('cylinders.lift.friction.scale')
+    assert found.parameters_stddev[friction] < 0.05 and found.parameters[friction] == pytest.approx(1.0, abs=0.05)
+    velocity = np.array([f.velocity for f in lift()[1]])
+    assert np.sqrt(np.mean((found.velocity - velocity)[found.balanced] ** 2)) < 1.5e-3
+    error = np.abs(found.position - np.array([f.position for f in lift()[1]]))
+    assert np.mean(error < 1.96 * found.stddev['position']) > 0.9
+
+
+def test_lag_ends_near_the_batch_and_is_causal() -> None:
+    """The last mass of a window that slides is that of the whole log; samples to come change nothing before."""
+    log = lift()[0]
+    whole = smooth_crane(crane(), log, FIXED, kinds())
+    lagged = lag_crane(crane(), log, 0.5, FIXED, kinds())
+    assert lagged.mass[-1] == pytest.approx(whole.mass[-1], abs=0.15)
+    assert lagged.mass_stddev[-1] == pytest.approx(whole.mass_stddev[-1], rel=0.1)
+    assert np.isnan(lagged.mass[0]) and lagged.mass_stddev[150] > lagged.mass_stddev[-1]
+    early = lag_crane(crane(), log.part(0, 170), 0.5, FIXED, kinds())
+    np.testing.assert_array_equal(early.position[:100], lagged.position[:100])
+    assert not np.array_equal(early.position[130:], lagged.position[130:170])
+
+
+def test_missing_samples_are_bridged() -> None:
+    """A third of the samples of each sensor, one by one, and all positions for a while."""
+    log = lift()[0]
+    measured = np.where(np.random.default_rng(3).random(log.measured.shape) < 0.15, np.nan, log.measured)
+    measured[100:115, 0] = np.nan
+    found = smooth_crane(crane(), CraneLog(log.t, measured), FIXED, kinds())
+    assert found.lower[-1] < 50.0 < found.upper[-1] and found.mass_stddev[-1] >= batch().mass_stddev[-1] - 0.02
+
+
+def test_only_motion_counts() -> None:
+    """Standing, near the stroke's ends and without pressures nothing is balanced; speeds are slopes."""
+    log, s = lift()[0], FIXED
+    truth = np.array([f.velocity for f in lift()[1]])
+    assert np.sqrt(np.mean((speeds(log, crane(), s) - truth)[120:180] ** 2)) < 4e-3
+    counted = moving(log, crane(), s)
+    assert 100 < counted.sum() < 340 and not counted[:45].any() and not counted[-8:].any()
+    assert np.mean(np.abs(truth[counted]) > 0.006) > 0.97
+    narrow = CraneGraphSettings(stroke_margin=0.17)
+    assert moving(log, crane(), narrow).sum() < counted.sum()
+
+
+@pytest.mark.parametrize('spoil, words', [
+    (lambda t, y: (t, np.where(np.arange(3) == 1, np.nan, y)), 'pressure/lift_piston'),
+    (lambda t, y: (t[:35], y[:35]), 'never move'),
+    (lambda t, y: (t[:60], np.tile(y[0], (60, 1))), 'payload')])
+def test_what_cannot_be_known_is_named(spoil, words) -> None:
+    log = lift()[0]
+    with pytest.raises(GraphError, match=words):
+        smooth_crane(crane(), CraneLog(*spoil(log.t, log.measured)), FIXED, kinds())
+
+
+@pytest.mark.parametrize('t, y', [
+    ([0.0, 0.1, 0.1], np.zeros((3, 3))), ([0.0, 0.1], np.zeros((2, 3))), ([0.0, 0.1, 0.2], np.zeros((2, 3))),
+    ([0.0, np.nan, 0.2], np.zeros((3, 3))), ([0.0, 0.1, 0.2], np.full((3, 3), np.inf))])
+def test_bad_logs_are_refused(t, y) -> None:
+    with pytest.raises(SettingError):
+        CraneLog(np.array(t), y)
+
+
+@pytest.mark.parametrize('lag', [0.0, 0.2, 100.0, float('nan')])
+def test_bad_lags_are_refused(lag: float) -> None:
+    with pytest.raises(SettingError, match='lag'):
+        lag_crane(crane(), lift()[0], lag, FIXED, kinds())
+
+
+def test_other_machines_channels_are_refused() -> None:
+    with pytest.raises(SettingError, match='channels'):
+        smooth_crane(two_cylinders(), lift()[0], FIXED)
+
+
+def test_two_cylinders_have_a_graph() -> None:
+    """General dimensions: sizes of nodes and rows."""
+    machine = two_cylinders()
+    own, n = crane_kinds(machine, 'vm'), 6
+    y = np.tile([0.2, 0.2, 5e6, 2e6, 5e6, 2e6], (n, 1))
+    log = CraneLog(np.arange(n) * 0.01, y)
+    graph = crane_graph(machine, own, log, FIXED, np.ones(n, dtype=bool), CraneNoise(0.3, 1.0))
+    assert graph.series['z'].size == 2 and graph.series['p'].size == 4 and own.balance.rows == 2
+
+
+def test_measured_lift(shared_data: Path) -> None:
+    """211 kg by the crane's own model; the online estimator says 201.6 to 216.0 kg. Load and friction cannot be told
+    apart by one lift: friction keeps the uncertainty of the file."""
+    file = shared_data / 'patu655' / 'lift_measured_100hz.csv'
+    if not file.is_file():
+        pytest.skip('no measured lift: ../shared/data/patu655 is not there')
+    table = np.genfromtxt(file, delimiter=',', names=True)[::4]
+    machine = load_machine('patu655_measured')
+    log = CraneLog(table['t'], np.column_stack([table['s1_mm'] * 1e-3 - 0.820, table['p1_pa'], table['p2_pa']]))
+    found = smooth_crane(machine, log, CraneGraphSettings(acceleration_psd=1.0, unknown_force=30.0),
+                         crane_kinds(machine, 'vm'))
+    assert found.mass[-1] == pytest.approx(211.0, rel=0.03) and found.lower[-1] < 211.0 < found.upper[-1]
+    assert 2.0 < found.mass_stddev[-1] < 5.0
+    friction = found.names.index('cylinders.lift.friction.pressure_difference')
+    assert found.parameters_stddev[friction] == pytest.approx(0.75e-4, rel=0.05)
