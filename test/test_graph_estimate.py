@@ -10,10 +10,10 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, GraphError, SettingError
-from mbse_ros.graph.batch import solve_batch
 from mbse_ros.graph.blind import check_blind
 from mbse_ros.graph.check import check_graph
 from mbse_ros.graph.estimate import EstimationNoises, Track, estimation_graph, solve_estimation
+from mbse_ros.graph.fixed_lag import solve_fixed_lag
 from mbse_ros.graph.integration_factors import prior
 from mbse_ros.graph.marginals import marginals
 from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
@@ -47,10 +47,6 @@ def log(name, sensors, duration, seed=1, backend='vm'):
     return model, track, np.vstack([np.full((1, samples.shape[1]), np.nan), samples])
 
 
-def at(graph, found, name, z):
-    return found[name][:, z]
-
-
 @pytest.mark.parametrize('name, sensors', [('four_bar', ('encoder', 'coupler_gyro', 'crank_tip')),
                                            ('five_bar', ('encoder_1', 'tip_2'))])
 def test_chain_is_the_graph(gtsam, name, sensors):
@@ -82,6 +78,18 @@ def test_lag_as_long_as_the_log_is_the_batch():
     short = smoother.lagged(track.t, samples, 0.05)
     assert short.after[:50] == pytest.approx(np.full(50, 0.05)) and short.after[-1] == 0.0
     assert (short.stddev[:40, 0] > batch.stddev[:40, 0]).all()
+
+
+def test_lag_is_that_of_the_graph(gtsam):
+    """Against GTSAM's windows of the same graph, which linearise it at other points."""
+    sensors = ('encoder', 'coupler_gyro')
+    model, track, samples = log('four_bar', sensors, 0.2)
+    noises = default_estimation_noises(model)
+    lagged = LinkageSmoother(model, sensors, STEP, noises, backend='vm').lagged(track.t, samples, 0.05)
+    made = estimation_graph(model, sensors, samples, track, noises)
+    found = solve_fixed_lag(made.graph, made.initial, 11, 'marginal')
+    error = found.of(found.lagged, 'q')[:, model.z] - lagged.q[:, model.z]
+    assert np.abs(error).max() < 0.02 * lagged.stddev[:, 0].min()
 
 
 def test_lag_is_causal():
