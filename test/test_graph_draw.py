@@ -81,7 +81,8 @@ def test_graph_command(tmp_path, kind):
 
 
 @pytest.mark.parametrize('words, expected', [
-    (('four_bar', '--kind', 'sideways'), 'forward, inverse'), (('four_bar', '--form', 'free'), 'dependent, independent'),
+    (('four_bar', '--kind', 'sideways'), 'forward, inverse'),
+    (('four_bar', '--form', 'free'), 'dependent, independent'),
     (('four_bar', '-o', 'x.png'), '.svg'), (('nothing',), 'nothing')])
 def test_graph_command_refuses(words, expected):
     assert expected in refused('graph', *words)

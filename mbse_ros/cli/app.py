@@ -224,7 +224,7 @@ def graph(
             help='Name of a file in config/mechanisms, n_four_bar:N, or a path.')],
         kind: Annotated[str, typer.Option(help='forward or inverse.')] = 'forward',
         form: Annotated[str, typer.Option(help='dependent or independent.')] = 'dependent',
-        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Picture to write, an .svg file.')] = None,
+        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Picture to write, .svg.')] = None,
         coordinates: Coordinates = None) -> None:
     """Factor graph of a mechanism, listed and drawn.
 

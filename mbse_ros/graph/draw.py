@@ -30,7 +30,8 @@ def draw_graph(graph: FactorGraph, title: str = '', instants: int = INSTANTS) ->
 
     A dotted line leads to a variable by which a factor does not change, only where its iteration starts.
     """
-    steps = sorted({int(step) for series in graph.series.values() for step in series.steps if step != ALWAYS})[:instants]
+    known = {int(step) for series in graph.series.values() for step in series.steps}
+    steps = sorted(known - {ALWAYS})[:instants]
     places = _variables(graph, steps)
     drawn = _factors(graph, places)
     labels = list(dict.fromkeys(label for label, *_ in drawn))

@@ -85,7 +85,7 @@ class Packing:
 
     @cached_property
     def noises(self) -> list[Any]:
-        """GTSAM's noise model of each stack, in units of the largest sigma: it takes a precision below 1e-8 for none."""
+        """GTSAM's noise model of each stack, in units of the largest sigma: a precision below 1e-8 is none to it."""
         gtsam = gtsam_module()
         made: dict[bytes, Any] = {}
         for stack in self.stacks:

@@ -2,9 +2,9 @@
 """A window of a graph that slides over time as one compiled function: the same factors, solved by Gauss-Newton.
 
 The first instant of the window is held at its estimate, the others are unknown; rows that hold exactly have
-multipliers: ``[A'A + w C'C  C'; C 0] [dx; lam] = -[A'e + w C'd; d]`` with A and e divided by the sigmas. The term with w
-changes no solution; with it the matrix has a factorisation L D L' without pivots, instant after instant, the multipliers
-of each after its variables. The cost is in proportion to the number of instants.
+multipliers: ``[A'A + w C'C  C'; C 0] [dx; lam] = -[A'e + w C'd; d]`` with A and e divided by the sigmas. The term with
+w changes no solution; with it the matrix has a factorisation L D L' without pivots, instant after instant, the
+multipliers of each after its variables. The cost is in proportion to the number of instants.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class Window:
         spread = ca.Sparsity.triplet(len(places), self.graph.size, list(range(len(places))), places)
         whole = J @ ca.MX(ca.DM(spread, 1.0))
         sigma = factors.sigma[instance]
-        for chosen, rows, weight in ((np.flatnonzero(sigma > 0), soft, True), (np.flatnonzero(sigma == 0), exact, False)):
+        for rows, weight in ((soft, True), (exact, False)):
+            chosen = np.flatnonzero((sigma > 0) == weight)
             if len(chosen):
                 owner = int(factors.steps[instance].max())
                 scale = ca.DM(1.0 / sigma[chosen]) if weight else ca.DM.ones(len(chosen))
