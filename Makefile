@@ -34,7 +34,7 @@ environment:
 lock:
 	cd tools/requirements && for ros in jazzy kilted; do \
 	  uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade \
-	    ros-$$ros.in python.in test.in -o ros-$$ros.txt || exit 1; done
+	    ros-$$ros.in python.in test.in graph.in -o ros-$$ros.txt || exit 1; done
 
 clean:
 	rm -rf .env build install log out .pytest_cache .hypothesis

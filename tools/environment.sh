@@ -66,7 +66,7 @@ environment_name
 env=$root/.env/$name
 if [[ $name == sourced-* ]]; then
   enter_sourced
-  lists=(tools/requirements/python.in tools/requirements/test.in)
+  lists=(tools/requirements/{python,test,graph}.in)
 else
   enter_wheels
   lists=("tools/requirements/ros-$name.txt")
