@@ -3,6 +3,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def smooth(bag, *words):
 def test_whole_log(bag, tmp_path):
     done = smooth(bag, '--batch', '-o', tmp_path / 'out', '--json', tmp_path / 's.json', '--full')
     assert done.status == 0, done.err
-    assert 'all at once' in done.out and 'within the 95 % interval' in done.out
+    assert 'do not see' not in done.err and 'all at once' in done.out and 'within the 95 % interval' in done.out
     result = json.loads((tmp_path / 's.json').read_text())
     truth = result['truth']['theta']
     assert result['instants'] == COUNT and result['stretches'] == 1 and result['lag'] is None
@@ -60,6 +61,17 @@ def test_known_torque_counts(bag, tmp_path):
     smooth(bag, '--json', tmp_path / 's.json', '--full')
     mean = np.array(json.loads((tmp_path / 's.json').read_text())['state']['mean'])
     assert np.sqrt(np.mean(mean[:, 2] ** 2)) < 10.0
+
+
+def test_what_no_sensor_sees_is_told(tmp_path):
+    """A gyro on a crank at rest: any angle would do, with another force."""
+    model = load_model('four_bar', backend='vm')
+    plant = SimulatedLinkage(model, ('crank_gyro',), 3, LinkagePlantSettings(amplitude=0.0))
+    inputs, frames = plant.inputs(), [plant.frame() for _ in range(60)]
+    rest = [replace(frame, samples=np.zeros(1)) for frame in frames]
+    write(tmp_path / 'bag', rest, model, plant.channels, inputs)
+    done = mbse('smooth', tmp_path / 'bag', '--mechanism', 'four_bar', '--sensors', 'crank_gyro', '--backend', 'vm')
+    assert done.status == 0 and 'theta: the sensors do not see it' in done.err
 
 
 @pytest.mark.parametrize('words, expected', [

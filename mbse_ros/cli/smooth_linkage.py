@@ -22,6 +22,7 @@ from .smooth import SmoothRequest
 
 Z95 = 1.959964
 SMOOTHED = '#0ca678'
+UNSEEN = 0.5        # of the standard deviation of the start, above which a position counts as not seen
 
 
 def smooth_linkage(mechanism: str, request: SmoothRequest) -> None:
@@ -31,7 +32,7 @@ def smooth_linkage(mechanism: str, request: SmoothRequest) -> None:
     model = load_model(mechanism, backend=request.backend)
     found = smooth_linkage_bag(request.bag, model, settings, request.sensors, request.lag, request.step,
                                request.namespace, request.backend)
-    for warning in found.log.warnings:
+    for warning in (*found.log.warnings, *unseen(found)):
         typer.echo(f'warning: {warning}', err=True)
     if request.output is not None:
         request.output.mkdir(parents=True)
@@ -40,6 +41,14 @@ def smooth_linkage(mechanism: str, request: SmoothRequest) -> None:
         write_table(found, request.output / 'smoothed.csv')
     write_json(request.json_file, as_json(found, request), None if request.full else 2)
     typer.echo(summary(found, request))
+
+
+def unseen(found: SmoothedLog) -> list[str]:
+    """Positions that the sensors never told, which are known by the start alone."""
+    start = np.broadcast_to(found.smoother.noises.position, len(found.model.z))
+    best = found.column('stddev')[:, :len(start)].min(axis=0)
+    return [f'{name}: the sensors do not see it: its standard deviation is {low:.2g} at best, that of the start '
+            f'{first:.2g}' for name, low, first in zip(found.model.independent, best, start) if low > UNSEEN * first]
 
 
 def errors(found: SmoothedLog) -> dict[str, dict[str, float]]:
