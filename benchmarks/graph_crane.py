@@ -2,7 +2,7 @@
 """Payload mass of the crane's factor graph, whole logs: accuracy and honesty of the interval over many simulated runs.
 
     python benchmarks/graph_crane.py wrong --runs 50     # the plant's uncertain numbers drawn from the file's prior
-    python benchmarks/graph_crane.py true --runs 50      # the plant's numbers as in the file, and the file certain of them
+    python benchmarks/graph_crane.py true --runs 50      # the plant's numbers as in the file, which is sure of them
     python benchmarks/graph_crane.py random --runs 50    # as wrong, with random cycles and payloads of 0 to 200 kg
 
 Run it in the environment of `make environment` (tools/environment.sh python benchmarks/graph_crane.py ...).
@@ -58,7 +58,7 @@ def one_run(study: str, seed: int, long: bool, machine: Machine, kinds: CraneKin
     begin = time.process_time()
     found = smooth_crane(machine, log, kinds=kinds)
     error, stddev = float(found.mass[-1]) - payload, float(found.mass_stddev[-1])
-    return {'study': study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev, 'noise': [found.noise.acceleration, found.noise.force],
+    return {'study': study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev, 'force': found.force,
             'inside': bool(found.lower[-1] <= payload <= found.upper[-1]), 'seconds': time.process_time() - begin}
 
 
@@ -66,10 +66,11 @@ def summary(rows: list[dict]) -> str:
     """Coverage, width and errors."""
     error, stddev = np.array([r['error'] for r in rows]), np.array([r['stddev'] for r in rows])
     z = error / stddev
-    return (f'{rows[0]["study"]}: {len(rows)} runs; in the 95 % interval {100 * np.mean([r["inside"] for r in rows]):.1f} %; '
-            f'error RMS {np.sqrt(np.mean(error ** 2)):.3f}, mean {error.mean():+.3f}, largest {np.abs(error).max():.3f} kg; '
-            f'half-width {1.96 * np.median(stddev):.3f} kg; error/stddev mean {z.mean():+.2f}, std {z.std():.2f}; '
-            f'{np.median([r["seconds"] for r in rows]):.1f} s of processor a log')
+    inside = 100 * np.mean([r['inside'] for r in rows])
+    return (f'{rows[0]["study"]}: {len(rows)} runs; in the 95 % interval {inside:.1f} %; error '
+            f'RMS {np.sqrt(np.mean(error ** 2)):.3f}, mean {error.mean():+.3f}, largest '
+            f'{np.abs(error).max():.3f} kg; half-width {1.96 * np.median(stddev):.3f} kg; error/stddev mean '
+            f'{z.mean():+.2f}, std {z.std():.2f}; {np.median([r["seconds"] for r in rows]):.1f} s of processor a log')
 
 
 def main() -> None:

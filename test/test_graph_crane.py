@@ -12,7 +12,7 @@ from core_support import crane, plant, two_cylinders
 from scipy.linalg import expm
 
 from mbse_ros.errors import GraphError, SettingError
-from mbse_ros.graph.crane import CraneGraphSettings, CraneLog, CraneNoise, crane_graph, moving, speeds
+from mbse_ros.graph.crane import CraneGraphSettings, CraneLog, crane_graph, moving, speeds
 from mbse_ros.graph.crane_factors import CraneKinds, constant_jerk, crane_kinds
 from mbse_ros.graph.crane_lag import lag_crane
 from mbse_ros.graph.crane_smoother import CraneSmoothed, smooth_crane
@@ -24,7 +24,7 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 
 LIFT = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.2), Move(-5.0, 1.5), Move(0.0, 0.1)))
-FIXED = CraneGraphSettings(acceleration_psd=0.3, unknown_force=1.0)
+FIXED = CraneGraphSettings(unknown_force=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,8 @@ def test_balance_of_forces_has_exact_jacobians_and_holds_for_the_plant() -> None
     parameters = np.zeros(len(kinds().names))
     after = lift()[1][151]      # a frame's acceleration is that of the step before it
     joints = crane().position_problem.solve(frame.position)[:1]
-    x = np.concatenate([frame.position, frame.velocity, frame.acceleration, frame.pressure * 1e-6, [0.0, 50.0], parameters])
+    x = np.concatenate([frame.position, frame.velocity, frame.acceleration, frame.pressure * 1e-6, [0.0, 50.0],
+                        parameters])
     e, J = kind.evaluate(x[None], joints[None])
     assert abs(e[0, 0]) < 0.02 and abs(after.velocity[0]) > 0.01        # kN of 20
     np.testing.assert_allclose(J[0], differences(kind, x, joints, 1e-5 * (1 + np.abs(x)) * 0.1), rtol=2e-6, atol=2e-6)
@@ -107,7 +108,7 @@ def test_mass_of_one_lift() -> None:
     assert found.mass[-1] == pytest.approx(50.0, abs=0.3) and found.lower[-1] < 50.0 < found.upper[-1]
     assert 0.3 < found.mass_stddev[-1] < 1.0
     friction = found.names.index('cylinders.lift.friction.scale')
-    assert found.parameters_stddev[friction] < 0.05 and found.parameters[friction] == pytest.approx(1.0, abs=0.05)
+    assert found.parameters_stddev[friction] < 0.07 and found.parameters[friction] == pytest.approx(1.0, abs=0.1)
     velocity = np.array([f.velocity for f in lift()[1]])
     assert np.sqrt(np.mean((found.velocity - velocity)[found.balanced] ** 2)) < 1.5e-3
     error = np.abs(found.position - np.array([f.position for f in lift()[1]]))
@@ -183,7 +184,7 @@ def test_two_cylinders_have_a_graph() -> None:
     own, n = crane_kinds(machine, 'vm'), 6
     y = np.tile([0.2, 0.2, 5e6, 2e6, 5e6, 2e6], (n, 1))
     log = CraneLog(np.arange(n) * 0.01, y)
-    graph = crane_graph(machine, own, log, FIXED, np.ones(n, dtype=bool), CraneNoise(0.3, 1.0))
+    graph = crane_graph(machine, own, log, FIXED, np.ones(n, dtype=bool), 1.0)
     assert graph.series['z'].size == 2 and graph.series['p'].size == 4 and own.balance.rows == 2
 
 
@@ -193,10 +194,10 @@ def test_measured_lift(shared_data: Path) -> None:
     file = shared_data / 'patu655' / 'lift_measured_100hz.csv'
     if not file.is_file():
         pytest.skip('no measured lift: ../shared/data/patu655 is not there')
-    table = np.genfromtxt(file, delimiter=',', names=True)[::4]
+    table = np.genfromtxt(file, delimiter=',', names=True)[::2]
     machine = load_machine('patu655_measured')
     log = CraneLog(table['t'], np.column_stack([table['s1_mm'] * 1e-3 - 0.820, table['p1_pa'], table['p2_pa']]))
-    found = smooth_crane(machine, log, CraneGraphSettings(acceleration_psd=1.0, unknown_force=30.0),
+    found = smooth_crane(machine, log, CraneGraphSettings(unknown_force=30.0),
                          crane_kinds(machine, 'vm'))
     assert found.mass[-1] == pytest.approx(211.0, rel=0.03) and found.lower[-1] < 211.0 < found.upper[-1]
     assert 2.0 < found.mass_stddev[-1] < 5.0

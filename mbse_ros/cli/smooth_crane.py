@@ -87,7 +87,8 @@ def smooth_crane_bag(machine: Machine, request: SmoothRequest, settings: CraneGr
     """The filter first: its segments are the smoother's samples."""
     estimate = estimate_bag(request.bag, machine, parse_tuning(words), request.namespace, request.backend)
     begin, log = time.perf_counter(), log_of(estimate)
-    smoothed = smooth_log(machine, log, settings) if request.lag is None else lag_crane(machine, log, request.lag, settings)
+    smoothed = (smooth_log(machine, log, settings) if request.lag is None
+                else lag_crane(machine, log, request.lag, settings))
     seconds = time.perf_counter() - begin
     truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
     true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
@@ -116,7 +117,8 @@ def summary(found: SmoothedBag, request: SmoothRequest) -> str:
     before = found.machine.parameters
     for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev):
         k = before.names.index(name)
-        lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- {before.stddev[k]:.2g} (SI)')
+        lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- '
+                     f'{before.stddev[k]:.2g} (SI)')
     seconds = found.estimate.log_seconds
     lines.append(f'{seconds:.1f} s of data smoothed in {found.seconds:.3f} s '
                  f'({100 * found.seconds / seconds:.2f} % of real time)')
@@ -135,8 +137,7 @@ def as_json(found: SmoothedBag, request: SmoothRequest) -> dict[str, Any]:
         'truth': _number(found.true),
         'parameters': {name: {'value': value, 'stddev': sigma} for name, value, sigma in zip(
             s.names, s.parameters.tolist(), s.parameters_stddev.tolist())},
-        'noise': {'acceleration_psd': s.noise.acceleration, 'unknown_force': s.noise.force},
-        'iterations': s.iterations,
+        'unknown_force': s.force, 'iterations': s.iterations,
         'cost': {'seconds': found.seconds, 'real_time_share': found.seconds / found.estimate.log_seconds}}
     if request.full:
         result['state'] = {'stamp_ns': found.estimate.stamps_ns.tolist()}
@@ -187,7 +188,8 @@ def plots(found: SmoothedBag) -> list[Plot]:
     for k, cylinder in enumerate(found.machine.cylinders):
         filtered = np.array([o.state.mean[-1, names.index(f'velocity/{cylinder}')] for o in outputs])
         drawn.append(Plot(f'Velocity of {cylinder}', 't, s', 'mm/s', [
-            Line('filter', s.t, 1e3 * filtered, color=blue), Line('smoother', s.t, 1e3 * s.velocity[:, k], color=orange)]))
+            Line('filter', s.t, 1e3 * filtered, color=blue),
+            Line('smoother', s.t, 1e3 * s.velocity[:, k], color=orange)]))
     return drawn
 
 

@@ -20,39 +20,23 @@ from .graph import ALWAYS, FactorGraph
 from .integration_factors import equality, prior
 
 STATE = ('z', 'zd', 'zdd')
-ABRUPT = 10.0       # (m/s2)^2/s: random walk of the acceleration where valves open and close
 
 
 @dataclass(frozen=True)
 class CraneGraphSettings(Settings):
     """Tuning of the machine's factor graph; the noise of the sensors stands in the machine's YAML."""
 
-    acceleration_psd: float = setting(0.0, 'Random walk of the piston acceleration in steady motion; 0: as likely as '
-                                      'the log says',
-                                      '(m/s^2)^2/s', 0.0, 1e6)
+    acceleration_psd: float = setting(10.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
     pressure_psd: float = setting(20.0, 'Random walk of the pressures', 'MPa^2/s', 1e-6, 1e6)
     unknown_force: float = setting(0.0, 'Standard deviation of the force that the model does not know of; 0: as likely '
                                         'as the log says', 'N', 0.0, 1e6)
     unknown_time: float = setting(0.1, 'Time after which this force has forgotten', 's', 1e-3, 100.0)
     balance_stddev: float = setting(5.0, 'Standard deviation of the balance of forces at one instant', 'N', 1e-3, 1e6)
     min_speed: float = setting(0.006, 'Slowest piston whose friction is trusted', 'm/s', 0.0, 1.0)
-    guard_time: float = setting(0.15, 'A balance counts when the piston moves this long before and after it; each speed '
-                                     'is taken over this long before and after, too', 's', 0.01, 10.0)
+    guard_time: float = setting(0.15, 'A balance counts when the piston moves this long before and after it; '
+                                      'each speed is taken over this long before and after, too', 's', 0.01, 10.0)
     stroke_margin: float = setting(0.005, 'Distance from the ends of the stroke in which forces are not trusted', 'm',
                                    0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class CraneNoise:
-    """Noises in force: ``acceleration``, density of its random walk, (m/s2)^2/s; ``force``: stddev of the unknown one, N."""
-
-    acceleration: float
-    force: float
-
-    @classmethod
-    def of(cls, s: CraneGraphSettings, acceleration: float, force: float) -> CraneNoise:
-        """Those of the settings, where they say."""
-        return cls(s.acceleration_psd or acceleration, s.unknown_force or force)
 
 
 @dataclass(frozen=True)
@@ -91,9 +75,8 @@ def check_log(machine: Machine, log: CraneLog) -> None:
 
 
 def crane_graph(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings, balanced: np.ndarray,
-                noise: CraneNoise) -> FactorGraph:
-    """Graph of a log; ``balanced`` (n,) instants whose forces count, ``noise``: what the settings leave to
-    the log."""
+                force: float) -> FactorGraph:
+    """Graph of a log; ``balanced`` (n,) instants whose forces count, ``force``: stddev of the unknown force, N."""
     n, g, volumes = len(log.t), len(machine.cylinders), len(machine.volumes)
     graph, steps, dt = FactorGraph(), np.arange(n), np.diff(log.t)
     for name in (*STATE, 'force'):
@@ -101,15 +84,14 @@ def crane_graph(machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGrap
     graph.add_variables('p', volumes, steps, machine.volumes)
     graph.add_variables('payload', 1)
     chain = {f'{name}{k}': (name, steps[:-1] + k) for k in (0, 1) for name in STATE}
-    free = np.where(balanced[1:] & balanced[:-1], noise.acceleration, max(noise.acceleration, ABRUPT))
-    graph.add(kinds.jerk, chain, np.sqrt(free)[:, None] * np.ones(3 * g), {'dt': dt})
+    graph.add(kinds.jerk, chain, np.sqrt(s.acceleration_psd), {'dt': dt})
     add_sensors(graph, machine, log)
     between = {'x0': ('p', steps[:-1]), 'x1': ('p', steps[1:])}
     graph.add(equality(volumes), between, np.sqrt(s.pressure_psd * dt)[:, None] * np.ones(volumes), label='pressure')
     decay = np.exp(-dt / s.unknown_time)
-    graph.add(prior(g), {'x': ('force', 0)}, noise.force / KILO, {'x0': np.zeros(g)}, label='start')
+    graph.add(prior(g), {'x': ('force', 0)}, force / KILO, {'x0': np.zeros(g)}, label='start')
     graph.add(damped_walk(g), {'x0': ('force', steps[:-1]), 'x1': ('force', steps[1:])},
-              (noise.force / KILO * np.sqrt(1 - decay ** 2))[:, None] * np.ones(g), {'a': decay})
+              (force / KILO * np.sqrt(1 - decay ** 2))[:, None] * np.ones(g), {'a': decay})
     add_balance(graph, machine, kinds, log, s, np.flatnonzero(balanced))
     return graph
 
@@ -182,7 +164,8 @@ def speeds(log: CraneLog, machine: Machine, s: CraneGraphSettings) -> np.ndarray
 
 def moving(log: CraneLog, machine: Machine, s: CraneGraphSettings) -> np.ndarray:
     """Instants (n,) at which all pistons move, by the guard time before and after, away from the ends of the stroke,
-    and the pressures are measured. Friction at standstill may be anything: no balance there says anything of the mass."""
+    and the pressures are measured. Friction at standstill may be anything: no balance there says anything of
+    the mass."""
     z, velocity, (low, high) = filled(log, machine), speeds(log, machine, s), machine.stroke.T
     good = (np.abs(velocity) >= s.min_speed).all(axis=1)
     good &= ((z - low > s.stroke_margin) & (high - z > s.stroke_margin)).all(axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DivergenceError, GraphError, SettingError
 from ..machine import Machine
 from .batch import Solution
-from .crane import STATE, CraneGraphSettings, CraneLog, CraneNoise, check_log, crane_graph, moving
+from .crane import STATE, CraneGraphSettings, CraneLog, check_log, crane_graph, moving
 from .crane_factors import CraneKinds, crane_kinds
 from .crane_smoother import NODES, CraneSmoothed, check_motion, parameter_values, start_values
 from .crane_solve import solve_soft
@@ -23,7 +23,7 @@ from .kinds import FactorKind
 from .marginals import marginals
 
 HOP = 0.1               # s between two windows
-ASSUMED = CraneNoise(0.3, 30.0)     # where the settings do not say: a window cannot ask the whole log
+ASSUMED_FORCE = 30.0    # N, where the settings do not say: a window cannot ask the whole log
 VAGUE_MASS = 1e3        # kg: stddev of the payload before anything is known
 INSTANT = (*STATE, 'force', 'p')
 
@@ -58,7 +58,7 @@ class _Window:
     def __init__(self, machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings,
                  balanced: np.ndarray) -> None:
         self.machine, self.kinds, self.log, self.s, self.balanced = machine, kinds, log, s, balanced
-        self.noise = CraneNoise.of(s, ASSUMED.acceleration, ASSUMED.force)
+        self.force = s.unknown_force or ASSUMED_FORCE
         self.begin, self.summary, self.solution = 0, None, None
         self.moved, self.iterations = False, 0
         sizes = [len(machine.cylinders)] * 4 + [len(machine.volumes), 1, len(kinds.names)]
@@ -72,7 +72,7 @@ class _Window:
         part = self.log.part(self.begin, end)
         known = self.balanced[self.begin:end] & (part.t <= part.t[-1] - 2 * self.s.guard_time + 1e-9)
         self.moved |= bool(known.any())
-        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.noise)
+        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.force)
         x = start_values(graph, self.machine, part, self.s)
         if self.summary is not None:
             self._go_on(graph, x)
@@ -117,7 +117,7 @@ class _Window:
                              stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
                              mass_stddev=mass[:, 1], names=self.kinds.names,
                              parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, noise=self.noise,
+                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, force=self.force,
                              iterations=self.iterations)
 
 

@@ -23,8 +23,8 @@ DAMPINGS = (1e-2, 1.0, 1e2, 1e4, 1e6)
 STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
 
 
-def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, still: float = STILL) -> Solution:
-    """The most likely values, from initial ones (size,), until a step lowers the cost by less than ``still``.
+def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True) -> Solution:
+    """The most likely values, from initial ones (size,), until a step lowers the cost by less than STILL.
 
     Raises GraphError for what the graph leaves open, DivergenceError where it does not converge.
     """
@@ -45,9 +45,10 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, stil
         else:
             raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
-        if fall < still:
+        if fall < STILL:
             return Solution(graph, x, now, iteration)
-    raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls by {fall:.3g}')
+    raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls '
+                          f'by {fall:.3g}')
 
 
 def _steps(packing: Packing, linear: Sequence[Linear]) -> Iterator[np.ndarray]:

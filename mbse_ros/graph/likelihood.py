@@ -14,7 +14,8 @@ def log_likelihood(graph: FactorGraph, x: np.ndarray) -> float:
     """Logarithm of the likelihood of all constants of a graph of soft factors, linearised at x (size,), up to a number
     that depends on the number of rows alone.
 
-    ``-|A dx + e|^2 / 2 - log det R - sum(log sigma)`` with the rows divided by their sigma, dx least squares, R of A = QR.
+    ``-|A dx + e|^2 / 2 - log det R - sum(log sigma)`` with the rows divided by their sigma, dx least
+    squares, R of A = QR.
     """
     linear, packing = Lineariser(graph)(x), Packing(graph)
     net = packing.net(linear)
