@@ -70,6 +70,12 @@ class Swept:
         return Gaussian(first[places['m_ahead']], first[places['P_ahead']].reshape(l, l))
 
     @property
+    def size(self) -> float:
+        """Largest entry of the step, in standard deviations."""
+        variance = np.diagonal(self.covariance, axis1=1, axis2=2)
+        return float(np.sqrt((self.step ** 2 / variance).max()))
+
+    @property
     def gap(self) -> float:
         """Largest residual of what has to hold exactly, at the points."""
         rule = self._forward[:-1, self._kept.places['gap']]

@@ -18,7 +18,7 @@ from .estimate import EstimationNoises, Track
 from .sensor_factors import wraps
 
 ITERATIONS = 60
-TOLERANCE = 1e-9        # of a step, of each value above 1 in proportion
+TOLERANCE = 1e-6        # of a standard deviation: the last step of a whole log
 FEASIBLE = 1e-8         # of what holds exactly, at the end
 LONGEST = 0.2           # rad or m of an independent coordinate in one step
 LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
@@ -92,10 +92,11 @@ class LinkageSmoother:
         start = self._prior(guess.q[0] if q is None else q, guess.qd[0] if qd is None else qd)
         for iteration in range(iterations):
             swept = self.chain.sweep(points, start)
-            size = self._move(points, swept)
-            if size <= TOLERANCE and swept.gap <= FEASIBLE:
+            self._move(points, swept)
+            if swept.size <= TOLERANCE and swept.gap <= FEASIBLE:
                 return self._smoothed(points, swept, points.t[-1] - points.t)
-        raise DivergenceError('smoother', iterations, f'no convergence: last step {size:.3g}, gap {swept.gap:.3g}')
+        raise DivergenceError('smoother', iterations, f'no convergence: the last step is {swept.size:.3g} standard '
+                              f'deviations, constraints {swept.gap:.3g}')
 
     def _points(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None) -> Points:
         k, of = len(guess.t), self.problem
@@ -110,14 +111,12 @@ class LinkageSmoother:
         z, rest = self.problem.z, self.chain.size - 2 * self.problem.g
         return Gaussian(np.concatenate([q[z], qd[z], np.zeros(rest)]), np.diag(self._start ** 2))
 
-    def _move(self, points: Points, swept: Swept) -> float:
-        """Take a step, a long one in part; its size."""
+    def _move(self, points: Points, swept: Swept) -> None:
+        """Take a step, a long one in part."""
         g = self.problem.g
         longest = np.abs(swept.step[:, :g]).max()
-        step = swept.step * min(1.0, LONGEST / max(longest, 1e-300))
         points.q[...] = swept.q
-        points.x += step
-        return float(np.max(np.abs(swept.step) / (1.0 + np.abs(points.x))))
+        points.x += swept.step * min(1.0, LONGEST / max(longest, 1e-300))
 
     def _smoothed(self, points: Points, swept: Swept, after: np.ndarray) -> Smoothed:
         g = self.problem.g
@@ -171,15 +170,15 @@ class Window:
                 swept = self._swept = chain.sweep(points, self.start)
                 base = points.x[min(1, len(points.t) - 1)].copy()
                 self.smoother._move(points, swept)
-                ratio = (swept.step ** 2 / np.diagonal(swept.covariance, axis1=1, axis2=2)).max()
-                if ratio <= SMALL ** 2:
+                size = swept.size
+                if size <= SMALL:
                     break
         except DivergenceError as error:
             raise DivergenceError('smoother', step, error.detail) from error
-        self._astray = self._astray + 1 if not ratio <= LARGE ** 2 else 0
+        self._astray = self._astray + 1 if not size <= LARGE else 0
         if self._astray > max(FEWEST, self.width // 2):
             raise DivergenceError('smoother', step, f'no convergence for {self._astray} samples, the last step is '
-                                  f'{np.sqrt(ratio):.3g} standard deviations')
+                                  f'{size:.3g} standard deviations')
         if len(points.t) <= self.width:
             return []
         oldest = self._estimate(0)
