@@ -16,9 +16,10 @@ from mbse_ros.graph.crane import CraneGraphSettings, CraneLog, crane_graph, movi
 from mbse_ros.graph.crane_factors import CraneKinds, constant_jerk, crane_kinds
 from mbse_ros.graph.crane_lag import lag_crane
 from mbse_ros.graph.crane_smoother import CraneSmoothed, smooth_crane
-from mbse_ros.graph.graph import FactorGraph
+from mbse_ros.graph.graph import ALWAYS, FactorGraph
 from mbse_ros.graph.integration_factors import prior
 from mbse_ros.graph.likelihood import log_likelihood
+from mbse_ros.graph.sandwich import sandwich_stddev
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -121,7 +122,7 @@ def test_lag_ends_near_the_batch_and_is_causal() -> None:
     whole = smooth_crane(crane(), log, FIXED, kinds())
     lagged = lag_crane(crane(), log, 0.5, FIXED, kinds())
     assert lagged.mass[-1] == pytest.approx(whole.mass[-1], abs=0.15)
-    assert lagged.mass_stddev[-1] == pytest.approx(whole.mass_stddev[-1], rel=0.1)
+    assert whole.mass_stddev[-1] < lagged.mass_stddev[-1] < 1.4 * whole.mass_stddev[-1]     # it cannot ask for noises
     assert np.isnan(lagged.mass[0]) and lagged.mass_stddev[150] > lagged.mass_stddev[-1]
     early = lag_crane(crane(), log.part(0, 170), 0.5, FIXED, kinds())
     np.testing.assert_array_equal(early.position[:100], lagged.position[:100])
@@ -203,3 +204,13 @@ def test_measured_lift(shared_data: Path) -> None:
     assert 2.0 < found.mass_stddev[-1] < 5.0
     friction = found.names.index('cylinders.lift.friction.pressure_difference')
     assert found.parameters_stddev[friction] == pytest.approx(0.75e-4, rel=0.05)
+
+
+def test_sandwich_is_the_spread_of_what_is_found() -> None:
+    """A mean weighed wrongly, of samples of 1 and of 2 that is taken for 1: by hand."""
+    graph = FactorGraph()
+    graph.add_variables('x', 1)
+    graph.add(prior(1), {'x': ('x', ALWAYS)}, 1.0, {'x0': [0.0]}, label='fine')
+    graph.add(prior(1), {'x': ('x', ALWAYS)}, 1.0, {'x0': [3.0]}, label='coarse')
+    assert sandwich_stddev(graph, np.zeros(1), 'x', {}) == pytest.approx(np.sqrt(0.5))
+    assert sandwich_stddev(graph, np.zeros(1), 'x', {'coarse': 2.0}) == pytest.approx(np.sqrt(1.25))

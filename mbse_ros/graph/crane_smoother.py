@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,9 +17,12 @@ from .crane_solve import solve_soft
 from .graph import FactorGraph
 from .likelihood import log_likelihood
 from .marginals import marginals
+from .sandwich import sandwich_stddev
 
 NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0)      # N: standard deviations of the unknown force to choose from
+
+SHARES = (1.0, 0.1, 0.01)       # of the density of the acceleration, to choose from
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,11 @@ def smooth_crane(machine: Machine, log: CraneLog, settings: CraneGraphSettings =
         force = likely_force(graph_of, solution.x)
         if force != FORCES[0]:
             solution = solve_soft(graph_of(force), solution.x, check=False)
-    return _smoothed(machine, kinds, log, balanced, force, solution)
+    density = likely_density(lambda value: crane_graph(
+        machine, kinds, log, replace(settings, acceleration_psd=value), balanced, force), settings, solution.x)
+    likely = {kinds.jerk.name: np.sqrt(density / settings.acceleration_psd)}
+    stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
+    return _smoothed(machine, kinds, log, balanced, force, solution, stddev)
 
 
 def check_motion(log: CraneLog, machine: Machine, s: CraneGraphSettings, balanced: np.ndarray) -> None:
@@ -115,14 +122,30 @@ def likely_force(graph_of: Callable[[float], FactorGraph], x: np.ndarray) -> flo
     return chosen
 
 
+def likely_density(graph_of: Callable[[float], FactorGraph], s: CraneGraphSettings, x: np.ndarray) -> float:
+    """The density of the acceleration's random walk, (m/s2)^2/s, not above the setting, that makes the samples likely.
+
+    The setting is chosen for the steps of valves and gives the estimate, which a stiffer one would bend: what it cannot
+    follow of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the
+    mass is that of the noise that is.
+    """
+    best, chosen = -np.inf, s.acceleration_psd
+    for share in SHARES:
+        found = log_likelihood(graph_of(share * s.acceleration_psd), x)
+        if found <= best:
+            break
+        best, chosen = found, share * s.acceleration_psd
+    return chosen
+
+
 def _smoothed(machine: Machine, kinds: CraneKinds, log: CraneLog, balanced: np.ndarray, force: float,
-              solution: Solution) -> CraneSmoothed:
+              solution: Solution, mass_stddev: float) -> CraneSmoothed:
     known, n = marginals(solution), len(log.t)
     values = {name: solution[node] * unit for name, (node, unit) in NODES.items()}
     stddev = {name: known.stddev(node) * unit for name, (node, unit) in NODES.items()}
     theta = [solution['parameters'][0], known.stddev('parameters')[0]] if kinds.names else np.zeros((2, 0))
     return CraneSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
-                         mass_stddev=np.full(n, known.stddev('payload')[0, 0]), names=kinds.names,
+                         mass_stddev=np.full(n, mass_stddev), names=kinds.names,
                          parameters=parameter_values(machine, kinds, theta[0]),
                          parameters_stddev=kinds.scale * theta[1],
                          balanced=balanced, force=force, iterations=solution.iterations)
