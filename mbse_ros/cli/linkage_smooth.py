@@ -12,7 +12,7 @@ import numpy as np
 from ..bags.bag import open_bag
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
-from ..graph.estimate import Track
+from ..graph.estimate import EstimationNoises, Track
 from ..graph.smoother import LinkageSmoother, Smoothed, default_estimation_noises
 from ..streams.linkage import LinkageSettings, Measured
 from ..streams.linkage.settings import numbers
@@ -70,7 +70,7 @@ def smooth_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, senso
     return SmoothedLog(log, smoother, tuple(found), tuple(places), time.perf_counter() - begin)
 
 
-def noises_of(model: Model, log: LinkageLog, settings: LinkageSettings):
+def noises_of(model: Model, log: LinkageLog, settings: LinkageSettings) -> EstimationNoises:
     """The smoother's noises from the settings of the filter."""
     given = numbers('noises', settings.noises, ('acceleration',))
     made = default_estimation_noises(model, settings.start_position, settings.start_velocity, settings.start_other,

@@ -8,7 +8,7 @@ drawn from the smoother's own model, by which its intervals alone are judged.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from ..dynamics.model import Model
 from ..errors import DivergenceError
 from ..estimators.linkage.defaults import default_noises, default_stddev
 from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
+from ..graph.batch import solve_batch
 from ..graph.estimate import Track, estimation_graph
 from ..graph.marginals import marginals
-from ..graph.batch import solve_batch
-from ..graph.smoother import LinkageSmoother, Smoothed, default_estimation_noises
+from ..graph.smoother import LinkageSmoother, Smoothed
 from .estimator_benchmark import STEP, Scene, rmse, scene_of
 from .three_simulations import noisy
 
@@ -114,7 +114,8 @@ def _stddev(run: LinkageEstimates) -> np.ndarray:
 def length_rows(lengths: Sequence[float] = LENGTHS, lag: float = 0.2, rounds: int = 3, graph: Sequence[float] = (10.0,)
                 ) -> list[dict[str, Any]]:
     """Processor time of logs of several lengths, s: with a lag, at once, and (``graph``) at once by GTSAM with its
-    marginals, at once as far as one Gauss-Newton step costs; the fastest of ``rounds``."""
+    marginals; the fastest of ``rounds``, of what takes long the only one. The whole log starts from the estimate with
+    the lag."""
     rows = []
     for length in lengths:
         scene = scene_of(MECHANISM, length)
@@ -138,7 +139,7 @@ def _by_gtsam(scene: Scene, smoother: LinkageSmoother, samples: np.ndarray, gues
     marginals(solve_batch(made.graph, made.initial, check=False))
 
 
-def _fastest(rounds: int, work) -> float:
+def _fastest(rounds: int, work: Callable[[], object]) -> float:
     found = []
     for _ in range(rounds):
         begin = time.process_time()
