@@ -31,6 +31,23 @@ class Health:
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """Samples ``values`` (s,) of an instant, NaN where missing, what the filter made of them, and the ``inputs`` (k,)
+    there: mean of the steps before and after it."""
+
+    values: np.ndarray
+    measured: tuple[Measured, ...]
+    innovation: np.ndarray
+    innovation_stddev: np.ndarray
+    inputs: np.ndarray
+
+    @property
+    def used(self) -> np.ndarray:
+        """The values (s,) that were used, NaN else."""
+        return np.where([item is Measured.USED for item in self.measured], self.values, np.nan)
+
+
+@dataclass(frozen=True)
 class LinkageEstimate:
     """State of a mechanism at one instant of the grid.
 

@@ -24,7 +24,7 @@ from .channels import Channels
 from .clock import Clock, Verdict
 from .entries import start_stddev, started, transferred
 from .judge import judged
-from .records import Health, LinkageEstimate, Measured
+from .records import Health, LinkageEstimate, Measured, Sampled
 from .settings import LinkageSettings
 from .start import encoded, moved_to
 from .workshop import Workshop
@@ -299,15 +299,29 @@ class LinkageStage:
             self._wide = 0.0
         elif self._wide:
             status, reason = ObserverStatus.LOST, f'rejected: {"; ".join(rejected)}'
-        measured = tuple(Measured.MISSING if o != o else Measured.USED if used > 0.5 else Measured.REJECTED
-                         for o, used in zip(cell.o.tolist(), out['used'].tolist()))
-        innovation = np.where(np.isnan(cell.o), np.nan, out['innovation'])
+        at = self._sampled(cell)
         force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in engine.force_places])
         return LinkageEstimate(
             self._clock.stamp(cell.index), cell.index, cell.revision, restart, engine.filter.name, engine.names,
             out['x'], P, out['q'], out['qd'], out['qdd'], engine.filter.forces, out['force'], force_stddev,
-            engine.parameters(out['x'], P.diagonal(), tuned), innovation, np.sqrt(np.fmax(out['spread'], 0.0)),
-            measured, status, reason, self._health, self._dropped.total())
+            engine.parameters(out['x'], P.diagonal(), tuned), at.innovation, at.innovation_stddev, at.measured, status,
+            reason, self._health, self._dropped.total())
+
+    def sampled(self, index: int) -> Sampled | None:
+        """What is known by now of the samples of an instant, ``sequence`` of its estimate; None where it is not kept
+        any longer."""
+        cells = self._cells
+        if cells is None or not cells.base.index <= index <= cells.last.index or cells[index].output is None:
+            return None
+        return self._sampled(cells[index])
+
+    def _sampled(self, cell: Cell) -> Sampled:
+        out = cell.work.engine.outputs(cell.output)
+        measured = tuple(Measured.MISSING if o != o else Measured.USED if used > 0.5 else Measured.REJECTED
+                         for o, used in zip(cell.o.tolist(), out['used'].tolist()))
+        after = self._cells[cell.index + 1].held if cell.index < self._cells.last.index else cell.held
+        return Sampled(cell.o, measured, np.where(np.isnan(cell.o), np.nan, out['innovation']),
+                       np.sqrt(np.fmax(out['spread'], 0.0)), (cell.held + after) / 2)
 
     def _widen(self, estimate: LinkageEstimate) -> None:
         """Where most sensors were refused: the uncertainty of a start, wider each time, to take them up again."""

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``LaggedStage``: stamped samples of a mechanism's sensors in, estimates a lag later out, by the smoother.
+
+A filter of the same model goes ahead: it judges the samples, says how far the estimate of an instant is to be trusted,
+and gives the state to start from where the smoother has to start anew. The smoother takes each instant once no more of
+its samples are waited for. To take samples and to solve are two calls, so that samples are taken while the solver is
+busy or behind.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...dynamics.model import Model
+from ...errors import DivergenceError, SampleError, SettingError
+from ...graph.estimate import EstimationNoises
+from ...graph.smoother import LinkageSmoother, default_estimation_noises
+from ...graph.strided_window import StridedWindow
+from ..records import ObserverStatus
+from .records import LinkageEstimate, Measured, Sampled
+from .settings import LinkageSettings, numbers
+from .stage import LinkageStage
+from .start import encoded, moved_to
+
+SMOOTHER, FILTER = 'smoother', 'errorEKF_FE'        # the filter of the smoother's model
+SHARE = 4               # of the window: what one solution takes at most, as it starts from a Taylor series
+BEHIND = 10_000         # instants that may wait for the solver
+
+
+@dataclass(frozen=True)
+class Instant:
+    """An instant as the filter sees it, with its samples."""
+
+    filtered: LinkageEstimate
+    sampled: Sampled
+
+
+class LaggedStage:
+    """Smoother with a ``lag``, s, on a model with ``sensors`` (default: all of its file), ``step`` in seconds.
+
+    ``settings``: of the filter; noises, stddev and start are the smoother's, too. ``delay``, s: a sample that comes so
+    late still counts. ``channels`` (s,) and ``inputs`` (k,) as those of ``LinkageStage``. Raises SettingError.
+    """
+
+    def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
+                 step: float = 0.005, lag: float = 0.2, delay: float = 0.02, backend: str = 'auto') -> None:
+        if settings.estimator != FILTER:
+            raise SettingError('estimator', settings.estimator, f"{FILTER}, the filter of the smoother's model")
+        if settings.options:
+            raise SettingError('options', settings.options, 'none: the smoother has no options')
+        if not delay + step <= settings.delay_window:
+            raise SettingError('delay', delay, f'less than delay_window, {settings.delay_window:g} s')
+        self.model, self.lag = model, lag
+        self._filter = LinkageStage(model, settings, sensors, step, backend)
+        self.channels, self.inputs, self.step_ns = self._filter.channels, self._filter.inputs, self._filter.step_ns
+        dt = self.step_ns * 1e-9
+        noises = smoother_noises(model, self._filter.sensors, settings)
+        self.smoother = LinkageSmoother(model, self._filter.sensors, dt, noises, backend)
+        self.names = tuple(f'{kind}/{name}' for kind in ('position', 'velocity', 'force') for name in model.independent)
+        self._delay, self._most = max(1, round(delay / dt)), max(1, round(lag / dt) // SHARE)
+        self._skipped = 0
+        self._warm_up()
+        self.reset()
+
+    def _warm_up(self) -> None:
+        """First runs of the window, which cost more than the others."""
+        window = StridedWindow(self.smoother, 2 * self.smoother.dt)
+        none, rest = np.full(len(self.channels), np.nan), np.zeros(len(self.inputs))
+        for i in range(4):
+            window.extend(i, [(i * self.smoother.dt, none, rest)])
+
+    def reset(self) -> None:
+        """Forget state and samples; the next sample starts anew."""
+        self._filter.reset()
+        self._fresh: deque[Instant] = deque()       # samples of them may still come
+        self._ready: deque[Instant] = deque()       # wait for the solver
+        self._inside: deque[Instant] = deque()      # in the window
+        self._window: StridedWindow | None = None
+        self._settled, self._restart = 0, True
+        self._used = 0      # the last instant told of which a sample was used
+
+    @property
+    def ready(self) -> int:
+        """Instants that wait for the solver."""
+        return len(self._ready)
+
+    @property
+    def open(self) -> int:
+        """Instants that are not told yet."""
+        return len(self._fresh) + len(self._ready) + len(self._inside)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Samples or instants not used, by reason."""
+        late = {'solver too slow': self._skipped} if self._skipped else {}
+        return {**self._filter.dropped, **late}
+
+    def refusals(self) -> list[SampleError]:
+        """Samples dropped since the last call, with the reason."""
+        return self._filter.refusals()
+
+    # Samples
+
+    def add(self, stamp_ns: int, samples: Mapping[str, float]) -> None:
+        """Take samples of one instant by channel, SI, NaN where missing; cheap, nothing is solved."""
+        for filtered in self._filter.add(stamp_ns, samples):
+            self._hear(filtered)
+        while self._fresh and self._fresh[0].filtered.sequence <= self._fresh[-1].filtered.sequence - self._delay:
+            self._settle()
+
+    def _hear(self, filtered: LinkageEstimate) -> None:
+        """A new instant of the filter, or the newest one corrected."""
+        if filtered.restart:
+            self._settle_all()
+            self._settled = 0
+        if filtered.sequence <= self._settled:
+            return
+        if self._fresh and self._fresh[-1].filtered.sequence == filtered.sequence:
+            before = self._fresh.pop().filtered
+            filtered = replace(filtered, restart=before.restart)
+        self._fresh.append(Instant(filtered, self._sampled(filtered)))
+        if filtered.status is ObserverStatus.LOST:      # the filter may start anew
+            self._settle_all()
+
+    def _sampled(self, filtered: LinkageEstimate) -> Sampled:
+        """Samples of an instant; those of one that the filter has let go of are not known."""
+        found, missing = self._filter.sampled(filtered.sequence), np.full(len(self.channels), np.nan)
+        return found or Sampled(missing, filtered.measured, filtered.innovation, filtered.innovation_stddev,
+                                self._ready[-1].sampled.inputs if self._ready else np.zeros(len(self.inputs)))
+
+    def _settle(self) -> None:
+        """Hand the oldest instant to the solver, with the samples that came since it was new."""
+        instant = self._fresh.popleft()
+        self._settled = instant.filtered.sequence
+        self._ready.append(replace(instant, sampled=self._filter.sampled(self._settled) or instant.sampled))
+
+    def _settle_all(self) -> None:
+        while self._fresh:
+            self._settle()
+
+    # Estimates
+
+    def solve(self) -> tuple[LinkageEstimate, ...]:
+        """Take what waits into the window, up to a quarter of it; the estimates that became final, in order."""
+        if len(self._ready) > BEHIND:
+            return self._skip()
+        if not self._ready:
+            return ()
+        first, before = self._ready[0], self._inside[-1] if self._inside else None
+        if first.filtered.status is ObserverStatus.LOST:
+            return (*self._end(), self._lost(self._ready.popleft(), first.filtered.reason))
+        ended = ()
+        if before is None or not _follows(before, first):
+            ended = self._end()
+            self._begin(first)
+        return (*ended, *self._extend())
+
+    def flush(self) -> tuple[LinkageEstimate, ...]:
+        """All that is not told yet, with the samples that there are; the next sample starts anew."""
+        self._settle_all()
+        found: list[LinkageEstimate] = []
+        while self._ready:
+            found += self.solve()
+        return (*found, *self._end())
+
+    def _begin(self, instant: Instant) -> None:
+        """A window that starts at an instant: at what the sensors say where the filter starts there, too, else where
+        the filter is."""
+        q, qd, model = instant.filtered.q, instant.filtered.qd, self.model
+        if instant.filtered.restart:
+            values = instant.sampled.used
+            moved = moved_to(model, encoded(model, self.channels, values)) if self._at_sensors else None
+            q, qd = model.start.q if moved is None else moved, model.start.qd
+        self._window, self._restart = StridedWindow(self.smoother, self.lag, q, qd), True
+
+    @property
+    def _at_sensors(self) -> bool:
+        return self._filter.settings.start_at == 'sensors'
+
+    def _extend(self) -> tuple[LinkageEstimate, ...]:
+        """Instants that follow each other into the window; those that leave it."""
+        rows = []
+        while self._ready and len(rows) < self._most:
+            instant = self._ready[0]
+            if rows and not _follows(self._inside[-1], instant):
+                break
+            self._inside.append(self._ready.popleft())
+            t = (instant.filtered.sequence - 1) * self.smoother.dt
+            rows.append((t, instant.sampled.used, instant.sampled.inputs))
+        step = self._inside[-1].filtered.sequence - len(rows) + 1
+        try:
+            found = self._window.extend(step, rows)
+        except DivergenceError as error:
+            lost, self._inside, self._window = self._inside, deque(), None
+            return tuple(self._lost(instant, str(error)) for instant in lost)
+        return self._told(found)
+
+    def _end(self) -> tuple[LinkageEstimate, ...]:
+        """The rest of the window, of which nothing more comes."""
+        if self._window is None:
+            return ()
+        window, self._window = self._window, None
+        return self._told(window.rest())
+
+    def _told(self, found: Sequence[tuple[np.ndarray, ...]]) -> tuple[LinkageEstimate, ...]:
+        return tuple(self._estimate(self._inside.popleft(), *values) for values in found)
+
+    def _estimate(self, instant: Instant, t: float, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
+                  covariance: np.ndarray, after: float) -> LinkageEstimate:
+        """The smoother's values in the filter's estimate."""
+        g = len(self.model.independent)
+        stddev = np.sqrt(np.fmax(covariance.diagonal(), 0.0))
+        status, reason = self._judged(instant, stddev[:g])
+        return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), stddev[2 * g:3 * g], status, reason)
+
+    def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str]:
+        """Status and reason: the filter's, if the positions (g,) are known and samples are near. The filter hears of
+        a gap when it is over."""
+        filtered, settings = instant.filtered, self._filter.settings
+        if any(item is Measured.USED for item in instant.sampled.measured) or filtered.sequence < self._used:
+            self._used = filtered.sequence
+        idle, worst = (filtered.sequence - self._used) * self.smoother.dt, int(np.argmax(stddev))
+        if not stddev[worst] <= settings.lost_stddev:
+            return ObserverStatus.LOST, f'{self.names[worst]} known to {stddev[worst]:.3g} only'
+        if filtered.status is ObserverStatus.OK and idle > settings.coast_after:
+            return ObserverStatus.COASTING, f'no sample used for {idle:.3g} s'
+        return filtered.status, filtered.reason
+
+    def _lost(self, instant: Instant, reason: str) -> LinkageEstimate:
+        """An estimate that says that there is none."""
+        n, size, g = len(self.model.names), len(self.names), len(self.model.independent)
+        none = np.full
+        return self._made(instant, none(size, np.nan), none((size, size), np.nan), (none(n, np.nan),) * 3,
+                          none(g, np.nan), ObserverStatus.LOST, reason)
+
+    def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray, motion: tuple[np.ndarray, ...],
+              stddev: np.ndarray, status: ObserverStatus, reason: str) -> LinkageEstimate:
+        q, qd, qdd = motion
+        g, at = len(stddev), instant.sampled
+        restart, self._restart = self._restart, False
+        return replace(
+            instant.filtered, revision=0, restart=restart, estimator=SMOOTHER, names=self.names, mean=mean,
+            covariance=covariance, q=q, qd=qd, qdd=qdd, force_names=self.model.independent, force=mean[2 * g:3 * g],
+            force_stddev=stddev, parameters={}, innovation=at.innovation, innovation_stddev=at.innovation_stddev,
+            measured=at.measured, status=status, reason=reason, dropped=sum(self.dropped.values()))
+
+    def _skip(self) -> tuple[LinkageEstimate, ...]:
+        """The solver is hopelessly behind: go on from the newest instant."""
+        ended, last = self._end(), self._ready[-1]
+        self._skipped += len(self._ready)
+        self._ready.clear()
+        return (*ended, self._lost(last, f'the solver is {BEHIND} instants behind; they are left out'))
+
+
+def _follows(before: Instant, after: Instant) -> bool:
+    """Whether one window can hold both."""
+    a, b = before.filtered, after.filtered
+    return b.sequence == a.sequence + 1 and not b.restart and b.status is not ObserverStatus.LOST
+
+
+def smoother_noises(model: Model, sensors: Sequence[str], settings: LinkageSettings) -> EstimationNoises:
+    """The smoother's noises from the settings of the filter; raises SettingError."""
+    walk = numbers('noises', settings.noises, ('acceleration',)).get('acceleration')
+    made = default_estimation_noises(model, settings.start_position, settings.start_velocity, settings.start_other,
+                                     walk)
+    stddev = numbers('stddev', settings.stddev, sensors)
+    return replace(made, stddev={name: float(value[0]) for name, value in stddev.items()})
