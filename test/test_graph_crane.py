@@ -18,7 +18,7 @@ from mbse_ros.graph.crane_lag import lag_crane
 from mbse_ros.graph.crane_smoother import CraneSmoothed, smooth_crane
 from mbse_ros.graph.graph import ALWAYS, FactorGraph
 from mbse_ros.graph.integration_factors import prior
-from mbse_ros.graph.likelihood import log_likelihood
+from mbse_ros.graph.likelihood import Likelihood
 from mbse_ros.graph.sandwich import sandwich_stddev
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
@@ -100,7 +100,11 @@ def test_likelihood_is_that_of_a_gaussian() -> None:
     graph.add(prior(1), {'x': ('x', [0, 0])}, 0.5, {'x0': np.array([1.0, 2.0])})
     cov = 9.0 + 0.25 * np.eye(2)
     expected = -0.5 * np.array([1.0, 2.0]) @ np.linalg.solve(cov, [1.0, 2.0]) - 0.5 * np.log(np.linalg.det(cov))
-    assert log_likelihood(graph, np.array([0.7])) == pytest.approx(expected, abs=1e-9)
+    assert Likelihood(graph, np.array([0.7]))() == pytest.approx(expected, abs=1e-9)
+    graph.factors[0].sigma[:] = 1.5
+    assert Likelihood(graph, np.array([0.0]))({'prior': 2.0}) != pytest.approx(expected)
+    graph.factors[1].sigma[:] = 0.25
+    assert Likelihood(graph, np.array([0.0]))({'prior': 2.0}) == pytest.approx(expected, abs=1e-9)
 
 
 def test_mass_of_one_lift() -> None:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,14 +14,14 @@ from .crane import CraneGraphSettings, CraneLog, check_log, crane_graph, fill, f
 from .crane_factors import MPA, CraneKinds, crane_kinds
 from .crane_solve import solve_soft
 from .graph import FactorGraph
-from .likelihood import log_likelihood
+from .likelihood import Likelihood
 from .marginals import marginals
 from .sandwich import sandwich_stddev
 
 NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0)      # N: standard deviations of the unknown force to choose from
 
-SHARES = (1.0, 0.1, 0.01)       # of the density of the acceleration, to choose from
+SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
 
 
 @dataclass(frozen=True)
@@ -77,21 +76,18 @@ def smooth_crane(machine: Machine, log: CraneLog, settings: CraneGraphSettings =
     kinds = kinds or crane_kinds(machine)
     balanced = moving(log, machine, settings)
     check_motion(log, machine, settings, balanced)
-
-    def graph_of(force: float) -> FactorGraph:
-        return crane_graph(machine, kinds, log, settings, balanced, force)
-
     force = settings.unknown_force or FORCES[0]
-    graph = graph_of(force)
+    graph = crane_graph(machine, kinds, log, settings, balanced, force)
     solution = solve_soft(graph, start_values(graph, machine, log, settings))
+    likelihood = Likelihood(graph, solution.x)
     if settings.unknown_force == 0.0:
-        force = likely_force(graph_of, solution.x)
+        force = likely_force(likelihood)
         if force != FORCES[0]:
-            solution = solve_soft(graph_of(force), solution.x, check=False)
-    density = likely_density(lambda value: crane_graph(
-        machine, kinds, log, replace(settings, acceleration_psd=value), balanced, force), settings, solution.x)
-    likely = {kinds.jerk.name: np.sqrt(density / settings.acceleration_psd)}
-    stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
+            graph = crane_graph(machine, kinds, log, settings, balanced, force)
+            solution = solve_soft(graph, solution.x, check=False)
+            likelihood = Likelihood(graph, solution.x)
+    likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
+    stddev = sandwich_stddev(graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced, force, solution, stddev)
 
 
@@ -111,30 +107,32 @@ def start_values(graph: FactorGraph, machine: Machine, log: CraneLog, s: CraneGr
     return graph.values(z=filled(log, machine), zd=speeds(log, machine, s), p=np.column_stack(pressures))
 
 
-def likely_force(graph_of: Callable[[float], FactorGraph], x: np.ndarray) -> float:
-    """The standard deviation of the unknown force, N, that makes the samples most likely; x are values of the graph."""
-    best, chosen = -np.inf, FORCES[0]
-    for force in FORCES:
-        found = log_likelihood(graph_of(force), x)
+def likely_force(likelihood: Likelihood) -> float:
+    """The standard deviation of the unknown force, N, that makes the samples most likely, of a graph with the
+    least."""
+    best, chosen = likelihood(), FORCES[0]
+    for force in FORCES[1:]:
+        ratio = force / FORCES[0]
+        found = likelihood({'start': ratio, 'damped_walk': ratio})
         if found <= best:
             break
         best, chosen = found, force
     return chosen
 
 
-def likely_density(graph_of: Callable[[float], FactorGraph], s: CraneGraphSettings, x: np.ndarray) -> float:
-    """The density of the acceleration's random walk, (m/s2)^2/s, not above the setting, that makes the samples likely.
+def likely_share(likelihood: Likelihood, label: str) -> float:
+    """The share of the density of the acceleration's random walk that makes the samples most likely.
 
-    The setting is chosen for the steps of valves and gives the estimate, which a stiffer one would bend: what it cannot
-    follow of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the
-    mass is that of the noise that is.
+    The density is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
+    of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the mass
+    is that of the noise that is.
     """
-    best, chosen = -np.inf, s.acceleration_psd
+    best, chosen = likelihood(), 1.0
     for share in SHARES:
-        found = log_likelihood(graph_of(share * s.acceleration_psd), x)
+        found = likelihood({label: np.sqrt(share)})
         if found <= best:
             break
-        best, chosen = found, share * s.acceleration_psd
+        best, chosen = found, share
     return chosen
 
 
