@@ -72,7 +72,7 @@ def test_any_graph_with_constants_and_names_to_escape():
     assert variables == {'a<b[0]', 'a<b[1]', 'mass'} and 'walk & run: a<b[1], mass' in factors
 
 
-@pytest.mark.parametrize('kind', ['forward', 'inverse'])
+@pytest.mark.parametrize('kind', ['forward', 'inverse', 'estimate'])
 def test_graph_command(tmp_path, kind):
     done = mbse('graph', 'four_bar', '--kind', kind, '-o', tmp_path / 'new' / 'graph.svg')
     assert done.status == 0, done
@@ -81,7 +81,9 @@ def test_graph_command(tmp_path, kind):
 
 
 @pytest.mark.parametrize('words, expected', [
-    (('four_bar', '--kind', 'sideways'), 'forward, inverse'),
+    (('four_bar', '--kind', 'sideways'), 'forward, inverse, estimate'),
+    (('four_bar', '--kind', 'estimate', '--form', 'independent'), '--form'),
+    (('n_four_bar:2', '--kind', 'estimate'), '--kind'),
     (('four_bar', '--form', 'free'), 'dependent, independent'),
     (('four_bar', '-o', 'x.png'), '.svg'), (('nothing',), 'nothing')])
 def test_graph_command_refuses(words, expected):
@@ -90,16 +92,19 @@ def test_graph_command_refuses(words, expected):
 
 def test_benchmark_of_graphs(tmp_path):
     done = mbse('benchmark', 'graphs', '--duration', '0.05', '--windows', '2,3', '--loops', '1,2', '--backend', 'vm',
-                '--json', tmp_path / 'x.json')
+                '--json', tmp_path / 'x.json', '--seeds', '1', '--logs', '2')
     assert done.status == 0, done
     result = json.loads((tmp_path / 'x.json').read_text())
-    assert set(result) == {'machine', 'duration_s', 'dt_s', 'forward', 'order', 'length', 'loops', 'inverse'}
+    assert set(result) == {'machine', 'duration_s', 'dt_s', 'forward', 'order', 'length', 'loops', 'inverse',
+                           'estimation', 'logs'}
     assert [(row['form'], row['window']) for row in result['forward']] == [
         (form, window) for form in ('dependent', 'independent') for window in (2, 3)]
     assert all(row['rmse_q'] < 3e-5 and row['largest_violation'] < 1e-10 for row in result['forward'])
     assert all(row['order'] == pytest.approx(2.0, abs=0.1) for row in result['order'])
     assert 'skipped' in result['inverse'] and 'skipped' in done.out
     assert [row['loops'] for row in result['loops']] == [1, 2]
+    filtered, lagged, batch = result['estimation']
+    assert filtered['gain'] == 1.0 and lagged['gain'] > 2.5 < batch['gain'] and len(result['logs']) == 1
 
 
 @pytest.mark.parametrize('words, expected', [

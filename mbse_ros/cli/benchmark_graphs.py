@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark graphs``: simulation and inverse dynamics of paper 002, section 7, by factor graphs."""
+"""``mbse benchmark graphs``: simulation and inverse dynamics of paper 002, section 7, and smoothing of logs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import typer
+from rich.console import Console
 
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
@@ -17,6 +18,7 @@ from ..errors import SettingError
 from ..graph.forward_lag import ForwardLag, GraphMotion
 from ..graph.inverse import solve_inverse
 from ..report.text import number
+from ..simulation.graph_benchmark import estimation_rows, length_rows
 from .json_file import check_json_file, write_json
 from .sections import print_table, wide_console
 from .timing import machine_name
@@ -27,13 +29,14 @@ PAPER = {'dependent': (2.361e-3, 2.356e-3, 2.352e-3, 2.348e-3, 2.344e-3, 2.341e-
          'independent': (2.3834e-2, 1.9645e-2, 2.0019e-2, 1.6647e-2, 1.6677e-2, 1.6677e-2, 1.6677e-2, 1.7056e-2,
                          1.6677e-2)}
 DT = 1e-3
+LOG, LAG = 10.0, 0.2                # s, of the logs that are smoothed
 LENGTHS = (1, 2, 4)                 # times the shortest log, for the growth with its length
 ADAMS = 'InverseDynamics_4bars_MSC.tab'
 REASON = 'no reference of MSC Adams: give its table by --adams'
 
 
 def run_graphs(json_file: Path | None, duration: float, windows: list[int], loops: list[int], adams: Path | None,
-               backend: str) -> None:
+               seeds: int, logs: list[int], backend: str) -> None:
     """Simulate, print, write; raises SettingError."""
     check_json_file(json_file)
     if not windows or min(windows) < 2:
@@ -44,7 +47,9 @@ def run_graphs(json_file: Path | None, duration: float, windows: list[int], loop
     result = {'machine': machine_name(), 'duration_s': duration, 'dt_s': DT,
               'forward': table_1(model, duration, windows), 'order': orders(model),
               'length': growth_with_length(model), 'loops': growth_with_loops(loops, backend),
-              'inverse': inverse_rows(model, adams)}
+              'inverse': inverse_rows(model, adams),
+              'estimation': estimation_rows(seeds, LOG, (LAG,)) if seeds else [],
+              'logs': length_rows([float(length) for length in logs], LAG, 1, ())}
     write_json(json_file, result)
     _show(console, result)
 
@@ -137,7 +142,7 @@ def _rmse(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sqrt(np.mean((a - b) ** 2)))
 
 
-def _show(console: Any, result: dict[str, Any]) -> None:
+def _show(console: Console, result: dict[str, Any]) -> None:
     show: Callable[[float], str] = number
     print_table(console, f'forward dynamics of the four-bar over {result["duration_s"]:g} s; {result["machine"]}',
                 ('form', 'window', 'RMSE q', 'paper m', 'RMSE qd', 'violation', 'step us'),
@@ -149,6 +154,7 @@ def _show(console: Any, result: dict[str, Any]) -> None:
     print_table(console, 'growth', ('of', 'size', 'cost'),
                 [('length', f'{r["duration_s"]:g} s', f'{r["seconds"]:.2f} s') for r in result['length']]
                 + [('loops', str(r['loops']), f'{r["step_us"]:.0f} us a step') for r in result['loops']])
+    _show_logs(console, result)
     inverse = result['inverse']
     if 'skipped' in inverse:
         typer.echo(f'inverse dynamics: skipped, {inverse["skipped"]}')
@@ -158,3 +164,16 @@ def _show(console: Any, result: dict[str, Any]) -> None:
                 [(r['form'], show(r['torque_rmse_Nm']), show(r['torque_largest_Nm']),
                   f'{r["tracking_largest_rad"]:.1e}', f'{r["largest_violation"]:.1e}', f'{r["seconds"]:.1f}')
                  for r in inverse['rows']])
+
+
+def _show_logs(console: Console, result: dict[str, Any]) -> None:
+    if result['estimation']:
+        print_table(console, f'estimation: a gyro on the coupler, errors of paper 001, mean of '
+                    f'{result["estimation"][0]["seeds"]} seeds',
+                    ('by', 'position rad', 'times better', 'in 95 % interval', 'us a step', 'diverged'),
+                    [(r['way'], *([number(r['rmse_pos']), f'{r["gain"]:.2f}', f'{100 * r["coverage_pos"]:.1f} %',
+                                   number(r['step_us'])] if 'rmse_pos' in r else ['–'] * 4), str(r['diverged']))
+                     for r in result['estimation']])
+    if result['logs']:
+        print_table(console, 'smoothing of a log, s', ('length', f'lag {LAG:g} s', 'at once'),
+                    [(f'{r["length"]:g} s', f'{r["lagged_s"]:.2f}', f'{r["batch_s"]:.3f}') for r in result['logs']])

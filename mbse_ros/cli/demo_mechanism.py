@@ -44,8 +44,8 @@ def run_mechanism_demo(console: Console, folder: Path) -> None:
     print_table(console, f'energy study in short: largest error of the energy over {STUDY:g} s in steps of 10 ms, J',
                 ('example', *SHOWN[:2], 'exponential'), [_errors(example) for example in EXAMPLES])
     _observe(console, folder)
-    console.print(f'drawing, motion, plots: [bold]{folder}[/bold]  (mbse benchmark energy, mbse benchmark estimators: all '
-                  'of the studies)')
+    console.print(f'drawing, motion, plots: [bold]{folder}[/bold]  (mbse benchmark energy, mbse benchmark estimators: '
+                  'all of the studies)')
 
 
 def _observe(console: Console, folder: Path) -> None:

@@ -11,7 +11,9 @@ import typer
 
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError
+from ..estimators.linkage.problem import problem
 from ..graph.draw import draw_graph
+from ..graph.estimate import Track, estimation_graph
 from ..graph.forward import forward_graph
 from ..graph.graph import FactorGraph
 from ..graph.inverse import inverse_graph
@@ -30,8 +32,8 @@ def graph_command(mechanism: str, kind: str, form: str, output: Path | None, coo
     graph = KINDS[kind](model, form)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(draw_graph(graph, f'{model.description.name}: {kind} dynamics, {form} coordinates'),
-                          encoding='utf-8')
+        title = f'{model.description.name}: {TITLES[kind]}, {form} coordinates'
+        output.write_text(draw_graph(graph, title), encoding='utf-8')
         typer.echo(f'wrote {output}')
     for series in graph.series.values():
         typer.echo(f'variable {series.name} of size {series.size}')
@@ -50,4 +52,20 @@ def _inverse(model: Model, form: str) -> FactorGraph:
     return inverse_graph(model, STEP * np.arange(INSTANTS), lambda t: z, form=form).graph
 
 
-KINDS: dict[str, Callable[[Model, str], FactorGraph]] = {'forward': _forward, 'inverse': _inverse}
+def _estimate(model: Model, form: str) -> FactorGraph:
+    """With all sensors of the file."""
+    if form != 'dependent':
+        raise SettingError('--form', form, 'dependent: the graph of an estimate has all coordinates')
+    sensors = tuple(name for name, sensor in model.description.sensors.items() if sensor.stddev > 0)
+    if not sensors:
+        raise SettingError('--kind', 'estimate', "a mechanism with sensors that have a 'stddev'")
+    start, none = model.start, np.zeros((INSTANTS, len(model.names)))
+    guess = Track(STEP * np.arange(INSTANTS), none + start.q, none + start.qd, none,
+                  np.zeros((INSTANTS, model.degrees_of_freedom)))
+    channels = len(problem(model, sensors).channels)
+    return estimation_graph(model, sensors, np.zeros((INSTANTS, channels)), guess).graph
+
+
+KINDS: dict[str, Callable[[Model, str], FactorGraph]] = {'forward': _forward, 'inverse': _inverse,
+                                                         'estimate': _estimate}
+TITLES = {'forward': 'forward dynamics', 'inverse': 'inverse dynamics', 'estimate': 'estimation'}

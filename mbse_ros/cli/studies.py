@@ -103,11 +103,16 @@ def graphs(json_: Json = None,
            loops: Annotated[str, typer.Option(help='Loops of the N-four-bar, separated by commas.')] = '1,2,4',
            adams: Annotated[Optional[Path], typer.Option(
                help='Table of MSC Adams for the inverse dynamics (time, torque, angle). [skipped]')] = None,
+           seeds: Annotated[int, typer.Option(min=0, help='Noisy logs that are smoothed; 0: none.')] = 20,
+           logs: Annotated[str, typer.Option(help='Lengths of logs, s, separated by commas, for the growth of the '
+                                                  'cost.')] = '10,20,50,100',
            backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Accuracy and cost of factor graphs.
 
-    Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size.
+    Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size; logs
+    smoothed against the best filter.
     """
     from .arguments import whole_numbers
     from .benchmark_graphs import run_graphs
-    run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, backend)
+    run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,
+               whole_numbers('--logs', logs), backend)
