@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 
+import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
@@ -15,6 +16,7 @@ from mbse_ros.errors import DivergenceError, GraphError, MissingModuleError, Set
 from mbse_ros.graph import ALWAYS, FactorGraph, check_graph, forward_graph, marginals, solve_batch
 from mbse_ros.graph.elimination import Packing
 from mbse_ros.graph.integration_factors import equality, prior, trapezoid
+from mbse_ros.graph.kinds import FactorKind
 from mbse_ros.graph.linearise import Lineariser
 
 
@@ -205,3 +207,12 @@ def test_without_gtsam(monkeypatch, model):
     with pytest.raises(MissingModuleError, match=r'gtsam.*pip install .*graph') as caught:
         solve_batch(problem.graph, problem.initial)
     assert caught.value.module == 'gtsam'
+
+
+def test_a_step_that_makes_a_soft_cost_worse_is_damped(gtsam):
+    """Gauss-Newton alone runs away from atan(x) = 0 where |x| > 1.39."""
+    x, graph = ca.SX.sym('x'), FactorGraph()
+    graph.add_variables('x', 1, [0])
+    graph.add(FactorKind('bent', {'x': x}, {}, ca.atan(x), backend='vm'), {'x': ('x', 0)}, 0.1)
+    found = solve_batch(graph, np.array([4.0]), check=False)
+    assert abs(found['x'][0, 0]) < 1e-8

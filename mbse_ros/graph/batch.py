@@ -82,7 +82,8 @@ def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: li
         there = linearise(fresh)
         after = cost(there)
         size = float(np.max(np.abs(step) / (1.0 + np.abs(fresh)), initial=0.0))
-        better = after.hard <= max(0.5 * now.hard, FEASIBLE) or after.soft <= WORSE * now.soft
+        nearer = now.hard > FEASIBLE and after.hard <= max(0.5 * now.hard, FEASIBLE)
+        better = nearer or after.soft <= WORSE * now.soft
         bounded = after.hard <= max(now.hard, LINEAR * reach(linear, linearise.places, step))
         if after.finite and (size < 1e-6 or (better and bounded)):
             return fresh, there, after, size

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from types import ModuleType
 
 from ..errors import MissingModuleError
@@ -24,6 +25,7 @@ def gtsam_module() -> ModuleType:
     return gtsam
 
 
+@lru_cache(maxsize=4)
 def _version(gtsam: ModuleType) -> list[int]:
     """Version of the installed package, (4, 3) where it does not say."""
     from importlib.metadata import PackageNotFoundError, version
