@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).resolve().parent
 NODES = ['interpolation_node', 'linkage_node', 'linkage_plant_node', 'observer_node', 'payload_node', 'plant_node',
-         'recorder_node', 'replay_node', 'visualization_node']
+         'recorder_node', 'replay_node', 'smoother_node', 'visualization_node']
 SHARED = ['config', 'launch', 'msg', 'rviz']
 
 

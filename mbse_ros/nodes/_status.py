@@ -5,6 +5,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+from ..streams.linkage.records import LinkageEstimate
+from ..streams.records import ObserverStatus
+
 
 class StatusChange:
     """Tells the changes of a status; one seen less than ``patience`` times in a row is passed over."""
@@ -23,3 +28,12 @@ class StatusChange:
             return False
         self._told = status
         return True
+
+
+def log_status(logger: RcutilsLogger, estimate: LinkageEstimate) -> None:
+    """A line about the status of an estimate, and why."""
+    text = f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}'
+    if estimate.status <= ObserverStatus.STARTING:
+        logger.info(text)
+    else:       # a line of its own: rclpy refuses two severities from one
+        logger.warning(text)

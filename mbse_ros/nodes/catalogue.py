@@ -13,7 +13,8 @@ from ..simulation.linkage import LinkagePlantSettings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.linkage.settings import LinkageSettings
 from .settings import (CompiledNodeSettings, LinkageNodeSettings, LinkagePlantNodeSettings, PlantSettings,
-                       RecorderSettings, ReplaySettings, ReplayTuning, SensorNodeSettings, VisualizationSettings)
+                       RecorderSettings, ReplaySettings, ReplayTuning, SensorNodeSettings, SmootherNodeSettings,
+                       VisualizationSettings)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ NODES: dict[str, Entry] = {
                           (LinkageNodeSettings,), LinkageSettings),
     'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',
                                 (LinkagePlantNodeSettings, LinkagePlantSettings)),
+    'smoother_node': Entry('Samples of a mechanism\'s sensors to its state a lag ago, by the smoother.',
+                           (SmootherNodeSettings, LinkageSettings)),
     'replay_node': Entry('Plays a bag.', (ReplaySettings,), ReplayTuning),
     'recorder_node': Entry('Writes topics into a bag.', (RecorderSettings,)),
 }

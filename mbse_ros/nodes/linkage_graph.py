@@ -14,6 +14,7 @@ from ..estimators.linkage.filters import FILTERS
 from ..mechanism.sensors import sensor_model
 from ..resources import share_directory
 from ..settings import Settings, setting
+from ..streams.linkage.lagged import FILTER
 from ..streams.linkage.sources import Sources
 from .graph import JOINTS, Graph, Process
 
@@ -24,6 +25,7 @@ LINKAGE_TOPICS = {
     'markers': 'visualization_msgs/msg/MarkerArray',
     'diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
 }
+SMOOTHED = {'smoothed_state': 'mbse_ros/msg/LinkageState'}
 LINKAGE_FRAME = 'mechanism'
 
 
@@ -40,6 +42,8 @@ class LinkageArguments(Settings):
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
+    smoother: bool = setting(False, 'Start the smoother beside the filter')
+    lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
     simulate: bool = setting(True, 'Start the simulated mechanism; false: the sensors come from elsewhere')
     seed: int = setting(1, 'Seed of the simulated sensors', '', 0, 2 ** 31 - 1)
     duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: goes on', 's', 0.0, 1e6)
@@ -69,11 +73,18 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
         'prepared': a.prepared, 'free': a.free, 'step': 1.0 / a.rate,
         'frame_id': LINKAGE_FRAME, 'sensor_reliability': 'reliable' if a.simulate else 'best_effort',
         'wait_subscribers': readers})]
+    if a.smoother:
+        topics |= SMOOTHED
+        processes.append(Process('smoother_node', 'smoother_node', a.namespace, respawn=True, parameters={
+            **common, 'step': 1.0 / a.rate, 'lag': a.lag, 'wait_subscribers': readers,
+            'noises': a.noises if a.estimator == FILTER else '',
+            'sensor_reliability': 'reliable' if a.simulate else 'best_effort'}))
     if a.simulate:
         name = 'linkage_plant_node'
         processes.append(Process(name, name, a.namespace, final=a.duration > 0, parameters={
             **common, 'use_sim_time': False, 'rate': a.rate, 'seed': a.seed, 'duration': a.duration,
-            'exit_at_end': a.duration > 0, 'publish_clock': a.use_sim_time, 'wait_subscribers': 1 + readers}))
+            'exit_at_end': a.duration > 0, 'publish_clock': a.use_sim_time,
+            'wait_subscribers': 1 + a.smoother + readers}))
     if a.record:
         processes.append(Process('recorder_node', 'recorder_node', a.namespace, parameters={
             'use_sim_time': False, 'bag': a.record, 'topics': ' '.join(f'{t}:{kind}' for t, kind in topics.items()),

@@ -6,15 +6,13 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import fields
-from functools import partial
 from typing import NoReturn
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.parameter import Parameter
 from rclpy.subscription import Subscription
-from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64
+from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from mbse_ros.msg import LinkageState
@@ -25,11 +23,10 @@ from ..estimators.linkage.filters import FILTERS
 from ..settings import Settings
 from ..streams.linkage import LinkageEstimate, LinkageStage
 from ..streams.linkage.outline import Outline
-from ..streams.linkage.sources import FLOAT64, IMU, INPUTS, JOINTS, Sources
+from ..streams.linkage.sources import Sources
 from ..streams.linkage.start import encoded, moved_to
-from ..streams.records import ObserverStatus
-from ._cdr import IMU_FIELDS, JointReader, imu_of
 from ._lifecycle import ManagedNode
+from ._linkage_inputs import LinkageInputs
 from ._linkage_messages import all_coordinates, diagnostics, linkage_markers
 from ._linkage_state import StateWriter
 from ._markers import GREEN, GREY, ORANGE
@@ -37,7 +34,7 @@ from ._mechanism import load_mechanism_model
 from ._messages import to_ns
 from ._qos import deep_input
 from ._run import run
-from ._status import StatusChange
+from ._status import StatusChange, log_status
 
 PATIENCE = 5        # instants that a status must last to be told
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
@@ -84,50 +81,8 @@ class LinkageNode(ManagedNode):
         self.stage.reset()
         self._changed, self._drawn, self._told = StatusChange(PATIENCE), {}, None
         self._ghost: Subscription | None = None
-        qos = deep_input(self.settings.sensor_reliability)
-        for topic, kind in self.sources.topics.items():
-            if kind == IMU:
-                self.input(Imu, topic, partial(self.on_imu, topic), qos, raw=True)
-            elif kind == FLOAT64:
-                self.input(Float64, topic, partial(self.on_value, topic), qos)
-            else:
-                callback = {JOINTS: self.on_joints, INPUTS: self.on_inputs}[topic]
-                self.input(JointState, topic, partial(callback, JointReader()), qos, raw=True)
+        LinkageInputs(self, self.sources, self._take, deep_input(self.settings.sensor_reliability))
         self.get_logger().info(f'{self._frame}: {", ".join(self.stage.channels)}, estimator {self.stage.estimator}')
-
-    def on_joints(self, read: JointReader, cdr: bytes) -> None:
-        """Encoders, rates, forces by name."""
-        try:
-            message = read(cdr)
-            samples = self.sources.of_joints(message.name, position=message.position, velocity=message.velocity,
-                                             effort=message.effort)
-        except ValueError as error:
-            self._unreadable(error)
-        else:
-            self._take(message.stamp_ns, samples)
-
-    def on_inputs(self, read: JointReader, cdr: bytes) -> None:
-        """Inputs of the mechanism."""
-        try:
-            message = read(cdr)
-            samples = self.sources.of_inputs(message.name, message.effort)
-        except ValueError as error:
-            self._unreadable(error)
-        else:
-            self._take(message.stamp_ns, samples)
-
-    def on_imu(self, topic: str, cdr: bytes) -> None:
-        """Gyro or accelerometer."""
-        try:
-            stamp_ns, numbers = imu_of(cdr)
-        except ValueError as error:
-            self._unreadable(error)
-        else:
-            self._take(stamp_ns, self.sources.of_vector(topic, numbers[IMU_FIELDS[self.sources.imus[topic][0]]]))
-
-    def on_value(self, topic: str, message: Float64) -> None:
-        """A value without a stamp: now."""
-        self._take(self.get_clock().now().nanoseconds, {self.sources.values[topic]: float(message.data)})
 
     def on_truth(self, message: JointState) -> None:
         """True coordinates of a simulated mechanism: drawn as a ghost only."""
@@ -137,9 +92,6 @@ class LinkageNode(ManagedNode):
         q = np.array([values.get(name, np.nan) for name in self.machine.names])
         if np.isfinite(q).all():
             self._draw('true', to_ns(message.header.stamp), q, GREEN, 0.35)
-
-    def _unreadable(self, error: ValueError) -> None:
-        self.warnings('unreadable', f'message dropped: {error}')
 
     def _take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to estimates."""
@@ -183,11 +135,7 @@ class LinkageNode(ManagedNode):
             self._diagnostics.publish(diagnostics(estimate, self.stage.health(), self.get_name(), self.stage.dropped,
                                                   self._frame))
         if self._changed(estimate.status):
-            text = f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}'
-            if estimate.status <= ObserverStatus.STARTING:
-                self.get_logger().info(text)
-            else:       # a line of its own: rclpy refuses two severities from one
-                self.get_logger().warning(text)
+            log_status(self.get_logger(), estimate)
 
     def _follow_viewers(self) -> None:
         """Hear the truth of a simulated mechanism, which comes as often as samples, only while somebody looks."""

@@ -139,6 +139,25 @@ class LinkageNodeSettings(MechanismSettings):
 
 
 @dataclass(frozen=True)
+class SmootherNodeSettings(MechanismSettings):
+    """The smoother of a mechanism; all of it is fixed at the start."""
+
+    step: float = setting(0.005, 'Step of the smoother: a sample counts at the nearest instant, so best the period of '
+                                 'the fastest sensor', 's', 1e-4, 1.0)
+    lag: float = setting(0.2, 'Each instant is told with the samples of so long after it; the window is as long', 's',
+                         1e-3, 60.0)
+    delay: float = setting(0.02, 'A sample that comes so late still counts: the window takes an instant so long after '
+                                 'it', 's', 1e-4, 4.0)
+    period: float = setting(0.02, 'Between two solutions; each serves all instants since the last one. Where a '
+                                  'solution takes longer than half of it, they come less often', 's', 1e-3, 1.0)
+    silence: float = setting(0.5, 'After so long without a message, by the clock on the wall, the rest of the window '
+                                  'is told; what comes next starts anew', 's', 0.05, 3600.0)
+    unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks, as of linkage_node')
+    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
+                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
+
+
+@dataclass(frozen=True)
 class LinkagePlantNodeSettings(MechanismSettings):
     """The simulated mechanism's node."""
 

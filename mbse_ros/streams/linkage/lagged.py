@@ -52,8 +52,8 @@ class LaggedStage:
             raise SettingError('estimator', settings.estimator, f"{FILTER}, the filter of the smoother's model")
         if settings.options:
             raise SettingError('options', settings.options, 'none: the smoother has no options')
-        if not delay + step <= settings.delay_window:
-            raise SettingError('delay', delay, f'less than delay_window, {settings.delay_window:g} s')
+        if not delay <= settings.delay_window:
+            raise SettingError('delay', delay, f'at most delay_window, {settings.delay_window:g} s')
         self.model, self.lag = model, lag
         self._filter = LinkageStage(model, settings, sensors, step, backend)
         self.channels, self.inputs, self.step_ns = self._filter.channels, self._filter.inputs, self._filter.step_ns
