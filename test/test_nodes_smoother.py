@@ -40,7 +40,7 @@ def test_every_instant_is_told_once_the_rest_of_the_window_after_the_silence(wat
     assert stamps == sorted({to_ns(m.header.stamp) for m in filtered})
     assert [m.restart for m in smoothed].count(True) == 1 and {m.dropped for m in smoothed} == {0}
     assert all(list(m.measured) == [m.USED, m.USED] for m in smoothed[50:])
-    assert {m.status for m in smoothed[30:]} == {LinkageState.OK}
+    assert {(m.status, m.reason) for m in smoothed[30:]} == {(LinkageState.OK, '')}
 
 
 def test_it_is_nearer_to_the_truth_than_the_filter(watched):

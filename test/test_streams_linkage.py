@@ -378,3 +378,13 @@ def test_the_error_of_an_acceleration_is_no_acceleration(model, measured):
     place = after.names.index('acceleration/theta')
     assert after.mean[place] == pytest.approx(before.qdd[model.z[0]], abs=0.5)
     assert np.linalg.eigvalsh(after.covariance).min() > 0
+
+
+def test_a_sensor_that_comes_second_in_its_instant_is_not_silent(model, measured):
+    """On topics of their own: the gyro first, later the encoder first."""
+    one = stage(model)
+    for k in range(100):
+        pairs = list(zip(SENSORS, measured[k]))
+        for name, value in pairs[::-1] if k < 3 else pairs:
+            last = one.add(START + k * STEP, {name: value})[-1]
+    assert last.revision == 1 and (last.status, last.reason) == (ObserverStatus.OK, '')

@@ -57,10 +57,10 @@ class StridedWindow(Window):
             self._points.q[-1] = last.q[-1] + dt * last.qd[-1] + dt ** 2 / 2 * last.qdd[-1]
 
     def _solve(self, kept: int) -> tuple[Points, float]:
-        """Gauss-Newton steps, more where more is new: the first points ``kept`` at the last linearisation, and the
-        largest last step in squared standard deviations."""
+        """Gauss-Newton steps, twice as many where several are new: the first points ``kept`` at the last
+        linearisation, and the largest last step in squared standard deviations."""
         points = self._points
-        for _ in range(LAGGED + max(0, self._ahead - 1)):
+        for _ in range(2 * LAGGED if self._ahead > 1 else LAGGED):
             swept = self._swept = self.smoother.chain.sweep(points, self.start)
             base = Points(*(value[:kept].copy() for value in _values(points)))
             self.smoother._move(points, swept)

@@ -149,7 +149,7 @@ class SmootherNodeSettings(MechanismSettings):
     delay: float = setting(0.02, 'A sample that comes so late still counts: the window takes an instant so long after '
                                  'it', 's', 1e-4, 4.0)
     period: float = setting(0.02, 'Between two solutions; each serves all instants since the last one. Where a '
-                                  'solution takes longer than half of it, they come less often', 's', 1e-3, 1.0)
+                                  'solution takes longer, or messages wait, they come less often', 's', 1e-3, 1.0)
     silence: float = setting(0.5, 'After so long without a message, by the clock on the wall, the rest of the window '
                                   'is told; what comes next starts anew', 's', 0.05, 3600.0)
     unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks, as of linkage_node')

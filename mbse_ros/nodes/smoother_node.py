@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of a mechanism's sensors in; its state a lag ago out, by the smoother.
 
-Messages go first: between two of them the node solves a part of the window's work at a time, and never for more than
-half of the time, so that nothing is lost where the solver is slow; it then takes more instants at once.
+Messages go first: while some wait the node solves for a quarter of the time at most, a piece of work at a time, so that
+none is lost where the solver is slow; it then takes more instants at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SmootherNode(ManagedNode):
 
     def __init__(self) -> None:
         super().__init__('smoother_node')
-        self._due, self._heard = 0.0, None
+        self._due, self._turn, self._heard, self._busy = 0.0, 0.0, None, False
 
     def load(self) -> Model:
         """The mechanism's model."""
@@ -51,6 +51,7 @@ class SmootherNode(ManagedNode):
         """Take samples from here on."""
         self.stage.reset()
         self._changed, self._due, self._heard = StatusChange(PATIENCE), 0.0, None
+        self._busy = False
         LinkageInputs(self, self.sources, self._take, deep_input(self.settings.sensor_reliability))
         self.get_logger().info(f'{self.machine.description.name}: {", ".join(self.stage.channels)}, '
                                f'{self.stage.lag:g} s of lag')
@@ -59,15 +60,16 @@ class SmootherNode(ManagedNode):
         """Solve what is due; seconds until the next time."""
         if not self.active or self._heard is None:
             return None
-        now = time.monotonic()
-        left = max(self._due - now, 0.0)
-        if left > 0.0:
-            return left
+        now, busy, self._busy = time.monotonic(), self._busy, False
+        if now < self._due:
+            return self._due - now
+        if busy and now < self._turn:       # another message may wait
+            return 0.0
         if self.stage.ready:
             self._tell(self.stage.solve())
-            took = time.monotonic() - now
-            self._due = now + took + max(self.settings.period - took if not self.stage.ready else 0.0, took)
-            return self._due - now
+            end = time.monotonic()
+            self._due, self._turn = now + (0.0 if self.stage.ready else self.settings.period), end + 3 * (end - now)
+            return max(0.0, self._due - end)
         if now - self._heard >= self.settings.silence:
             self._heard = None
             self._tell(self.stage.flush())
@@ -76,7 +78,7 @@ class SmootherNode(ManagedNode):
 
     def _take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to the stage; nothing is solved here."""
-        self._heard = time.monotonic()
+        self._heard, self._busy = time.monotonic(), True
         self.stage.add(stamp_ns, samples)
         for refusal in self.stage.refusals():
             self.warnings(refusal.channel, f'sample dropped: {refusal}')

@@ -39,7 +39,7 @@ class Channels:
         for i, value in enumerate(o):
             if value != value:      # NaN: no sample
                 continue
-            if self.seen_at[i] == self.seen_at[i]:
+            if self.seen_at[i] < t:
                 self.period[i] = t - self.seen_at[i]
             self.seen_at[i] = t
             if used[i]:

@@ -142,7 +142,7 @@ class LinkageStage:
         changed = self._place(index, values)
         if changed > self._cells.last.index:
             return ()
-        return self._advance(min(changed, before + 1), before)
+        return self._advance(min(changed, before + 1), before, values if index == before else {})
 
     def _usable(self, stamp_ns: int, name: str, value: float) -> bool:
         """Whether a sample is of this stage and finite; counted where not."""
@@ -230,8 +230,9 @@ class LinkageStage:
 
     # Estimates
 
-    def _advance(self, first: int, before: int) -> tuple[LinkageEstimate, ...]:
-        """Run the filter from an instant on; estimates of those after ``before``, or of the newest one."""
+    def _advance(self, first: int, before: int, joined: Mapping[str, float]) -> tuple[LinkageEstimate, ...]:
+        """Run the filter from an instant on; estimates of those after ``before``, or of the newest one, which samples
+        ``joined``."""
         cells = self._cells.since(first)
         rows = self._cells.rows(cells, self._engine.dt)
         if not self._run(cells, rows):
@@ -239,6 +240,9 @@ class LinkageStage:
         new = [(cell, row) for cell, row in zip(cells, rows) if cell.index > before]
         for cell, row in new:
             self._noted(cell, row)
+        if joined:
+            self._watched(cells[-1], [value if name in joined else nan
+                                      for name, value in zip(self.channels, cells[-1].o.tolist())])
         told = [cell for cell, _ in new] or cells[-1:]
         if len(told) * self._engine.dt > self.settings.lost_after:
             told = told[-1:]
@@ -278,15 +282,20 @@ class LinkageStage:
 
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
+        self._watched(cell, cell.o.tolist())
         engine = cell.work.engine
         out = engine.outputs(cell.output)
         used = [item > 0.5 for item in out['used'].tolist()]
         innovation, spread = out['innovation'].tolist(), out['spread'].tolist()
-        self._sensors.take(float(row[-1]), cell.o.tolist(), innovation, spread, used, cell.work.tuned.stddev.tolist(),
-                           self.settings)
         if engine is self._engine:
             ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, spread, used)]
             self._watch.take(ratio, out['q'], out['qd'], row)
+
+    def _watched(self, cell: Cell, o: list[float]) -> None:
+        """What the filter made of samples of an instant, NaN where there is none."""
+        out, tuned = cell.work.engine.outputs(cell.output), cell.work.tuned
+        self._sensors.take(cell.index * self._engine.dt, o, out['innovation'].tolist(), out['spread'].tolist(),
+                           [item > 0.5 for item in out['used'].tolist()], tuned.stddev.tolist(), self.settings)
 
     def _estimate(self, cell: Cell) -> LinkageEstimate:
         engine, tuned, t = cell.work.engine, cell.work.tuned, cell.index * self._engine.dt
