@@ -55,8 +55,8 @@ def main() -> None:
         cells = [step_us(loops, estimator) for loops in options.loops]
         rows += [{'estimator': estimator, 'loops': loops, 'step_us': us, 'error': error}
                  for loops, (us, error) in zip(options.loops, cells)]
-        print(f'{estimator:14s}', *(f'{us:8.1f}' for us, _ in cells), f'  error up to {max(e for _, e in cells):.2g} rad',
-              flush=True)
+        print(f'{estimator:14s}', *(f'{us:8.1f}' for us, _ in cells),
+              f'  error up to {max(e for _, e in cells):.2g} rad', flush=True)
     if options.output:
         options.output.write_text(json.dumps(rows, indent=2) + '\n', encoding='utf-8')
 
