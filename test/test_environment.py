@@ -28,7 +28,8 @@ def tree(tmp_path):
     script.write_text(STAND_IN)
     script.chmod(0o755)
     for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
-            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'ros-jazzy.txt', 'ros-kilted.txt'))):
+            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'ros-jazzy.txt',
+                                                    'ros-kilted.txt'))):
         (root / name).write_text(name)
     return root
 
@@ -70,7 +71,8 @@ def test_a_sourced_ros_is_used(tree, tmp_path):
     prefix = sourced_ros(tmp_path / 'ros')
     output, made = run(tree, 'printenv', 'AMENT_PREFIX_PATH', AMENT_PREFIX_PATH=prefix, ROS_DISTRO='humble')
     assert output == f'{tree}/.env/sourced-humble:{prefix}\n'
-    assert made == 'making sourced-humble from tools/requirements/python.in tools/requirements/test.in\n'
+    lists = ' '.join(f'tools/requirements/{name}.in' for name in ('python', 'test', 'graph'))
+    assert made == f'making sourced-humble from {lists}\n'
 
 
 def test_a_prefix_without_rclpy_is_no_ros(tree, tmp_path):
