@@ -3,15 +3,15 @@
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-# Between the nodes nothing may get lost: ten seconds at 100 Hz are kept for a reader that is slow for a moment.
-OUTPUT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+# Between the nodes nothing may get lost: two seconds at 100 Hz are kept for a reader that is slow for a moment.
+OUTPUT = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
 def sensor_input(reliability: str) -> QoSProfile:
     """Subscription to sensors: 'best_effort' matches every publisher, 'reliable' only reliable ones."""
     policy = {'best_effort': ReliabilityPolicy.BEST_EFFORT, 'reliable': ReliabilityPolicy.RELIABLE}[reliability]
-    return QoSProfile(depth=1000, reliability=policy)
+    return QoSProfile(depth=100 if reliability == 'best_effort' else 200, reliability=policy)
 
 
 def deep_input(reliability: str) -> QoSProfile:
