@@ -11,10 +11,10 @@ import numpy as np
 from mbse_ros.compiled import Scan
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError
-from mbse_ros.estimators.linkage.defaults import default_noises, default_stddev
-from mbse_ros.estimators.linkage.motion import advance, rates
-from mbse_ros.estimators.linkage.observer import LinkageObserver
-from mbse_ros.estimators.linkage.problem import Problem
+from mbse_ros.estimators.filters.defaults import default_noises, default_stddev
+from mbse_ros.estimators.filters.motion import advance, rates
+from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.estimators.filters.problem import Problem
 from mbse_ros.streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
 
 DT = 0.005

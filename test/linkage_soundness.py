@@ -7,8 +7,8 @@ import numpy as np
 
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import DescriptionError, MbseError
-from mbse_ros.mechanism.linkage.load import parse_mechanism
-from mbse_ros.mechanism.linkage.model import MechanismDescription
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.description.model import MechanismDescription
 
 TOLERANCE = 1e-6     # relative; lengths from 1e-3 to 1e3 m meet in one file
 

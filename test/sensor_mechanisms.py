@@ -12,8 +12,8 @@ from source_tree import ROOT
 from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
-from mbse_ros.mechanism.linkage.load import parse_mechanism
-from mbse_ros.mechanism.linkage.model import MechanismDescription
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.description.model import MechanismDescription
 
 PLANAR = '''
 sensors:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from mechanism_samples import (along, body, component, distance, force, joint, mechanism, number, rotated, spring)
 
-from mbse_ros.mechanism.linkage.model import Body, Driver, MechanismDescription
+from mbse_ros.description.model import Body, Driver, MechanismDescription
 
 TENSOR = (0.30, 0.22, 0.18, 0.03, -0.02, 0.04)
 

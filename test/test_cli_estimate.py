@@ -13,7 +13,7 @@ from source_tree import ROOT
 
 from mbse_ros.bags.series import read_payload, read_states, segments
 from mbse_ros.cli import estimate as module
-from mbse_ros.cli.offline import estimate_bag, parse_tuning
+from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.cli.report_run import ONE_LIFT, report_run
 from mbse_ros.machine import load_machine
 

@@ -10,11 +10,12 @@ import pytest
 
 from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli import timing, usage
+from mbse_ros.studies import timing
+from mbse_ros.cli import usage
 from mbse_ros.cli.compare import agreement, latencies
-from mbse_ros.cli.result_findings import elapsed, fit_lines
-from mbse_ros.cli.sample_findings import sample_lines
-from mbse_ros.cli.truth import truth_at
+from mbse_ros.offline.result_findings import elapsed, fit_lines
+from mbse_ros.offline.sample_findings import sample_lines
+from mbse_ros.offline.truth import truth_at
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 
 MS = 1_000_000

@@ -8,8 +8,8 @@ import pytest
 from cli_support import mbse, refused
 from four_bar_by_hand import forward_euler_error
 
-from mbse_ros.cli import benchmark_scaling
-from mbse_ros.cli.benchmark_energy import run_case
+from mbse_ros.studies import scaling as benchmark_scaling
+from mbse_ros.studies.energy import run_case
 from mbse_ros.dynamics.model import load_model
 
 

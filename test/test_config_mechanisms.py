@@ -11,7 +11,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.mechanism.levels import level_rows
-from mbse_ros.mechanism.linkage.load import load_mechanism
+from mbse_ros.description.load import load_mechanism
 
 FOLDER = Path(__file__).parents[1] / 'config' / 'mechanisms'
 NAMES = sorted(path.stem for path in FOLDER.glob('*.yaml'))

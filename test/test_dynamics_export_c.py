@@ -16,11 +16,11 @@ from export_support import COMPILERS, Library, run_test
 from sensor_mechanisms import description, model
 from source_tree import ROOT
 
-from mbse_ros.dynamics.export_c import export_c
-from mbse_ros.dynamics.export_functions import shared
+from mbse_ros.export.write import export_c
+from mbse_ros.export.functions import shared
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.load import parse_mechanism
 
 needs_compiler = pytest.mark.skipif('cc' not in COMPILERS, reason='no C compiler')
 FREE = ('bodies.crank.mass', 'coupler')
@@ -197,7 +197,7 @@ def test_cmake(four_bar, tmp_path):
 
 def test_same_model_same_bytes(four_bar, tmp_path):
     """In another process with another order of hashes; no path of this machine, no day."""
-    script = ('import sys; from mbse_ros.dynamics.export_c import export_c; '
+    script = ('import sys; from mbse_ros.export.write import export_c; '
               'from mbse_ros.dynamics.model import load_model; '
               f'export_c(load_model("four_bar", free={FREE!r}, backend="vm"), sys.argv[1])')
     subprocess.run([sys.executable, '-c', script, str(tmp_path / 'again')], check=True, cwd=ROOT,
@@ -276,7 +276,7 @@ def test_names_that_c_does_not_like(tmp_path):
 
 
 def test_units():
-    from mbse_ros.dynamics.export_names import export_names
+    from mbse_ros.export.names import export_names
     from mbse_ros.dynamics.sensor_equations import state_sensors
 
     def units(made, vector):

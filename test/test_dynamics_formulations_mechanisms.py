@@ -20,8 +20,8 @@ from mbse_ros.dynamics.terms_arrays import Accelerations, Terms
 from mbse_ros.dynamics.udwadia_kalaba import batch, recursive
 from mbse_ros.errors import SingularEquationsError
 from mbse_ros.mechanism.levels import joint_groups, level_rows
-from mbse_ros.mechanism.linkage.load import load_mechanism
-from mbse_ros.mechanism.linkage.model import MechanismDescription
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import MechanismDescription
 from mechanism_samples import parallel_cranks
 from spatial_samples import spatial_slider_crank
 

@@ -12,7 +12,7 @@ from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.semi_recursive import semi_recursive, semi_recursive_partition, tree
 from mbse_ros.errors import SettingError
 from mbse_ros.mechanism.assembly import build_mechanism
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.load import parse_mechanism
 from spatial_tree import Lagrange, numbers, spatial_tree
 
 MECHANISMS = ['excavator_arm', 'five_bar', 'four_bar', 'four_bar_adams_driven', 'four_bar_spring', 'n_four_bar:4',

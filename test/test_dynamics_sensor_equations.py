@@ -11,7 +11,7 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function, state_sensors
 from mbse_ros.errors import SettingError
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.load import parse_mechanism
 
 STEP = 4e-3
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from mbse_ros.dynamics.model import Model, load_model
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.load import parse_mechanism
 
 MECHANISM = """
 format: mbse/mechanism/1

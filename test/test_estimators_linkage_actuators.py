@@ -7,8 +7,8 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.ekf import on_actuators
-from mbse_ros.estimators.linkage.observer import LinkageObserver
+from mbse_ros.estimators.filters.ekf import on_actuators
+from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy
 
 DT = 0.005

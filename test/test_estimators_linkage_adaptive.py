@@ -6,7 +6,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.observer import LinkageObserver
+from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 
 DT = 0.005

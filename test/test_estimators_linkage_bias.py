@@ -10,8 +10,8 @@ from scipy.linalg import block_diag, expm
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
-from mbse_ros.estimators.linkage.observer import LinkageObserver
-from mbse_ros.mechanism.linkage.load import known_mechanisms, parse_mechanism
+from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.description.load import known_mechanisms, parse_mechanism
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 
 DT = 0.005
@@ -75,7 +75,7 @@ def test_joint_finds_the_bias_of_the_file(truth):
 
 def test_a_known_bias_is_taken_off(truth):
     text = FOUR_BAR.replace('body: crank, stddev: 983.943e-6 rad/s', 'body: crank, stddev: 1e-3 rad/s, bias: 0.02')
-    from mbse_ros.estimators.linkage.problem import problem
+    from mbse_ros.estimators.filters.problem import problem
     plain, off = (problem(made, ('crank_gyro',)) for made in (truth.model, load_model(parse_mechanism(text),
                                                                                      backend='vm')))
     at = (truth.motion.q[3], truth.motion.qd[3, truth.z], [0.0], [0.0, 0.0], 0.0, [])

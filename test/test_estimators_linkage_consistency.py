@@ -9,7 +9,7 @@ import pytest
 from linkage_own_model import NO_CLAIM, normalised, own_model, score
 
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.filters import FILTERS, make_filter
+from mbse_ros.estimators.filters.filters import FILTERS, make_filter
 
 CLAIM = [name for name in FILTERS if name not in NO_CLAIM]
 BOUND = 1.96

@@ -8,9 +8,9 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.defaults import default_noises, default_stddev, tuned_filters
-from mbse_ros.estimators.linkage.filters import FILTERS
-from mbse_ros.estimators.linkage.observer import LinkageObserver
+from mbse_ros.estimators.filters.defaults import default_noises, default_stddev, tuned_filters
+from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 
 DT, DURATION, LOST = 0.005, 2.0, 0.5        # s, s, rad

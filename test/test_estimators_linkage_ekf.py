@@ -8,8 +8,8 @@ from scipy.linalg import expm
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
-from mbse_ros.estimators.linkage.observer import LinkageObserver
-from mbse_ros.estimators.linkage.smoother import smooth
+from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.estimators.filters.smoother import smooth
 
 DT, STEPS, DENSITY = 0.005, 400, 0.3
 NOISE = DENSITY * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])

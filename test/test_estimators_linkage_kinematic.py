@@ -11,7 +11,7 @@ import pytest
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.observer import LinkageEstimates, LinkageObserver
+from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
 DT = 5e-3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from linkage_faults import FAULTS, Machine, course, observer_of, outcome, soundness, told
 
-from mbse_ros.estimators.linkage.filters import FILTERS
+from mbse_ros.estimators.filters.filters import FILTERS
 from mbse_ros.streams.records import ObserverStatus
 
 SLOW = {'UKF', 'SSUKF', 'SCKF', 'DIEKFpm', 'CEKF_penalty', 'dual', 'UKF_acceleration', 'SSUKF_acceleration'}

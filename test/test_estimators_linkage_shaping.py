@@ -6,7 +6,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.estimators.linkage.observer import LinkageObserver
+from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy
 
 DT, STEPS, MEMORY = 0.005, 800, float(np.exp(-0.05))       # Gauss-Markov, correlation time 0.1 s

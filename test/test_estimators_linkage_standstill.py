@@ -8,12 +8,12 @@ from linkage_faults import four_bar
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.linkage.defaults import default_noises
-from mbse_ros.estimators.linkage.filters import FILTERS, make_filter
-from mbse_ros.estimators.linkage.observer import LinkageObserver
-from mbse_ros.estimators.linkage.problem import problem
-from mbse_ros.estimators.linkage.standstill import RELAX, UNKNOWN
-from mbse_ros.estimators.linkage.update import DOUBT, STRIDE, correction, widening
+from mbse_ros.estimators.filters.defaults import default_noises
+from mbse_ros.estimators.filters.filters import FILTERS, make_filter
+from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.estimators.filters.problem import problem
+from mbse_ros.estimators.filters.standstill import RELAX, UNKNOWN
+from mbse_ros.estimators.filters.update import DOUBT, STRIDE, correction, widening
 from mbse_ros.streams.linkage.entries import entry_names
 
 DT = 0.005

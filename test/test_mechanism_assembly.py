@@ -18,7 +18,7 @@ from mbse_ros.dynamics.configurations import assemble
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.load import parse_mechanism
 
 KINDS = ['natural', 'reference_point', 'relative']
 YAML = """

@@ -14,7 +14,7 @@ from mechanism_samples import (angle, bar, body, four_bar, inverted_slider, join
 from mbse_ros.dynamics.matrix_r import constraint_rates
 from mbse_ros.errors import DescriptionError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
-from mbse_ros.mechanism.linkage.model import MechanismDescription
+from mbse_ros.description.model import MechanismDescription
 
 
 @dataclass

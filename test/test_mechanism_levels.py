@@ -9,8 +9,8 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.state_equations import is_small
 from mbse_ros.mechanism.assembly import build_mechanism
 from mbse_ros.mechanism.levels import joint_groups, level_rows
-from mbse_ros.mechanism.linkage.load import load_mechanism
-from mbse_ros.mechanism.linkage.model import Level
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import Level
 
 
 def test_three_levels_of_the_3rrr():

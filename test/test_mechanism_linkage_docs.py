@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mbse_ros.mechanism.linkage.explain import explain
-from mbse_ros.mechanism.linkage.expressions import FUNCTIONS
-from mbse_ros.mechanism.linkage.load import parse_mechanism
+from mbse_ros.description.explain import explain
+from mbse_ros.description.expressions import FUNCTIONS
+from mbse_ros.description.load import parse_mechanism
 
 TEXT = (Path(__file__).parents[1] / 'docs' / 'mechanism_yaml.md').read_text(encoding='utf-8')
 BLOCKS = re.findall(r'```yaml\n(.*?)```', TEXT, re.DOTALL)

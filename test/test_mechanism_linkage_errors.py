@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mbse_ros.errors import DescriptionError
-from mbse_ros.mechanism.linkage.load import load_mechanism, parse_mechanism
+from mbse_ros.description.load import load_mechanism, parse_mechanism
 
 REMOVED = '(removed)'     # a word that no file says
 LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from mbse_ros.mechanism.description.explain import Section
-from mbse_ros.mechanism.linkage.explain import explain
-from mbse_ros.mechanism.linkage.expressions import evaluate
-from mbse_ros.mechanism.linkage.listing import scalars, uncertain
-from mbse_ros.mechanism.linkage.load import known_mechanisms, load_mechanism, parse_mechanism
-from mbse_ros.mechanism.linkage.model import GROUND, PointRef, Scalar
+from mbse_ros.description.explain import explain
+from mbse_ros.description.expressions import evaluate
+from mbse_ros.description.listing import scalars, uncertain
+from mbse_ros.description.load import known_mechanisms, load_mechanism, parse_mechanism
+from mbse_ros.description.model import GROUND, PointRef, Scalar
 
 HEAD = 'format: mbse/mechanism/1\nname: test\ngravity: 9.81\n'
 BAR = 'mass: 1 kg, uniform: true'

@@ -15,10 +15,10 @@ from linkage_soundness import Unsound, check, outcome
 
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import DescriptionError
-from mbse_ros.mechanism.linkage.explain import explain
-from mbse_ros.mechanism.linkage.listing import scalars
-from mbse_ros.mechanism.linkage.load import load_mechanism, parse_mechanism
-from mbse_ros.mechanism.linkage.model import GROUND
+from mbse_ros.description.explain import explain
+from mbse_ros.description.listing import scalars
+from mbse_ros.description.load import load_mechanism, parse_mechanism
+from mbse_ros.description.model import GROUND
 
 TEXTS = [dump(tree) for tree in good_trees()]
 RANDOM = st.integers(0, 2 ** 48).map(Random)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mbse_ros.errors import DescriptionError
-from mbse_ros.mechanism.linkage.model import GROUND, PointRef
-from mbse_ros.mechanism.linkage.urdf import entry_name, read_urdf
+from mbse_ros.description.model import GROUND, PointRef
+from mbse_ros.description.urdf import entry_name, read_urdf
 from scipy.spatial.transform import Rotation
 
 ARM = """<?xml version="1.0"?>

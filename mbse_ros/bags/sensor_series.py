@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BagError, SampleError
-from ..mechanism.linkage.model import MechanismDescription
+from ..description.model import MechanismDescription
 from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
 from .bag import Bag, decode
 from .messages import stamp_of

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 from ..errors import DescriptionError
-from ..mechanism.description.document import read_document
-from ..mechanism.description.entry import Entry
-from ..mechanism.description.units import parse_unit, split_number
+from ..description.document import read_document
+from ..description.entry import Entry
+from ..description.units import parse_unit, split_number
 
 FORMAT = 'mbse/table/1'
 SI = {'position': 'm', 'pressure': 'Pa', 'command': 'V'}

@@ -9,7 +9,7 @@ from rich.text import Text
 from ..errors import DescriptionError, PositionProblemError
 from ..machine import Machine, load_machine
 from ..mechanism.description.explain import explain
-from .sections import print_sections, wide_console
+from ..report.sections import print_sections, wide_console
 
 
 def check_machine(name: str) -> None:

@@ -12,7 +12,7 @@ from ..bags.bag import decode, open_bag
 from ..bags.messages import stamp_of
 from ..bags.series import PayloadSeries
 from ..bags.topics import PAYLOAD
-from .offline import Estimate
+from ..offline.bag import Estimate
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ..report.writer import write_report
 from ..resources import share_directory
 from .compare import Agreement, agreement, latencies
 from .demo_mechanism import run_mechanism_demo
-from .offline import Estimate, estimate_bag, parse_tuning
+from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from .report_run import report_run
 from .usage import CpuMeter
 

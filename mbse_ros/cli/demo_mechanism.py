@@ -12,12 +12,12 @@ from ..dynamics.motion import simulate
 from ..report.linkage_drawing import write_linkage
 from ..report.text import number
 from ..simulation import estimator_benchmark
-from .benchmark_energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
-from .benchmark_estimators_plots import write_estimator_plots
+from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
+from ..studies.estimators_plots import write_estimator_plots
 from .mechanism_check import warnings
 from .mechanism_picture import Picture
 from .mechanism_simulate import write_motion, write_pictures
-from .sections import print_table
+from ..report.sections import print_table
 
 MECHANISM = 'four_bar'
 DURATION = 3.0          # s of the motion

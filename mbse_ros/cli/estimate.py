@@ -15,8 +15,8 @@ from ..bags.writer import BagWriter
 from ..errors import BagError, SettingError
 from ..machine import load_machine
 from ..streams.records import PayloadStatus
-from .json_file import check_json_file, write_json
-from .offline import Estimate, estimate_bag, parse_tuning
+from ..report.json_file import check_json_file, write_json
+from ..offline.bag import Estimate, estimate_bag, parse_tuning
 
 
 def estimate_command(bag: Path, machine: str, valve: str | None, output: Path | None, json_file: Path | None,

@@ -15,7 +15,7 @@ from ..bags.messages import header
 from ..bags.writer import BagWriter
 from ..dynamics.model import load_model
 from .estimate import check_outputs
-from .json_file import write_json
+from ..report.json_file import write_json
 from .linkage_bag import LinkageLog, estimate_linkage_bag, linkage_settings
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import typer
 
-from ..dynamics.export_c import export_c
+from ..export.write import export_c
 from ..dynamics.model import load_model
-from .files import check_folder
+from ..report.files import check_folder
 
 
 def export_command(mechanism: str, output: Path, dt: float, order: str, coordinates: str | None,

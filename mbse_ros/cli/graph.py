@@ -11,7 +11,7 @@ import typer
 
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError
-from ..estimators.linkage.problem import problem
+from ..estimators.filters.problem import problem
 from ..graph.draw import draw_graph
 from ..graph.estimate import Track, estimation_graph
 from ..graph.forward import forward_graph

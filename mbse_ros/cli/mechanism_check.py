@@ -15,10 +15,10 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.redundancy import redundant_rows
 from ..mechanism.description.explain import Row, Section
-from ..mechanism.linkage.explain import explain
-from .files import check_file
+from ..description.explain import explain
+from ..report.files import check_file
 from .mechanism_units import shown, unit_of
-from .sections import print_sections, wide_console
+from ..report.sections import print_sections, wide_console
 
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth telling

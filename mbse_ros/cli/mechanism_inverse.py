@@ -14,8 +14,8 @@ from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
 from ..errors import DescriptionError, SettingError
 from ..report.plots import Line, Plot, write_plots
-from .files import check_folder
-from .json_file import check_json_file, write_json
+from ..report.files import check_folder
+from ..report.json_file import check_json_file, write_json
 from .mechanism_table import write_table
 from .mechanism_units import columns_of, unit_of
 

@@ -18,8 +18,8 @@ from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
 from ..report.linkage_drawing import write_animation
 from ..report.plots import Line, Plot, write_plots
-from .files import check_folder
-from .json_file import check_json_file, write_json
+from ..report.files import check_folder
+from ..report.json_file import check_json_file, write_json
 from .mechanism_picture import Picture
 from .mechanism_table import write_table
 from .mechanism_units import columns_of, unit_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from ..dynamics.model import Model
-from ..mechanism.linkage.model import MechanismDescription
+from ..description.model import MechanismDescription
 
 TURNING = ('revolute', 'slot', 'cylindrical', 'universal')
 

@@ -14,13 +14,13 @@ import typer
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
 from ..errors import SettingError
-from ..estimators.linkage.linearised import MODELS
-from ..estimators.linkage.sight import Motion, Sight, sights
+from ..estimators.filters.linearised import MODELS
+from ..estimators.filters.sight import Motion, Sight, sights
 from ..report.text import number
-from .files import check_folder
-from .json_file import check_json_file, write_json
-from .options import names_of
-from .sections import print_table, wide_console
+from ..report.files import check_folder
+from ..report.json_file import check_json_file, write_json
+from ..report.options import names_of
+from ..report.sections import print_table, wide_console
 from .trajectory import read_trajectory
 
 STEP = 5e-3             # s

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..estimators.linkage.sight import Sight
+from ..estimators.filters.sight import Sight
 from ..estimators.observability import BLIND
 from ..report.plots import Line, Plot, write_plots
 

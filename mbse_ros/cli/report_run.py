@@ -16,8 +16,8 @@ from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series,
 from ..report.text import number
 from ..streams.pipeline import Output
 from ..streams.records import ObserverStatus, PayloadStatus
-from .offline import Estimate
-from .truth import truth_at
+from ..offline.bag import Estimate
+from ..offline.truth import truth_at
 
 SHOWN = {'position': ('mm', 1e3), 'velocity': ('mm/s', 1e3), 'acceleration': ('m/s²', 1.0), 'pressure': ('MPa', 1e-6),
          'spool': ('V', 1.0), 'flow': ('l/min', 6e4)}

@@ -24,11 +24,11 @@ from ..report.data import Run, Series, Signal
 from ..report.plots import Line, Plot, write_plots
 from ..report.writer import write_report
 from .estimate import check_outputs
-from .json_file import write_json
-from .offline import Estimate, estimate_bag, parse_tuning
+from ..report.json_file import write_json
+from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from .report_run import GROUPS, SHOWN, report_run
 from .smooth import SmoothRequest
-from .truth import truth_at
+from ..offline.truth import truth_at
 
 ROOM = 'graph.'
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')

@@ -15,7 +15,7 @@ from ..graph.sensor_factors import is_angle
 from ..report.chart import COLORS, Band, Chart, Curve, Panel
 from ..report.png import write_png
 from .estimate import check_outputs
-from .json_file import write_json
+from ..report.json_file import write_json
 from .linkage_bag import linkage_settings
 from .linkage_smooth import FILTER, SmoothedLog, smooth_linkage_bag
 from .smooth import SmoothRequest

@@ -20,7 +20,7 @@ def kernels(json_: Json = None,
 
     Online, in a batch, and from a cold start, all in one run.
     """
-    from .benchmark_kernels import run_kernels
+    from ..studies.kernels import run_kernels
     run_kernels(json_, rounds)
 
 
@@ -31,7 +31,7 @@ def pipeline(json_: Json = None,
 
     23.5 s of samples at 100 Hz, observer at 1 kHz.
     """
-    from .benchmark_pipeline import run_pipeline
+    from ..studies.pipeline import run_pipeline
     run_pipeline(json_, runs)
 
 
@@ -44,7 +44,7 @@ def energy(json_: Json = None,
 
     Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
     """
-    from .benchmark_energy import run_energy
+    from ..studies.energy import run_energy
     run_energy(json_, output, duration, rounds)
 
 
@@ -58,7 +58,7 @@ def formulations(json_: Json = None,
 
     For every mechanism of config/mechanisms, in natural, reference-point and relative coordinates.
     """
-    from .benchmark_formulations import run_formulations
+    from ..studies.formulations import run_formulations
     run_formulations(json_, output, mechanism or [], rounds)
 
 
@@ -71,7 +71,7 @@ def scaling(json_: Json = None,
 
     Chains of N four-bar linkages by dense and sparse ways.
     """
-    from .benchmark_scaling import run_scaling
+    from ..studies.scaling import run_scaling
     run_scaling(json_, output, largest, rounds)
 
 
@@ -91,7 +91,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
 
     Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
-    from .benchmark_estimators import run_estimators
+    from ..studies.estimators import run_estimators
     run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
 
 
@@ -113,6 +113,6 @@ def graphs(json_: Json = None,
     smoothed against the best filter.
     """
     from .arguments import whole_numbers
-    from .benchmark_graphs import run_graphs
+    from ..studies.graphs import run_graphs
     run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,
                whole_numbers('--logs', logs), backend)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.linkage.sight import Motion
+from ..estimators.filters.sight import Motion
 from .mechanism_table import read_table
 
 OPTION = '--trajectory'

@@ -13,16 +13,16 @@ import numpy as np
 from ..bags.sensor_series import read_sensors
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError
-from ..estimators.linkage.defaults import default_noises, default_stddev
-from ..estimators.linkage.observer import LinkageObserver
-from ..estimators.linkage.tuning import Log, Quality, Tuned, tune
+from ..estimators.filters.defaults import default_noises, default_stddev
+from ..estimators.filters.observer import LinkageObserver
+from ..estimators.filters.tuning import Log, Quality, Tuned, tune
 from ..report.text import number
 from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 from .described import SUFFIXES
-from .files import check_file
-from .json_file import write_json
-from .options import names_of
-from .sections import print_table, wide_console
+from ..report.files import check_file
+from ..report.json_file import write_json
+from ..report.options import names_of
+from ..report.sections import print_table, wide_console
 
 STEP = 5e-3     # s, of a simulated log
 

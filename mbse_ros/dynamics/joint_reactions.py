@@ -19,7 +19,7 @@ from ..compiled import Kernel
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..mechanism.inertia import center_of_mass
-from ..mechanism.linkage.model import GROUND, Coordinate, Joint
+from ..description.model import GROUND, Coordinate, Joint
 from .decomposition import Decomposition, decompose
 from .model import Model
 

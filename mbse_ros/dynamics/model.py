@@ -14,8 +14,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import DescriptionError, PositionProblemError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
-from ..mechanism.linkage.load import load_mechanism
-from ..mechanism.linkage.model import MechanismDescription
+from ..description.load import load_mechanism
+from ..description.model import MechanismDescription
 from .configurations import assemble_towards, neighbours, slowest
 from .matrix_r import constraint_rates
 from .partition import choose_independent

@@ -18,7 +18,7 @@ import casadi as ca
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.inertia import center_of_mass, inertia
-from ..mechanism.linkage.model import GROUND, Body, Joint
+from ..description.model import GROUND, Body, Joint
 from .partitioned import Partitioned
 from .twist import Inertia, Twist, Wrench
 from .wrenches import applied_wrenches, gravity_wrench

@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 
 from ..mechanism.assembly import MechanismSystem
-from ..mechanism.linkage.model import GROUND, Force, PointRef, Spring
+from ..description.model import GROUND, Force, PointRef, Spring
 from .twist import Inertia, Twist, Wrench
 
 Wrenches = dict[str, Wrench]

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..compiled import Scan
 from ..errors import DivergenceError
-from ..estimators.linkage.layout import Layout
-from ..estimators.linkage.motion import rates
-from ..estimators.linkage.problem import Problem
-from ..estimators.linkage.update import correction
+from ..estimators.filters.layout import Layout
+from ..estimators.filters.motion import rates
+from ..estimators.filters.problem import Problem
+from ..estimators.filters.update import correction
 
 CLOSINGS = 3        # of Newton's method for the dependent coordinates, at each linearisation
 UNGATED = 1e300

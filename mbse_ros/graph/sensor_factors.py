@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import SettingError
-from ..mechanism.linkage.model import MechanismDescription, Sensor
+from ..description.model import MechanismDescription, Sensor
 from ..mechanism.sensors import SensorModel, sensor_model
 from .equations import Equations
 from .kinds import FactorKind

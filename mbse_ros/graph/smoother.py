@@ -11,8 +11,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..estimators.linkage.defaults import START, default_noises
-from ..estimators.linkage.problem import problem
+from ..estimators.filters.defaults import START, default_noises
+from ..estimators.filters.problem import problem
 from .chain import Chain, Gaussian, Points, Swept
 from .estimate import EstimationNoises, Track
 from .sensor_factors import wraps

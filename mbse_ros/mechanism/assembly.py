@@ -17,7 +17,7 @@ from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
 from .inertia import body_terms
-from .linkage.model import GROUND, MechanismDescription, PointRef
+from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
 from .values import Values
 

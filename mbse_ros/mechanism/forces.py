@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from .coordinates.kinematics import Kinematics
-from .linkage.model import Force, PointRef, Spring
+from ..description.model import Force, PointRef, Spring
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 
 from .coordinates.kinematics import Frame, Kinematics
-from .linkage.model import Body
+from ..description.model import Body
 from .values import Values
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .assembly import MechanismSystem
-from .linkage.model import GROUND, MechanismDescription
+from ..description.model import GROUND, MechanismDescription
 
 
 def level_rows(system: MechanismSystem) -> list[list[int]]:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from .assembly import MechanismSystem
-from .linkage.model import PointRef, Sensor
+from ..description.model import PointRef, Sensor
 
 
 @dataclass(frozen=True)

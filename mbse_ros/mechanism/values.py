@@ -9,8 +9,8 @@ import casadi as ca
 import numpy as np
 
 from ..errors import SettingError
-from .linkage.expressions import evaluate
-from .linkage.model import MechanismDescription, Scalar, Vector
+from ..description.expressions import evaluate
+from ..description.model import MechanismDescription, Scalar, Vector
 
 
 class Values:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..dynamics.model import load_model
-from ..estimators.linkage.filters import FILTERS
+from ..estimators.filters.filters import FILTERS
 from ..mechanism.sensors import sensor_model
 from ..resources import share_directory
 from ..settings import Settings, setting

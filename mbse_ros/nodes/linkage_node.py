@@ -19,7 +19,7 @@ from mbse_ros.msg import LinkageState
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.linkage.filters import FILTERS
+from ..estimators.filters.filters import FILTERS
 from ..settings import Settings
 from ..streams.linkage import LinkageEstimate, LinkageStage
 from ..streams.linkage.outline import Outline

@@ -16,8 +16,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError
-from ..estimators.linkage.defaults import default_noises, default_stddev
-from ..estimators.linkage.observer import LinkageEstimates, LinkageObserver
+from ..estimators.filters.defaults import default_noises, default_stddev
+from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..graph.batch import solve_batch
 from ..graph.estimate import Track, estimation_graph
 from ..graph.marginals import marginals

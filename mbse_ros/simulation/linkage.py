@@ -12,8 +12,8 @@ import numpy as np
 from ..compiled import Scan
 from ..dynamics.model import Model
 from ..errors import DivergenceError
-from ..estimators.linkage.motion import advance, rates
-from ..estimators.linkage.problem import Problem, problem
+from ..estimators.filters.motion import advance, rates
+from ..estimators.filters.problem import Problem, problem
 from ..settings import Settings, setting
 
 SUBSTEP = 1e-3      # s, at most

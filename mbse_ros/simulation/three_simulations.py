@@ -10,9 +10,9 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
-from ..estimators.linkage.problem import problem
+from ..estimators.filters.problem import problem
 from ..mechanism.inertia import center_of_mass
-from ..mechanism.linkage.model import Force, MechanismDescription, PointRef, Scalar
+from ..description.model import Force, MechanismDescription, PointRef, Scalar
 from ..mechanism.values import Values
 
 GRAVITY_ERROR = 1.0             # m/s2 less than the true one (paper 001, section 11.1)

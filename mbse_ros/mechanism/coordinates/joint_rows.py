@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ..linkage.model import Joint
+from ...description.model import Joint
 from ..rotation import rpy_rotation
 from .kinematics import Kinematics, cross2
 

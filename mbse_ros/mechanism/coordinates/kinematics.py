@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ..linkage.model import GROUND, MechanismDescription, PointRef
+from ...description.model import GROUND, MechanismDescription, PointRef
 from ..values import Values
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ..linkage.model import GROUND, Coordinate, Joint
+from ...description.model import GROUND, Coordinate, Joint
 from .joint_rows import across, rpy_of
 from .kinematics import Frame, Kinematics, wrapped
 

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from ...errors import DescriptionError
-from ..linkage.model import GROUND, Body, MechanismDescription, PointRef
+from ...description.model import GROUND, Body, MechanismDescription, PointRef
 from ..values import Values
 from .joint_rows import joint_rows
 from .kinematics import Frame, Kinematics, cross2, ground_frame, perpendicular

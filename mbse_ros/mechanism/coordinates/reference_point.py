@@ -8,7 +8,7 @@ import numpy as np
 from transforms3d.quaternions import mat2quat
 
 from ..inertia import center_of_mass
-from ..linkage.model import GROUND, Body, MechanismDescription
+from ...description.model import GROUND, Body, MechanismDescription
 from ..values import Values
 from .joint_rows import joint_rows
 from .kinematics import Frame, Kinematics, ground_frame

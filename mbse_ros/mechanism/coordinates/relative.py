@@ -11,7 +11,7 @@ import numpy as np
 from transforms3d.axangles import axangle2mat
 from transforms3d.quaternions import mat2quat
 
-from ..linkage.model import GROUND, Joint, MechanismDescription
+from ...description.model import GROUND, Joint, MechanismDescription
 from ..rotation import axis_rotation
 from ..values import Values
 from .joint_rows import joint_rows, rpy_of

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ...errors import DescriptionError
 from .consistency import check_machine
-from .document import read_document
-from .entry import Entry
+from ...description.document import read_document
+from ...description.entry import Entry
 from .load_hydraulics import read_cylinder, read_hydraulics
 from .load_mechanism import Points, point_ref, read_body, read_joint, read_points
 from .model import GROUND, Cylinder, MachineDescription, Payload, Quantity, Sensors, Vector
-from .quantity import not_negative, positive, read_number, read_quantity, read_vector
+from ...description.quantity import not_negative, positive, read_number, read_quantity, read_vector
 
 FORMAT = 'mbse/machine/1'
 _REQUIRED = ('format', 'name', 'gravity', 'ground', 'bodies', 'joints', 'cylinders', 'hydraulics', 'payload', 'sensors')

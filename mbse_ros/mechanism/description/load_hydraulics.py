@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from .entry import Entry
+from ...description.entry import Entry
 from .load_mechanism import Points, point_ref
 from .model import Cylinder, EndStop, Friction, Hose, Hydraulics, Quantity, Valve, Volume
-from .quantity import Kind, not_negative, positive, read_number, read_quantity
+from ...description.quantity import Kind, not_negative, positive, read_number, read_quantity
 
 _SIDES = ('piston', 'rod')
 _MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit

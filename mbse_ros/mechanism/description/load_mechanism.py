@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from .entry import Entry
+from ...description.entry import Entry
 from .model import GROUND, Body, Joint, PointRef, Quantity, Vector
-from .quantity import Kind, not_negative, positive, read_number, read_quantity, read_vector
+from ...description.quantity import Kind, not_negative, positive, read_number, read_quantity, read_vector
 
 Points = dict[str, dict[str, Vector]]   # by body, then by point
 

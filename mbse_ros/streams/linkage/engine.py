@@ -14,12 +14,12 @@ from scipy.stats import chi2
 from ...compiled import Kernel, Scan
 from ...dynamics.model import Model
 from ...errors import DivergenceError, MbseError, SettingError
-from ...estimators.linkage.cekf_penalty import tangents
-from ...estimators.linkage.defaults import default_noises
-from ...estimators.linkage.filters import make_filter
-from ...estimators.linkage.layout import SYMMETRIC, Layout
-from ...estimators.linkage.problem import problem
-from ...estimators.linkage.step import Filter
+from ...estimators.filters.cekf_penalty import tangents
+from ...estimators.filters.defaults import default_noises
+from ...estimators.filters.filters import make_filter
+from ...estimators.filters.layout import SYMMETRIC, Layout
+from ...estimators.filters.problem import problem
+from ...estimators.filters.step import Filter
 from .entries import entry_names
 from .settings import LinkageSettings, numbers, option_values
 

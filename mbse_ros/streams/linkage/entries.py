@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...estimators.linkage.step import Filter
+from ...estimators.filters.step import Filter
 from .settings import LinkageSettings
 
 FORCE = ('ADEKF',)      # whose third block is the force itself

@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 
 from ...compiled import Kernel
-from ...estimators.linkage.linearised import linearised_function
+from ...estimators.filters.linearised import linearised_function
 from ...estimators.observability import observability
 from ...estimators.whiteness import ljung_box
 from .engine import Engine

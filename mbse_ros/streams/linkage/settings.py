@@ -10,7 +10,7 @@ from math import isfinite
 import numpy as np
 
 from ...errors import SettingError
-from ...estimators.linkage.filters import FILTERS
+from ...estimators.filters.filters import FILTERS
 from ...settings import Settings, setting
 
 SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...errors import SettingError
-from ...mechanism.linkage.model import MechanismDescription, Sensor
+from ...description.model import MechanismDescription, Sensor
 
 JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
 JOINT_STATE, IMU, FLOAT64 = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64'

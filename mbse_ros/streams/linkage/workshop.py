@@ -9,7 +9,7 @@ from threading import Lock
 
 from ...dynamics.model import Model
 from ...errors import SettingError
-from ...estimators.linkage.filters import FILTERS
+from ...estimators.filters.filters import FILTERS
 from .engine import Engine
 from .health import HealthWatch
 from .settings import LinkageSettings, option_values

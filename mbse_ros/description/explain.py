@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was understood from a mechanism file, as tables of text for `mbse check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..mechanism.description.explain import Row, Section, relative, show
+from ..mechanism.description.model import Quantity
+from .listing import uncertain
+from .model import GROUND, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring, Vector
+from .references import unit_of
+
+__all__ = ['explain']
+
+_MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
+_COORDINATES = {'natural': 'natural coordinates: x and y of the points',
+                'reference_point': 'reference-point coordinates: place and rotation of each body',
+                'relative': 'relative coordinates: the angles and displacements of the joints, loops cut'}
+_RATES = {'rad': 'rad/s', 'm': 'm/s'}
+_FORCES = {'rad': 'N*m', 'm': 'N'}
+_SPRINGS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
+_SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the coordinate', 'position': 'position of',
+            'velocity': 'velocity of', 'gyro': 'angular velocity of body', 'accelerometer': 'specific force at',
+            'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver'}
+
+
+def explain(mechanism: MechanismDescription) -> list[Section]:
+    """Tables of all that was understood, with units and standard deviations."""
+    sections = [_summary(mechanism), Section('parameters', tuple(
+        Row(name, _number(item), item.text or item.source) for name, item in mechanism.parameters.items()))]
+    sections += [Section(f'body {name}', tuple(_body(mechanism, body))) for name, body in mechanism.bodies.items()]
+    sections += [
+        Section('joints', tuple(_joint(joint) for joint in mechanism.joints.values())),
+        Section('named coordinates', tuple(_coordinate(mechanism, item) for item in mechanism.coordinates.values())),
+        Section('start', tuple(_initial(mechanism))),
+        Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
+        Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
+        Section('drivers', tuple(Row(item.name, f'{item.coordinate} = {item.motion}', _driver_note(mechanism, item))
+                                 for item in mechanism.drivers.values())),
+        Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
+        Section('modules and levels', tuple(_levels(mechanism))),
+        Section('uncertain numbers (1 sigma)', tuple(
+            Row(key, f'{item.value:.7g} +- {item.stddev:.4g}', f'SI; {relative(item)}')
+            for key, item in uncertain(mechanism).items()))]
+    return [section for section in sections if section.rows]
+
+
+def _shown(item: Scalar, unit: str) -> str:
+    return show(Quantity(item.value, item.stddev), unit)
+
+
+def _number(item: Scalar) -> str:
+    return f'{item.value:.7g}' + (f' +- {item.stddev:.4g}' if item.stddev else '') + ' (SI)'
+
+
+def _vector(vector: Vector, unit: str) -> str:
+    """Components and unit, e.g. '(0, 9810) mm'."""
+    parts = [_shown(item, unit).rpartition(' ') for item in vector]
+    return f'({", ".join(number for number, _, _ in parts)}) {parts[0][2]}'
+
+
+def _summary(mechanism: MechanismDescription) -> Section:
+    planar = mechanism.dimension == 2
+    masses = Scalar(sum(body.mass.value for body in mechanism.bodies.values()))
+    rows = [Row('name', mechanism.name, mechanism.source),
+            Row('dimension', str(mechanism.dimension), 'a plane: x to the right, y up' if planar else 'space: z up'),
+            Row('coordinates', mechanism.coordinate_type, _COORDINATES[mechanism.coordinate_type]),
+            Row('independent', ', '.join(mechanism.independent) or 'auto',
+                '' if mechanism.independent else 'chosen where they determine the motion best'),
+            Row('gravity', _vector(mechanism.gravity, 'm/s^2')),
+            Row('bodies', str(len(mechanism.bodies)), f'{_shown(masses, "kg")} in all')]
+    rows += [Row(f'{GROUND}.{name}', _vector(point, 'm'), 'fixed to the ground')
+             for name, point in mechanism.ground.items()]
+    return Section(f'mechanism {mechanism.name}', tuple(rows))
+
+
+def _body(mechanism: MechanismDescription, body: Body) -> Iterable[Row]:
+    yield Row('mass', _shown(body.mass, 'kg'), body.mass.text or body.mass.source)
+    if body.uniform:
+        first, second, *_ = body.points
+        yield Row('centre of mass, inertia', 'of a uniform slender rod', f'from {first} to {second}')
+    else:
+        yield Row('centre of mass', _vector(body.center_of_mass, 'm'), 'in the frame of the body')
+        for name, moment in zip(_MOMENTS if mechanism.dimension == 3 else ('',), body.inertia):
+            yield Row(f'inertia {name}'.strip(), _shown(moment, 'kg*m^2'), 'about the centre of mass')
+    for name, point in body.points.items():
+        yield Row(f'point {name}', _vector(point, 'm'), ', '.join(item.text for item in point if item.text))
+    yield Row('frame at the start', _vector(tuple(map(Scalar, body.position)), 'm'), 'a guess, before the assembly')
+
+
+def _joint(joint: Joint) -> Row:
+    place = f'{joint.parent} to {joint.child}'
+    if joint.type == 'distance':
+        return Row(joint.name, f'rod without mass, {_shown(joint.length, "m")}', place)
+    axis = f' ({", ".join(f"{item:g}" for item in joint.axis)})' if joint.axis else ''
+    words = {'revolute': 'about', 'prismatic': 'along', 'slot': 'pin in a slot along', 'cylindrical': 'about and along',
+             'universal': 'cross with the arm'}
+    turned = any(item.value for item in joint.rpy)
+    note = f', turned by {_vector(joint.rpy, "rad")}' if turned else ''
+    return Row(joint.name, f'{joint.type} {words[joint.type]}{axis}' if axis else joint.type, place + note)
+
+
+def _coordinate(mechanism: MechanismDescription, item: Coordinate) -> Row:
+    if item.kind == 'angle':
+        relation = 'relative to ' + item.bodies[0] if len(item.bodies) == 2 else 'absolute, from x'
+        text = f'angle of {item.bodies[-1]}', f'{relation}, counter-clockwise'
+    elif item.kind == 'joint':
+        turning = mechanism.joints[item.joint].type == 'revolute'
+        text = f'{"angle" if turning else "displacement"} of joint {item.joint}', ''
+    elif item.kind == 'distance':
+        text = f'distance of {item.points[0]} and {item.points[1]}', ''
+    else:
+        text = f'{"xyz"[item.component]} of {item.points[0]}', ''
+    return Row(item.name, text[0], text[1])
+
+
+def _unit(mechanism: MechanismDescription, coordinate: str) -> str:
+    return unit_of(mechanism.coordinates[coordinate], mechanism.joints)
+
+
+def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
+    for name, item in mechanism.initial.position.items():
+        yield Row(name, _shown(item, _unit(mechanism, name)), 'position')
+    for name, item in mechanism.initial.velocity.items():
+        yield Row(name, _shown(item, _RATES[_unit(mechanism, name)]), 'velocity')
+
+
+def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
+    where = f'on {item.coordinate}' if item.coordinate else f'{item.points[0]} to {item.points[1]}'
+    units = _SPRINGS[_unit(mechanism, item.coordinate) if item.coordinate else 'm']
+    stiffness, free, damping = map(_shown, (item.stiffness, item.free, item.damping), units)
+    return Row(item.name, f'stiffness {stiffness}, damping {damping}', f'{where}, without force at {free}')
+
+
+def _force(mechanism: MechanismDescription, item: Force) -> Row:
+    where = (f'on coordinate {item.coordinate}' if item.coordinate else f'torque on {item.body}' if item.body
+             else f'at {item.point}')
+    if item.direction:
+        where += f' along ({", ".join(f"{part:g}" for part in item.direction)})'
+    unit = 'N' if item.point else _FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
+    if item.input:
+        return Row(item.name, f'input {item.input}, {unit}', where)
+    return Row(item.name, _vector(item.value, unit) if item.point else _shown(item.value[0], unit), where)
+
+
+def _driver_note(mechanism: MechanismDescription, item: object) -> str:
+    unit = _unit(mechanism, item.coordinate)
+    return f'{unit}, t in s' + (f', times {item.factor:.7g}' if item.factor != 1.0 else '')
+
+
+def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
+    on = item.coordinate or item.driver or (item.body if not item.points else ' and '.join(map(str, item.points)))
+    coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
+    unit = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
+            'inclinometer': 'rad'}.get(item.kind)
+    if unit is None:
+        unit = _unit(mechanism, coordinate)
+        unit = {'rate': _RATES[unit], 'force': _FORCES[unit]}.get(item.kind, unit)
+    notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
+    notes += ['wraps at half a turn'] * item.wraps
+    notes += [f'bias {", ".join(_shown(part, unit) for part in item.bias)}'] * bool(item.bias)
+    axes = f', {len(item.axes)} axes' if item.axes else ''
+    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}',
+               ', '.join(notes))
+
+
+def _levels(mechanism: MechanismDescription) -> Iterable[Row]:
+    for name, parts in mechanism.modules.items():
+        yield Row(name, ', '.join(parts), 'module')
+    for number, level in enumerate(mechanism.levels, 1):
+        yield Row(f'level {number}', ', '.join(level.modules) or 'all joints that are left')

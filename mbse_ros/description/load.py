@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanism YAML to MechanismDescription; the format is told in docs/mechanism_yaml.md."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import DescriptionError, SettingError
+from ..resources import share_directory
+from .document import read_document
+from .entry import Entry
+from .quantity import Kind, not_negative
+from .consistency import check_mechanism
+from .generate import n_four_bar
+from .load_bodies import read_bodies
+from .load_coordinates import read_drivers, read_independent, read_initial, read_named
+from .load_forces import read_forces, read_springs
+from .load_joints import read_joints, shared_joints
+from .load_levels import read_levels, read_modules
+from .load_sensors import read_sensors
+from .model import Initial, Level, MechanismDescription, Spring, Vector
+from .references import References, read_sketch
+from .scalar import ZERO, Numbers
+from .start import Guess, place_bodies
+from .urdf import read_urdf
+
+__all__ = ['FORMAT', 'known_mechanisms', 'load_mechanism', 'parse_mechanism']
+
+FORMAT = 'mbse/mechanism/1'
+_REQUIRED = ('format', 'name', 'gravity')
+_OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
+             'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels')
+_SUFFIXES = ('.yaml', '.yml')
+_CHAIN = 'n_four_bar'
+_COORDINATES = ('natural', 'reference_point', 'relative')
+_GRAVITY = 100.0   # m/s^2; more is a mistaken unit
+
+
+def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
+    """Read and check a mechanism: a name out of config/mechanisms, 'n_four_bar:N', or a path to a YAML file.
+
+    Raises DescriptionError (file, key path, value, expected) for a file that cannot be read, is no YAML, or says
+    something that cannot be used.
+    """
+    name = str(name_or_path)
+    if name.startswith(f'{_CHAIN}:'):
+        return parse_mechanism(_chain(name), name)
+    path = Path(name_or_path)
+    if path.suffix not in _SUFFIXES:
+        known = known_mechanisms()
+        if name not in known:
+            close = difflib.get_close_matches(name, list(known), 1, 0.6)
+            raise DescriptionError(
+                name, 'mechanism', name, f'a path to a .yaml file, {_CHAIN}:N, or one of the mechanisms '
+                + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
+        path = known[name]
+    try:
+        text = path.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    return parse_mechanism(text, str(path))
+
+
+def known_mechanisms() -> dict[str, Path]:
+    """The files of config/mechanisms by name."""
+    return {path.stem: path for path in sorted((share_directory() / 'config' / 'mechanisms').glob('*.yaml'))}
+
+
+def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
+    """As load_mechanism, from the text itself; ``file`` is the name that errors give and a `urdf` is found beside."""
+    root = Entry(file, '', read_document(text, file))
+    if isinstance(root.value, dict) and root.value.get('format') != FORMAT:
+        raise root.error(FORMAT, root.value.get('format'), 'format')
+    parts = root.mapping(_REQUIRED, _OPTIONAL)
+    if ('bodies' in parts) == ('urdf' in parts):
+        raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')
+    references = References(_dimension(parts), Numbers())
+    springs = _structure(parts, references)
+    mechanism = _mechanism(parts, file, references, springs)
+    check_mechanism(mechanism, _placed(parts, mechanism))
+    return mechanism
+
+
+def _chain(name: str) -> str:
+    """Text of the generated chain 'n_four_bar:N'."""
+    number = name.partition(':')[2]
+    try:
+        return n_four_bar(int(number))
+    except (ValueError, SettingError) as error:
+        raise DescriptionError(name, 'mechanism', number, f'{_CHAIN}:N with a whole number of loops N, such as '
+                               f'{_CHAIN}:5 ({error})') from error
+
+
+def _dimension(parts: dict[str, Entry]) -> int:
+    """2 where nothing else is said, 3 for a URDF."""
+    if 'dimension' not in parts:
+        return 3 if 'urdf' in parts else 2
+    dimension = int(parts['dimension'].choice(('2', '3'), '2 for a plane or 3 for space'))
+    if 'urdf' in parts and dimension == 2:
+        raise parts['dimension'].error('3, a URDF is a robot in space')
+    return dimension
+
+
+def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
+    """Fill the references with parameters, points, bodies, joints and coordinates; springs of a URDF are returned."""
+    if 'parameters' in parts:
+        references.numbers.read_parameters(parts['parameters'])
+    if 'points' in parts:
+        read_sketch(parts['points'], references)
+    springs: dict[str, Spring] = {}
+    guesses: dict[str, Guess] = {}
+    if 'urdf' in parts:
+        springs = _read_robot(parts, references)
+    else:
+        guesses = read_bodies(parts['bodies'], references)
+    if 'points' in parts:
+        references.joints.update(shared_joints(references, parts['points']))
+    starts = read_joints(parts['joints'], references) if 'joints' in parts else {}
+    references.bodies = place_bodies(parts['format'].file, references, guesses, starts)
+    if 'named' in parts:
+        read_named(parts['named'], references)
+    return springs
+
+
+def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
+    """Bodies, joints and dampers of the URDF file that stands beside this one."""
+    entry = parts['urdf']
+    robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
+                      entry.file, entry.key)
+    for name in robot.ground:
+        if name in references.ground:
+            raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
+    references.ground.update(robot.ground)
+    references.bodies.update(robot.bodies)
+    references.joints.update(robot.joints)
+    references.coordinates.update(robot.coordinates)
+    return dict(robot.springs)
+
+
+def _mechanism(parts: dict[str, Entry], file: str, references: References,
+               springs: dict[str, Spring]) -> MechanismDescription:
+    """The sections that refer to the structure."""
+    def read(key: str, reader: Callable, *others: object, default: object) -> object:
+        return reader(parts[key], references, *others) if key in parts else default
+
+    own = read('springs', read_springs, default={})
+    for name in own:
+        if name in springs:
+            raise parts['springs'].error('another name, a damper of the URDF has it', name, name)
+    drivers = read('drivers', read_drivers, default={})
+    modules = read('modules', read_modules, default={})
+    return MechanismDescription(
+        file=file, name=parts['name'].name(),
+        source=parts['source'].text('text that names the source') if 'source' in parts else '',
+        dimension=references.dimension, gravity=_gravity(parts['gravity'], references),
+        parameters=references.numbers.parameters, ground=references.ground, bodies=references.bodies,
+        joints=references.joints, coordinates=references.coordinates, springs={**springs, **own},
+        forces=read('forces', read_forces, default={}), drivers=drivers,
+        sensors=read('sensors', read_sensors, drivers, default={}),
+        coordinate_type=_coordinate_type(parts, references),
+        independent=read('independent', read_independent, drivers, default=()),
+        initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
+        levels=_levels(parts, modules))
+
+
+def _gravity(entry: Entry, references: References) -> Vector:
+    """A magnitude along -y in a plane and -z in space, or a vector."""
+    inner = entry.value.get('value') if isinstance(entry.value, dict) else entry.value
+    size = references.dimension
+    if isinstance(inner, list):
+        return references.numbers.vector(entry, Kind('m/s^2', -_GRAVITY, _GRAVITY), size)
+    down = references.numbers.scalar(entry, not_negative('m/s^2', _GRAVITY))
+    return (ZERO,) * (size - 1) + (replace(down, value=0.0 - down.value, factor=-down.factor,
+                                           key=f'{entry.key}[{size - 1}]'),)
+
+
+def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
+    if 'coordinates' not in parts:
+        return 'natural' if references.planar else 'reference_point'
+    chosen = parts['coordinates'].choice(_COORDINATES, 'a type of coordinates')
+    if chosen == 'natural' and not references.planar:
+        raise parts['coordinates'].error('reference_point or relative; natural coordinates are for a plane')
+    return chosen
+
+
+def _levels(parts: dict[str, Entry], modules: dict[str, tuple[str, ...]]) -> tuple[Level, ...]:
+    if modules and 'levels' not in parts:
+        raise parts['modules'].error('the key `levels` beside it, modules have no other use')
+    return read_levels(parts['levels'], modules) if 'levels' in parts else ()
+
+
+def _placed(parts: dict[str, Entry], mechanism: MechanismDescription) -> set[str]:
+    """Bodies whose place the file itself gives: `position`, or a URDF."""
+    if 'urdf' in parts:
+        return set(mechanism.bodies)
+    return {name for name, body in parts['bodies'].value.items() if 'position' in body}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `sensors`."""
+
+from __future__ import annotations
+
+from .entry import Entry
+from .quantity import Kind, not_negative
+from .model import Driver, PointRef, Sensor, Vector
+from .references import References, unit_of
+
+__all__ = ['read_sensors']
+
+_RATES = {'rad': 'rad/s', 'm': 'm/s'}
+# By kind: the keys that must stand there, those that may, and the unit of the standard deviation ('' where it depends).
+_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'rate': (('coordinate',), (), ''),
+          'position': (('point',), (), 'm'), 'velocity': (('point',), (), 'm/s'), 'gyro': (('body',), (), 'rad/s'),
+          'accelerometer': (('point',), ('body', 'axes', 'gravity'), 'm/s^2'), 'distance': (('points',), (), 'm'),
+          'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), '')}
+
+
+def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver]) -> dict[str, Sensor]:
+    """Sensors by name."""
+    return {name: _sensor(name, item, references, drivers) for name, item in entry.named('sensors').items()}
+
+
+def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, Driver]) -> Sensor:
+    if not isinstance(entry.value, dict) or 'kind' not in entry.value:
+        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'stddev', 'bias'])
+    kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
+    needed, allowed, unit = _KINDS[kind]
+    parts = entry.mapping(['kind', *needed], [*allowed, 'stddev', 'bias'])
+    if kind == 'inclinometer' and not references.planar:
+        raise entry.error('a gyro or an accelerometer; an inclinometer is for a plane', kind, 'kind')
+    found = _target(kind, parts, references, drivers)
+    if not unit:
+        on = found.get('coordinate') or drivers[found['driver']].coordinate
+        unit = unit_of(references.coordinates[on], references.joints)
+        unit = {'rate': _RATES[unit], 'force': {'rad': 'N*m', 'm': 'N'}[unit]}.get(kind, unit)
+    stddev = references.numbers.number(parts['stddev'], not_negative(unit)) if 'stddev' in parts else 0.0
+    bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
+    return Sensor(name, kind, stddev, **found, bias=bias, wraps=_wraps(parts, unit))
+
+
+def _channels(kind: str, found: dict, references: References) -> int:
+    """Number of values that a sensor gives."""
+    if kind == 'accelerometer':
+        return len(found['axes'])
+    in_space = kind == 'gyro' and not references.planar
+    return references.dimension if kind in ('position', 'velocity') or in_space else 1
+
+
+def _bias(entry: Entry, references: References, unit: str, size: int) -> Vector:
+    """One number for a sensor of one channel, else one for each."""
+    numbers = references.numbers
+    return (numbers.scalar(entry, Kind(unit)),) if size == 1 else numbers.vector(entry, Kind(unit), size)
+
+
+def _wraps(parts: dict[str, Entry], unit: str) -> bool:
+    if 'wraps' not in parts:
+        return False
+    wraps = parts['wraps'].choice(('true', 'false'), 'true or false') == 'true'
+    if wraps and unit != 'rad':
+        raise parts['wraps'].error('the encoder of an angle; a length does not wrap')
+    return wraps
+
+
+def _target(kind: str, parts: dict[str, Entry], references: References, drivers: dict[str, Driver]) -> dict:
+    """What the sensor is at."""
+    if kind == 'accelerometer':
+        return _accelerometer(parts, references)
+    if 'coordinate' in parts:
+        return {'coordinate': references.coordinate(parts['coordinate']).name}
+    if 'driver' in parts:
+        return {'driver': parts['driver'].choice(drivers, 'a driver')}
+    if 'body' in parts:
+        return {'body': references.body(parts['body'])}
+    if 'point' in parts:
+        return {'points': (references.point(parts['point'], on_body=True),)}
+    points = tuple(references.point(item) for item in parts['points'].items('two points', 2))
+    if points[0].body == points[1].body or references.same_place(*points):
+        raise parts['points'].error('two points whose distance can change')
+    return {'points': points}
+
+
+def _accelerometer(parts: dict[str, Entry], references: References) -> dict:
+    """At a point of a body, along axes of that body."""
+    point = parts['point']
+    if 'body' in parts:
+        body = references.body(parts['body'])
+        ref = PointRef(body, point.choice(references.bodies[body].points, f'a point of {body}'))
+    else:
+        if '.' not in point.text("a point as 'body.point'"):
+            raise point.error("the key `body` beside it, or a point as 'body.point'")
+        ref = references.point(point, on_body=True)
+    size = references.dimension
+    axes = tuple(tuple(float(row == column) for column in range(size)) for row in range(size))
+    if 'axes' in parts:
+        axes = tuple(references.numbers.direction(item, size) for item in parts['axes'].items('directions'))
+        if not axes:
+            raise parts['axes'].error('at least one direction')
+    gravity = 'gravity' not in parts or parts['gravity'].choice(('true', 'false'), 'true or false') == 'true'
+    return {'body': ref.body, 'points': (ref,), 'axes': axes, 'gravity': gravity}

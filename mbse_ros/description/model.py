@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A mechanism as data: what the YAML says, in SI, checked; no coordinates are chosen yet.
+
+A plane has x to the right and y up, space has z up. Vectors have ``dimension`` components (2 or 3). A body's points,
+centre of mass and inertia are given in the body's frame. The frame of a planar body that is given by a list of its
+points starts at the first of them and has its x axis through the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..mechanism.description.model import GROUND, PointRef
+
+__all__ = ['GROUND', 'Body', 'Coordinate', 'Driver', 'Force', 'Initial', 'Joint', 'Level', 'MechanismDescription',
+           'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number in SI that may be arithmetic over the parameters.
+
+    ``value``: nominal; ``text``: the arithmetic ('' for a plain number), whose result times ``factor`` is the value;
+    ``stddev``: 1 sigma, absolute; ``key``: the place in the file, by which the number can be made a free parameter.
+    """
+
+    value: float
+    text: str = ''
+    factor: float = 1.0
+    stddev: float = 0.0
+    key: str = field(default='', compare=False)
+    source: str = field(default='', compare=False)
+
+
+Vector = tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Body:
+    """Rigid body: kg, m, kg m2.
+
+    ``inertia`` about the centre of mass: (Izz,) in a plane, (xx, yy, zz, xy, xz, yz) in space (the tensor's elements).
+    ``uniform``: a slender rod from the first of its points to the second; then ``center_of_mass`` and ``inertia`` are
+    empty. ``position`` (dimension,) and ``rotation`` (dimension, dimension) of the frame: a guess of the start, m.
+    ``outline``: names of points to draw it by.
+    """
+
+    name: str
+    mass: Scalar
+    center_of_mass: Vector
+    inertia: Vector
+    points: dict[str, Vector]
+    position: tuple[float, ...]
+    rotation: tuple[tuple[float, ...], ...]
+    uniform: bool = False
+    outline: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Joint between a point of the parent and a point of the child.
+
+    ``type`` in a plane: revolute, prismatic, slot, fixed, distance; in space: revolute, prismatic, cylindrical,
+    spherical, universal, fixed, distance. Rotation of the child's frame in the parent's: ``Rot(axis, angle) R(rpy)``
+    with the unit vector ``axis`` (dimension,) in the parent's frame ((0, 0, 1) is meant by a planar revolute joint,
+    whose ``axis`` is empty). ``rpy``: (angle,) in a plane, (roll, pitch, yaw) in space, rad.
+    prismatic: the child's point slides along the axis, the rotation stays R(rpy); slot (pinned slider): it slides
+    along the axis and the child may turn; cylindrical: slides along and turns about it; universal: a cross whose
+    arms are ``axis`` in the parent and ``axis2`` in the child's frame; distance: a massless rod of ``length``, m.
+    """
+
+    name: str
+    type: str
+    parent: PointRef
+    child: PointRef
+    axis: tuple[float, ...] = ()
+    rpy: Vector = ()
+    axis2: tuple[float, ...] = ()
+    length: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A named coordinate beside those of the coordinate type; drivers, springs, inputs and ``independent`` use them.
+
+    ``kind``: 'angle' (planar: of the x axis of ``bodies[-1]``, absolute, or relative to ``bodies[0]`` when there are
+    two; counter-clockwise, rad, counted over full turns), 'joint' (angle, rad, or displacement, m, of ``joint``),
+    'distance' (of two ``points``, m), 'component' (``component`` 0, 1, 2 of the position of ``points[0]``, m).
+    ``branches``: use the two branches of paper 002, appendix III, instead of the one form that holds at all angles.
+    """
+
+    name: str
+    kind: str
+    bodies: tuple[str, ...] = ()
+    joint: str = ''
+    points: tuple[PointRef, ...] = ()
+    component: int = 0
+    branches: bool = False
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Spring and damper: linear between two ``points`` (N/m, m, N s/m) or on a named ``coordinate``
+    (N m/rad, rad, N m s/rad; N/m, m, N s/m)."""
+
+    name: str
+    points: tuple[PointRef, PointRef] | None
+    coordinate: str
+    stiffness: Scalar
+    free: Scalar
+    damping: Scalar
+
+
+@dataclass(frozen=True)
+class Force:
+    """Constant or input force.
+
+    On a ``point``: vector (N) of constant components, or an input along the unit ``direction`` (in the machine frame);
+    on a ``body``: torque (N m), about ``direction`` in space; on a ``coordinate``: generalised force (N or N m).
+    ``input``: the name of the input ('' for a constant ``value``).
+    """
+
+    name: str
+    point: PointRef | None = None
+    body: str = ''
+    coordinate: str = ''
+    value: Vector = ()
+    direction: tuple[float, ...] = ()
+    input: str = ''
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Prescribed motion of a named coordinate: arithmetic over the parameters and the time ``t``, m or rad."""
+
+    name: str
+    coordinate: str
+    motion: str
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A sensor; ``stddev`` of one sample in SI (0 where the file gives none).
+
+    ``kind``: 'encoder' (a ``coordinate``, m or rad), 'rate' (its velocity), 'position' and 'velocity' (of a
+    ``point``, m, m/s), 'gyro' (of a ``body``, rad/s; in space about its three axes), 'accelerometer' (specific force
+    at a ``point`` along ``axes`` of its body, m/s2; ``gravity`` False leaves gravity out), 'distance' (of two points,
+    m), 'inclinometer' (planar: absolute angle of a body, wrapped to pi, rad), 'force' (of a ``driver``, N or N m).
+    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``wraps``: an encoder that does not count
+    its turns.
+    """
+
+    name: str
+    kind: str
+    stddev: float = 0.0
+    coordinate: str = ''
+    body: str = ''
+    points: tuple[PointRef, ...] = ()
+    axes: tuple[tuple[float, ...], ...] = ()
+    gravity: bool = True
+    driver: str = ''
+    bias: Vector = ()
+    wraps: bool = False
+
+
+@dataclass(frozen=True)
+class Initial:
+    """Start of the named coordinates: positions and velocities, SI; those not named are assembled from the guess."""
+
+    position: dict[str, Scalar] = field(default_factory=dict)
+    velocity: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of the hierarchy (paper 004): the joints inside these modules are enforced; none: all that are left."""
+
+    modules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MechanismDescription:
+    """All that the file says of one mechanism, SI; dictionaries keep the file's order.
+
+    ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
+    'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards.
+    """
+
+    file: str
+    name: str
+    source: str
+    dimension: int
+    gravity: Vector
+    parameters: dict[str, Scalar]
+    ground: dict[str, Vector]
+    bodies: dict[str, Body]
+    joints: dict[str, Joint]
+    coordinates: dict[str, Coordinate]
+    springs: dict[str, Spring]
+    forces: dict[str, Force]
+    drivers: dict[str, Driver]
+    sensors: dict[str, Sensor]
+    coordinate_type: str
+    independent: tuple[str, ...]
+    initial: Initial
+    modules: dict[str, tuple[str, ...]]
+    levels: tuple[Level, ...]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of the file to quantities: a number in SI, text with a unit, or {value, stddev, source}."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from .entry import Entry
+from ..mechanism.description.model import Quantity, Vector
+from .units import split_number, unit_factor
+
+_EXAMPLES = {'kg': '1.5 kg', 'm': '100 mm', 'rad': '-5 deg', 'm^2': '5.5e-4 m^2', 'm^3': '0.2 l', 'Pa': '10 MPa',
+             'N': '300 N', 'm/s': '5 mm/s', 'N*s/m': '330 N*s/m', 'N/m': '1e7 N/m', 'm^3/s': '24 l/min', 'V': '10 V',
+             's': '4.5 ms', 'm/s^2': '9.81 m/s^2', 'kg*m^2': '67 kg*m^2', '1': '10 %', 'rad/s': '30 deg/s',
+             'N*m': '2 kN*m', 'N*m/rad': '5000 kN*m/rad', 'N*m*s/rad': '3 N*m*s/rad'}
+# A larger number is a forgotten or mistaken unit ('bore: 100').
+_LARGEST = {'kg': 1e7, 'm': 1e3, 'rad': 20.0, 'm^2': 1e2, 'm^3': 1e2, 'Pa': 1e13, 'N': 1e10, 'm/s': 1e3, 'N*s/m': 1e12,
+            'N/m': 1e13, 'm^3/s': 1e1, 'V': 1e4, 's': 1e3, 'm/s^2': 1e3, 'kg*m^2': 1e10, '1': 1e6,
+            'rad/s': 1e4, 'N*m': 1e11, 'N*m/rad': 1e13, 'N*m*s/rad': 1e12}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a value must be: SI unit and range (`low` itself excluded where `above`); infinite means the unit's own."""
+
+    unit: str
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether the number in SI lies inside."""
+        largest = _LARGEST[self.unit]
+        return max(self.low, -largest) <= value <= min(self.high, largest) and not (self.above and value == self.low)
+
+    def __str__(self) -> str:
+        unit = '' if self.unit == '1' else f' {self.unit}'
+        low, high = max(self.low, -_LARGEST[self.unit]), min(self.high, _LARGEST[self.unit])
+        ends = f'above {low:g} and up to {high:g}' if self.above else f'from {low:g} to {high:g}'
+        return f'a number {ends}{unit}, or text with a unit such as {_EXAMPLES[self.unit]!r}'
+
+
+def positive(unit: str, high: float = math.inf) -> Kind:
+    """Above zero."""
+    return Kind(unit, 0.0, high, True)
+
+
+def not_negative(unit: str, high: float = math.inf) -> Kind:
+    """Zero or more."""
+    return Kind(unit, 0.0, high)
+
+
+def read_number(entry: Entry, kind: Kind) -> float:
+    """A plain number in SI or text with a unit, in SI; raises DescriptionError."""
+    if not isinstance(entry.value, str):
+        raise entry.error(str(kind))
+    try:
+        number, unit = split_number(entry.value)
+        value = number * unit_factor(unit, kind.unit) if unit else number
+    except ValueError as error:
+        raise entry.error(f'{kind} ({error})') from error
+    if not kind.holds(value):
+        raise entry.error(str(kind))
+    return value
+
+
+def read_quantity(entry: Entry, kind: Kind) -> Quantity:
+    """A number, text with a unit, or {value, stddev, source}."""
+    if not isinstance(entry.value, dict):
+        return Quantity(read_number(entry, kind))
+    parts = entry.mapping(['value'], ['stddev', 'source'])
+    value = read_number(parts['value'], kind)
+    stddev = _stddev(parts['stddev'], value, kind) if 'stddev' in parts else 0.0
+    return Quantity(value, stddev, _source(parts))
+
+
+def read_vector(entry: Entry, unit: str) -> Vector:
+    """Three quantities, or {value: [...], stddev: one for all or [...], source}; a percentage is of each component."""
+    kind = Kind(unit)
+    if not isinstance(entry.value, dict):
+        return _three(entry, f'three values x, y, z, each {kind}', lambda item, _: read_quantity(item, kind))
+    parts = entry.mapping(['value'], ['stddev', 'source'])
+    values = _three(parts['value'], f'three values x, y, z, each {kind}',
+                    lambda item, _: Quantity(read_number(item, kind), 0.0, _source(parts)))
+    if 'stddev' not in parts:
+        return values
+    spread = parts['stddev']
+    if isinstance(spread.value, list):
+        return _three(spread, 'one standard deviation or three',
+                      lambda item, axis: replace(values[axis], stddev=_stddev(item, values[axis].value, kind)))
+    relative = isinstance(spread.value, str) and spread.value.strip().endswith('%')
+    return tuple(item if relative and not item.value else replace(item, stddev=_stddev(spread, item.value, kind))
+                 for item in values)
+
+
+def _three(entry: Entry, what: str, read: Callable[[Entry, int], Quantity]) -> Vector:
+    x, y, z = (read(item, axis) for axis, item in enumerate(entry.items(what, 3)))
+    return x, y, z
+
+
+def _stddev(entry: Entry, value: float, kind: Kind) -> float:
+    """Standard deviation in SI; '1 %' is relative to the value."""
+    if isinstance(entry.value, str) and entry.value.strip().endswith('%'):
+        share = read_number(entry, not_negative('1'))
+        if value == 0.0:
+            raise entry.error('a standard deviation with a unit, since a percentage of 0 is 0')
+        return share * abs(value)
+    return read_number(entry, not_negative(kind.unit))
+
+
+def _source(parts: dict[str, Entry]) -> str:
+    return parts['source'].text('text that names the source') if 'source' in parts else ''

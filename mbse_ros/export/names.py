@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, units and C macros of what an exported model takes and gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..description.model import MechanismDescription, Sensor
+from ..description.references import unit_of
+from ..mechanism.sensors import SensorModel
+from ..dynamics.model import Model
+
+RATES = {'rad': 'rad/s', 'm': 'm/s', '1': '1/s'}
+FORCES = {'rad': 'N m', 'm': 'N'}
+UNITS = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
+         'inclinometer': 'rad'}
+PARAMETERS = {'mass': 'kg', 'inertia': 'kg m^2', 'length': 'm', 'center_of_mass': 'm', 'points': 'm',
+              'gravity': 'm/s^2'}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One number at a border: its ``name``, the ``macro`` of its place, its ``unit``."""
+
+    name: str
+    macro: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """Prefix of the C functions, and the items of each vector: all coordinates ``q``, the independent ones ``z``,
+    inputs ``u``, sensors ``h``, parameters ``p``."""
+
+    prefix: str
+    q: tuple[Item, ...]
+    z: tuple[Item, ...]
+    u: tuple[Item, ...]
+    h: tuple[Item, ...]
+    p: tuple[Item, ...]
+
+    @property
+    def macro(self) -> str:
+        """Prefix of the macros."""
+        return self.prefix.upper()
+
+
+def export_names(model: Model, sensors: SensorModel) -> Names:
+    """Names of a model's vectors."""
+    prefix, description = _prefix(description_name(model.description)), model.description
+    q_units = [_coordinate_unit(description, name) for name in model.names]
+    kinds = {name: sensor for name, sensor in description.sensors.items()}
+    h_units = [_sensor_unit(description, kinds[channel.partition('.')[0]]) for channel in sensors.channels]
+    parameters = model.system.values.names
+    return Names(
+        prefix, _items(prefix, 'Q', model.names, q_units),
+        _items(prefix, 'Z', model.independent, [q_units[i] for i in model.z]),
+        _items(prefix, 'U', model.inputs, [_input_unit(description, name) for name in model.inputs]),
+        _items(prefix, 'H', sensors.channels, h_units),
+        _items(prefix, 'P', parameters, [_parameter_unit(name) for name in parameters]))
+
+
+def description_name(description: MechanismDescription) -> str:
+    """Name of the mechanism on one line, fit for a C comment."""
+    return comment(description.name)
+
+
+def comment(text: str) -> str:
+    """Text on one line that neither ends nor begins a C comment."""
+    return ' '.join(text.split()).replace('*/', '* /').replace('/*', '/ *').replace('??', '? ?')
+
+
+def _prefix(name: str) -> str:
+    """The name as the beginning of a C identifier."""
+    word = re.sub(r'\W', '_', name, flags=re.ASCII)
+    if not word[:1].isalpha():
+        word = f'm_{word}'
+    return f'{word}_mechanism' if word in ('test_model', 'mbse') else word
+
+
+def _items(prefix: str, group: str, names: Sequence[str], units: Sequence[str]) -> tuple[Item, ...]:
+    taken: set[str] = set()
+    items = []
+    for name, unit in zip(names, units):
+        word = base = f'{prefix}_{group}_' + re.sub(r'\W+', '_', name, flags=re.ASCII).strip('_')
+        count = 1
+        while word.upper() in taken:           # names that differ by a dot or in their case only
+            count += 1
+            word = f'{base}_{count}'
+        taken.add(word.upper())
+        items.append(Item(name, word.upper(), unit))
+    return tuple(items)
+
+
+def _coordinate_unit(description: MechanismDescription, name: str) -> str:
+    """Unit of a named coordinate, or of one that a choice of coordinates made, by the end of its name."""
+    if name in description.coordinates:
+        return unit_of(description.coordinates[name], description.joints)
+    _, dot, end = name.rpartition('.')
+    if not dot:
+        return 'rad' if description.joints[name].type == 'revolute' else 'm'
+    if re.fullmatch(r'e\d', end):
+        return '1'
+    return 'm' if end in ('x', 'y', 'z', 'slide') else 'rad'
+
+
+def _input_unit(description: MechanismDescription, name: str) -> str:
+    units = []
+    for force in description.forces.values():
+        if force.input == name:
+            on = FORCES[_coordinate_unit(description, force.coordinate)] if force.coordinate else ''
+            units.append(on or ('N' if force.point is not None else 'N m'))
+    return ' or '.join(dict.fromkeys(units))
+
+
+def _sensor_unit(description: MechanismDescription, sensor: Sensor) -> str:
+    if sensor.kind in UNITS:
+        return UNITS[sensor.kind]
+    on = description.drivers[sensor.driver].coordinate if sensor.kind == 'force' else sensor.coordinate
+    unit = _coordinate_unit(description, on)
+    return {'rate': RATES[unit], 'force': FORCES[unit]}.get(sensor.kind, unit)
+
+
+def _parameter_unit(name: str) -> str:
+    """Unit of a number by the end of its key; a parameter of the file is in the SI unit of its use."""
+    parts = re.sub(r'\[\d+\]', '', name).split('.')
+    return next((PARAMETERS[part] for part in reversed(parts) if part in PARAMETERS), 'SI')

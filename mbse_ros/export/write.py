@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Export of a model as plain C: rates, transition step, position problem, sensors, energy; with recorded outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import SettingError
+from . import templates as text
+from . import templates_of_the_test as beside
+from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
+from .names import RATES, Item, Names, comment, export_names
+from .record import SMALLEST, Record, records
+from ..dynamics.model import Model
+from ..dynamics.sensor_equations import state_sensors
+
+FORMAT = 'mbse/export-c/1'
+MANIFEST = 'mbse_export.json'
+ORDERS = ('exact', '1', '2', '3', '4')
+SERIES = {'exact': 'F = exp(A dt), G = int_0^dt exp(A s) ds, exact for any dt.'}
+ARGUMENTS = {       # of the generated functions: inputs, outputs
+    'state': (('q', 'zd', 'u', 't', 'p'), ('zdd', 'A', 'B', 'qdd', 'lam', 'qd')),
+    'newton': (('q', 't', 'p'), ('q_next', 'size')), 'velocity': (('q', 'zd', 't', 'p'), ('qd',)),
+    'energy': (('q', 'zd', 'u', 't', 'p'), ('energies',)), 'sensors': (('q', 'zd', 'u', 't', 'p'), ('h', 'H'))}
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written: ``folder``, ``files`` in it, ``names`` of the vectors."""
+
+    folder: Path
+    files: tuple[str, ...]
+    names: Names
+
+
+def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'exact') -> Export:
+    """Write a model as C99 to a folder, which is made.
+
+    ``dt``, s: of the recorded steps and the macro DT; ``order`` of the exponential integration, 'exact' or '1' to '4'.
+    The same model gives the same bytes. Raises SettingError: a folder with other files in it, a model without degrees
+    of freedom, a step that cannot be taken; OSError.
+    """
+    folder = Path(folder)
+    old = _earlier(folder)
+    if order not in ORDERS:
+        raise SettingError('order', order, 'one of ' + ', '.join(ORDERS))
+    if not (np.isfinite(dt) and dt > 0):
+        raise SettingError('dt', dt, 'a time step above 0 s')
+    if not model.z:
+        raise SettingError('mechanism', model.description.name, 'a mechanism that its drivers do not move completely')
+    files, names = _files(model, dt, order)
+    for name in files:
+        if name not in old and (folder / name).exists():
+            raise SettingError('output', str(folder), f'a folder without a {name} of others')
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (MANIFEST, *(name for name in files if name != MANIFEST)):
+        (folder / name).write_bytes(files[name].encode())
+    for name in set(old) - set(files):
+        (folder / name).unlink(missing_ok=True)
+    return Export(folder, tuple(sorted(files)), names)
+
+
+def _earlier(folder: Path) -> list[str]:
+    """Files of an earlier export; SettingError for a folder that holds something else."""
+    wrong = SettingError('output', str(folder), 'a new or empty folder, or one that export-c wrote')
+    if not folder.exists() and not folder.is_symlink():
+        return []
+    if not folder.is_dir():
+        raise wrong
+    if not any(folder.iterdir()):
+        return []
+    try:
+        told = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+        if told['format'] != FORMAT:
+            raise wrong
+        return [name for name in told['files'] if re.fullmatch(r'\w[\w.]*', name, flags=re.ASCII)]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise wrong from None
+
+
+def _files(model: Model, dt: float, order: str) -> tuple[dict[str, str], Names]:
+    """Contents by name."""
+    sensors = state_sensors(model.partition().system)
+    names = export_names(model, sensors)
+    functions = ExportedFunctions(model, order)
+    recorded = records(functions, dt)
+    generated = functions.generated(names.prefix)
+    series = SERIES.get(order) or f'F = I + A G, G = dt sum over k = 0 to {order} of (A dt)^k / (k + 1)!.'
+    words = _words(model, names, generated, dt, order, series)
+    words |= {'nh1': _or_one(names.h), 'transition': text.EXACT if order == 'exact' else text.SERIES}
+    shown = {True: (text.SENSORS_H, text.SENSORS_C, beside.SENSORS_TEST), False: ('', '', '')}[bool(names.h)]
+    files = {
+        f'{names.prefix}.h': _render(text.HEADER, words | {'macros': _macros(names), 'sensors': shown[0]}),
+        f'{names.prefix}.c': _render(text.MODEL, words | {
+            'data': _data(model, names, sensors.stddev), 'calls': _calls(generated), 'sensors': shown[1],
+            'prototypes': ''.join(_render(text.PROTOTYPE, {'function': name}) for name in generated.work)}),
+        f'{names.prefix}_casadi.c': _render(text.GENERATED_HEAD, words) + generated.source.rstrip() + '\n',
+        'test_model.c': _render(beside.TEST, words | _recorded(recorded) | {
+            'sensors': shown[2], 'sensor_arrays': ', h[NH], H[NH * NX]' if names.h else ''}),
+        'CMakeLists.txt': _render(beside.CMAKE, words), 'README.md': _render(beside.README, words | _readme(names))}
+    files[MANIFEST] = _manifest(model, names, [*files, MANIFEST], dt, order)
+    return files, names
+
+
+def _words(model: Model, names: Names, generated: Generated, dt: float, order: str, series: str) -> dict[str, object]:
+    """What the templates have in common."""
+    source = comment(model.description.source)
+    g, n = len(names.z), len(names.q)
+    return {
+        'what': f'Mechanism {comment(model.description.name)}', 'name': names.prefix, 'NAME': names.macro,
+        'source': '\n * '.join(textwrap.wrap(source, 110)) if source else 'No source given.', 'series': series,
+        'nq': n, 'nz': g, 'nx': 2 * g, 'nu': len(names.u), 'nh': len(names.h), 'np': len(names.p), 'order': order,
+        'nu1': _or_one(names.u), 'np1': _or_one(names.p), 'nb1': '@NAME@_NX * @NAME@_NU' if names.u else '1',
+        'dt': repr(float(dt)), 'step': STEP_ITERATIONS, 'most': LARGEST_ITERATIONS, 'tolerance': repr(TOLERANCE),
+        'pad': ' ' * len(names.prefix), 'smallest': repr(SMALLEST), 'stack': _stack(generated, names)}
+
+
+def _render(template: str, words: dict[str, object]) -> str:
+    """The template with its words, those inside of words too."""
+    for _ in range(2):
+        template = re.sub(r'@(\w+)@', lambda found: str(words.get(found[1], found[0])), template)
+    return template
+
+
+def _or_one(items: Sequence[Item]) -> int:
+    """Length of an array that C wants to have at least one element."""
+    return max(1, len(items))
+
+
+def _macros(names: Names) -> str:
+    """Places of all names."""
+    groups = (('Coordinates q', names.q), ('Independent coordinates z', names.z), ('Inputs u', names.u),
+              ('Sensors h', names.h), ('Parameters p', names.p))
+    return ''.join(f'/* {title} */\n' + ''.join(
+        f'#define {item.macro} {i} /* {item.name}, {item.unit} */\n' for i, item in enumerate(items)) + '\n'
+        for title, items in groups if items)
+
+
+def _data(model: Model, names: Names, stddev: np.ndarray) -> str:
+    """Constant arrays."""
+    start, z = model.start, model.z
+    numbers = {'parameters[]': model.system.values.mean, 'sensor_stddev[]': stddev, 'start_q[]': start.q,
+               'start_X[]': np.concatenate([start.q[z], start.qd[z]])}
+    words = {'coordinate_names[]': names.q, 'input_names[]': names.u, 'sensor_names[]': names.h,
+             'parameter_names[]': names.p}
+    lines = [_array('const int', 'independent[]', map(str, z), names.prefix)]
+    lines += [_array('const double', key, map(_number, values if len(values) else [0.0]), names.prefix)
+              for key, values in numbers.items()]
+    lines += [_array('const char *const', key, [f'"{item.name}"' for item in items] or ['""'], names.prefix)
+              for key, items in words.items()]
+    return '\n'.join(lines) + '\n'
+
+
+def _array(kind: str, name: str, values: Iterable[str], prefix: str) -> str:
+    return f'{kind} {prefix}_{name} = {{\n{_wrapped(values)}}};\n'
+
+
+def _wrapped(values: Iterable[str], indent: str = '  ') -> str:
+    """Values on lines of up to 120 characters."""
+    joined = ', '.join(values)
+    return '\n'.join(textwrap.wrap(joined, 118, initial_indent=indent, subsequent_indent=indent,
+                                   break_long_words=False, break_on_hyphens=False)) + '\n'
+
+
+def _number(value: float) -> str:
+    """Shortest text that is read as the same number."""
+    return repr(float(value))
+
+
+def _calls(generated: Generated) -> str:
+    """Plain functions round the generated ones, whose arguments are arrays of pointers."""
+    calls = []
+    for name, work in generated.work.items():
+        inputs, outputs = ARGUMENTS[name]
+        arguments = [('double t' if item == 't' else f'const double *{item}') for item in inputs]
+        arguments += [f'double *{item}' for item in outputs]
+        places = [f'arg[{i}] = {"&t" if item == "t" else item};' for i, item in enumerate(inputs)]
+        places += [f'res[{i}] = {item};' for i, item in enumerate(outputs)]
+        lines = textwrap.wrap(', '.join(arguments), 110 - len(name))
+        sizes = {key: max(1, size) for key, size in zip(('sz_arg', 'sz_res', 'sz_iw', 'sz_w'), work)}
+        calls.append(_render(text.CALL, sizes | {
+            'function': name, 'arguments': ('\n' + ' ' * (17 + len(name))).join(lines), 'set': '\n  '.join(places)}))
+    return '\n'.join(calls)
+
+
+def _recorded(recorded: list[Record]) -> dict[str, object]:
+    """Inputs and outputs of the test program."""
+    return {'records': len(recorded), 'outputs_size': recorded[0].outputs.size,
+            **{key: ',\n'.join('  {\n' + _wrapped(map(_number, getattr(record, key)), '    ') + '  }'
+                               for record in recorded) + '\n' for key in ('inputs', 'outputs')}}
+
+
+def _readme(names: Names) -> dict[str, object]:
+    titles = {'Coordinates q': names.q, 'Independent coordinates z (their rates follow them in X)': names.z,
+              'Inputs u': names.u, 'Sensors h': names.h, 'Parameters p': names.p}
+    tables = []
+    for title, items in titles.items():
+        rows = ''.join(f'| {i} | `{item.name}` | {item.unit} | `{item.macro}` |\n' for i, item in enumerate(items))
+        tables.append(f'### {title}\n\n' + ('| place | name | unit | macro |\n|---|---|---|---|\n' + rows if items
+                                            else 'none\n'))
+    return {'tables': '\n'.join(tables).rstrip(), 'u': 'u' if names.u else 'NULL',
+            'use_u': 'double u[@NAME@_NU] = {0.0};' if names.u else '/* this mechanism has no inputs */'}
+
+
+def _manifest(model: Model, names: Names, files: list[str], dt: float, order: str) -> str:
+    vectors = {key: [{'name': item.name, 'unit': item.unit, 'macro': item.macro} for item in getattr(names, key)]
+               for key in 'qzuhp'}
+    rates = [RATES[item.unit] for item in names.z]
+    told = {'format': FORMAT, 'mechanism': model.description.name, 'prefix': names.prefix, 'files': sorted(files),
+            'dt': dt, 'order': order, 'vectors': vectors, 'rate_units': rates,
+            'parameters': list(model.system.values.mean), 'redundant': list(model.redundant)}
+    return json.dumps(told, indent=2, ensure_ascii=False) + '\n'
+
+
+def _stack(generated: Generated, names: Names) -> int:
+    """About what the functions need, kB: work arrays, local numbers, the wrappers' arrays."""
+    arrays = max(8 * (a + r + w) + 4 * iw + 8 * local for (a, r, iw, w), local in
+                 zip(generated.work.values(), generated.locals.values()))
+    x = 2 * len(names.z)
+    wrappers = 8 * (6 * x * x + x * len(names.u) + len(names.h) * (x + 1) + 5 * len(names.q) + 4 * x)
+    return ceil((arrays + wrappers) / 1024) + 1

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse benchmark energy``: the study of paper 000, figures 4 to 7, of the schemes of its section 3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.progress import track
+
+from ..dynamics.integrators import INTEGRATORS
+from ..dynamics.integrators.task import Record, Task
+from ..dynamics.model import Model, load_model
+from ..dynamics.motion import Motion, simulate
+from ..report.text import number
+from ..report.files import check_folder
+from ..report.json_file import check_json_file, write_json
+from .kernel_cost import bound_state
+from ..report.sections import print_table, wide_console
+from .timing import interleaved, machine_name
+
+EXAMPLES = {'four_bar': '', 'four_bar_spring': 'bend'}        # mechanism: its relative angle
+CRANKS = {'four_bar': 'theta', 'four_bar_spring': 'theta1'}
+STEPS_MS = (1.0, 10.0)
+SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
+    'forward Euler': ('forward_euler', {}), 'augmented Euler': ('augmented_euler', {}),
+    **{f'exponential n={n}': ('exponential', {'order': n}) for n in (1, 2, 3, 4)},
+    'exponential exact': ('exponential', {'order': 'exact'})}
+OBSERVED = 1.0              # s, over which the relative angle is compared with the reference
+BLOWN_UP = 10.0             # times the largest kinetic energy of the reference: no motion of the mechanism any more
+_TIMED = (2, 14)            # steps in a short and in a long burst
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scheme on one example: the motion, and when it blew up, s."""
+
+    example: str
+    dt_ms: float
+    scheme: str
+    motion: Motion
+    blew_up_at: float | None
+
+
+def run_energy(json_file: Path | None, output: Path | None, duration: float, rounds: int) -> None:
+    """Simulate, print, write."""
+    check_json_file(json_file)
+    check_folder(output)
+    console = wide_console()
+    models = {name: load_model(name) for name in EXAMPLES}
+    references = {name: reference(model, min(OBSERVED, duration)) for name, model in models.items()}
+    largest = {name: largest_kinetic(model, duration) for name, model in models.items()}
+    cases = [(name, dt, scheme) for name in EXAMPLES for dt in STEPS_MS for scheme in SCHEMES]
+    runs = [run_case(models[name], name, dt, scheme, duration, largest[name])
+            for name, dt, scheme in track(cases, 'simulating', transient=True, disable=not console.is_terminal)]
+    cost = step_cost(models, rounds)
+    evaluation = evaluation_cost(models, rounds)
+    result = {'machine': machine_name(), 'duration_s': duration,
+              'rows': [row_of(run, references[run.example], cost[run.example, run.scheme]) for run in runs],
+              'orders': observed_orders(runs), 'f_and_A_us': evaluation}
+    write_json(json_file, result)
+    if output is not None:
+        from .energy_plots import write_energy_plots      # here, because plots take their time to import
+        write_energy_plots(runs, references, result, output)
+    _show(console, result)
+
+
+def reference(model: Model, duration: float) -> Motion:
+    """The motion by SciPy's DOP853 at 1 ms."""
+    return simulate(model, duration, 1e-3, 'dop853')
+
+
+def largest_kinetic(model: Model, duration: float) -> float:
+    """Largest kinetic energy on the way, J, by the exact exponential scheme."""
+    return float(np.max(simulate(model, duration, 1e-3, 'exponential').kinetic))
+
+
+def run_case(model: Model, example: str, dt_ms: float, scheme: str, duration: float, kinetic: float) -> Run:
+    """Simulate; a motion that ends early, or leaves all bounds of energy, blew up."""
+    name, options = SCHEMES[scheme]
+    dt = 1e-3 * dt_ms
+    with np.errstate(all='ignore'):
+        motion = simulate(model, duration, dt, name, stop=False, **options)
+        beyond = np.flatnonzero(~(np.abs(motion.balance) < BLOWN_UP * kinetic))
+    blew_up = float(motion.t[beyond[0]]) if beyond.size else None
+    if blew_up is None and motion.failure is not None:
+        blew_up = float(motion.t[-1]) + dt
+    return Run(example, dt_ms, scheme, motion, blew_up)
+
+
+def row_of(run: Run, reference_: Motion, step_us: float) -> dict[str, Any]:
+    """One row of the table; None for what has no value."""
+    balance = run.motion.balance
+    ended = run.blew_up_at is not None
+    angle = EXAMPLES[run.example]
+    return {'example': run.example, 'dt_ms': run.dt_ms, 'scheme': run.scheme,
+            'largest_energy_error_J': _finite(np.max(np.abs(balance))),
+            'final_energy_error_J': None if ended else _finite(balance[-1]),
+            'rmse_angle': rmse(run.motion, reference_, CRANKS[run.example]),
+            'rmse_relative_angle': rmse(run.motion, reference_, angle) if angle else None,
+            'step_us': step_us, 'blew_up_at_s': run.blew_up_at}
+
+
+def rmse(motion: Motion, reference_: Motion, name: str) -> float | None:
+    """Root mean square error of a coordinate over the time of the reference; None where the motion ends before."""
+    wanted = reference_.t[-1]
+    inside = motion.t <= wanted + 1e-9
+    if motion.t[-1] < wanted - 1e-9:
+        return None
+    true = reference_.of(name)[np.rint(motion.t[inside] / 1e-3).astype(int)]
+    return _finite(np.sqrt(np.mean((motion.of(name)[inside] - true) ** 2)))
+
+
+def observed_orders(runs: list[Run]) -> list[dict[str, Any]]:
+    """Order of the largest energy error in dt, from the two steps, where neither blew up."""
+    found = []
+    for example in EXAMPLES:
+        for scheme in SCHEMES:
+            pair = [next(r for r in runs if (r.example, r.scheme, r.dt_ms) == (example, scheme, dt)) for dt in STEPS_MS]
+            errors = [float(np.max(np.abs(run.motion.balance))) for run in pair]
+            good = all(run.blew_up_at is None for run in pair) and min(errors) > 0
+            order = math.log(errors[1] / errors[0]) / math.log(STEPS_MS[1] / STEPS_MS[0]) if good else None
+            found.append({'example': example, 'scheme': scheme, 'order': order})
+    return found
+
+
+def step_cost(models: dict[str, Model], rounds: int) -> dict[tuple[str, str], float]:
+    """Microseconds a step of each scheme as called from Python: longer bursts less shorter ones, each the fastest."""
+    cases = [(name, scheme) for name in models for scheme in SCHEMES]
+    calls = {f'{name}/{scheme}/{steps}': (_burst(models[name], scheme, steps), 1)
+             for name, scheme in cases for steps in _TIMED}
+    best = interleaved(calls, rounds)
+    short, long = _TIMED
+    return {(name, scheme): 1e6 * (best[f'{name}/{scheme}/{long}'] - best[f'{name}/{scheme}/{short}']) / (long - short)
+            for name, scheme in cases}
+
+
+def _burst(model: Model, scheme: str, steps: int) -> Callable[[], object]:
+    name, options = SCHEMES[scheme]
+    times = 1e-3 * np.arange(steps + 1)
+    return lambda: INTEGRATORS[name](Task(model, model.start, times, 1e-3, name, None, None), Record.of(model, times),
+                                     **options)
+
+
+def evaluation_cost(models: dict[str, Model], rounds: int) -> dict[str, float]:
+    """Microseconds of f with its exact Jacobian A, compiled, called into arrays that stay."""
+    calls = {}
+    for name, model in models.items():
+        partition, start = model.partition(), model.start
+        calls[name] = (bound_state(partition, start.q, start.qd[partition.independent], backend=model.backend).trigger,
+                       300)
+    return {name: 1e6 * seconds for name, seconds in interleaved(calls, rounds).items()}
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _show(console: Any, result: dict[str, Any]) -> None:
+    orders = {(item['example'], item['scheme']): item['order'] for item in result['orders']}
+    rows = []
+    for row in result['rows']:
+        order = orders[row['example'], row['scheme']]
+        rows.append((row['example'], f'{row["dt_ms"]:g}', row['scheme'], _cell(row['largest_energy_error_J']),
+                     _cell(row['final_energy_error_J']), _cell(row['rmse_relative_angle']), _cell(order, 2),
+                     f'{row["step_us"]:.0f}', '' if row['blew_up_at_s'] is None else f'{row["blew_up_at_s"]:.2f} s'))
+    print_table(console, f'energy balance over {result["duration_s"]:g} s; {result["machine"]}',
+                ('example', 'dt ms', 'scheme', 'largest |E| J', 'final J', 'RMSE bend rad', 'order', 'step us',
+                 'blew up'), rows)
+    costs = ', '.join(f'{name} {value:.2f} us' for name, value in result['f_and_A_us'].items())
+    typer.echo(f'RMSE: over the first second against DOP853; order: of the largest error, from both steps; step: from '
+               f'Python\nf with its exact Jacobian A, compiled: {costs}')
+
+
+def _cell(value: float | None, digits: int = 3) -> str:
+    return '' if value is None else number(value, digits)
