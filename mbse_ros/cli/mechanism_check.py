@@ -14,7 +14,7 @@ from ..dynamics.configurations import neighbours
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.redundancy import redundant_rows
-from ..mechanism.description.explain import Row, Section
+from ..description.tables import Row, Section
 from ..description.explain import explain
 from ..report.files import check_file
 from .mechanism_units import shown, unit_of

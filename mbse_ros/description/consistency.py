@@ -8,17 +8,47 @@ from collections.abc import Collection
 import numpy as np
 
 from ..errors import DescriptionError
-from .model import GROUND, MechanismDescription
+from .basics import MISSING
+from .model import GROUND, Body, Cylinder, Joint, MechanismDescription, PointRef
 from .references import nominal
 from .start import rpy_rotation
 
-__all__ = ['check_mechanism']
+__all__ = ['check_machine', 'check_mechanism']
+
+_MOMENTS = ('xx', 'yy', 'zz')
 
 
 def check_mechanism(mechanism: MechanismDescription, free: Collection[str]) -> None:
     """Raise DescriptionError for bodies that hang on nothing; ``free``: bodies that may, the file gives their place."""
     _check_connected(mechanism, free)
     _check_crosses(mechanism)
+    for body in mechanism.bodies.values():
+        if any(item is MISSING for item in body.inertia):
+            _check_moments(mechanism, body)
+
+
+def check_machine(machine: MechanismDescription) -> None:
+    """Raise DescriptionError for pins that are out of their cylinder's reach where the file itself gives the place."""
+    for name, cylinder in machine.cylinders.items():
+        joints = {joint.type for joint in machine.joints.values()}
+        lengths = _start_length(machine, cylinder)
+        closed, longest = cylinder.closed_length.value, cylinder.closed_length.value + cylinder.stroke.value
+        tree = len(machine.joints) == len(machine.bodies) and 'distance' not in joints and not machine.initial.position
+        if tree and not closed <= lengths <= longest:
+            raise DescriptionError(machine.file, f'cylinders.{name}', f'{lengths:.6g} m between the pins at the start',
+                                   f'{closed:.6g} to {longest:.6g} m, closed_length to closed_length + stroke')
+
+
+def _start_length(machine: MechanismDescription, cylinder: Cylinder) -> float:
+    """Distance between the pins, m, at the guess of the start."""
+    return float(np.linalg.norm(_start_place(machine, cylinder.rod_eye) - _start_place(machine, cylinder.base)))
+
+
+def _start_place(machine: MechanismDescription, ref: PointRef) -> np.ndarray:
+    if ref.body == GROUND:
+        return np.array(nominal(machine.ground[ref.point]))
+    body = machine.bodies[ref.body]
+    return np.array(body.position) + np.array(body.rotation) @ np.array(nominal(body.points[ref.point]))
 
 
 def _check_connected(mechanism: MechanismDescription, free: Collection[str]) -> None:
@@ -35,6 +65,39 @@ def _check_connected(mechanism: MechanismDescription, free: Collection[str]) -> 
         raise DescriptionError(mechanism.file, f'bodies.{name}', 'a body that nothing ties to the ground',
                                'a point that is {fixed: ...}, or joints that lead to the ground; a body that moves'
                                ' freely is written with a frame of its own: points as a mapping, and `position`')
+
+
+def _check_moments(mechanism: MechanismDescription, body: Body) -> None:
+    """Moments may be left out only where all joints turn the body about the one axis whose moment is given."""
+    chain = _chain(mechanism, body.name)
+    turned = np.array(body.rotation).T
+    axes = [np.abs(turned @ _rotation(mechanism, joint.parent.body) @ np.array(joint.axis))
+            for joint in chain or () if joint.type in ('revolute', 'cylindrical')]
+    given = {axis for axis, item in zip(_MOMENTS, body.inertia) if item is not MISSING}
+    needed = {_MOMENTS[int(axis.argmax())] if axis.max() > 1.0 - 1e-9 else 'all' for axis in axes}
+    free = chain is None or any(joint.type not in ('revolute', 'prismatic', 'fixed') for joint in chain)
+    if free or len(needed) > 1 or not needed <= given:
+        raise DescriptionError(mechanism.file, f'bodies.{body.name}.inertia', sorted(given),
+                               'xx, yy and zz; one is enough where all joints turn the body about that axis of its'
+                               ' frame')
+
+
+def _rotation(mechanism: MechanismDescription, body: str) -> np.ndarray:
+    return np.eye(3) if body == GROUND else np.array(mechanism.bodies[body].rotation)
+
+
+def _chain(mechanism: MechanismDescription, body: str) -> list[Joint] | None:
+    """Joints by which a body hangs on the ground, first ones of the file first; None: on nothing."""
+    known: dict[str, list[Joint]] = {GROUND: []}
+    grown = True
+    while grown and body not in known:
+        grown = False
+        for joint in mechanism.joints.values():
+            ends = joint.parent.body, joint.child.body
+            if (ends[0] in known) != (ends[1] in known) and joint.type != 'distance':
+                near, far = ends if ends[0] in known else ends[::-1]
+                known[far], grown = [*known[near], joint], True
+    return known.get(body)
 
 
 def _check_crosses(mechanism: MechanismDescription) -> None:

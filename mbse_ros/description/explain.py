@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..mechanism.description.explain import Row, Section, relative, show
-from ..mechanism.description.model import Quantity
+from .basics import MISSING
+from .explain_machine import machine_sections
 from .listing import uncertain
 from .model import GROUND, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring, Vector
 from .references import unit_of
+from .tables import Row, Section, relative, show, vector_text
 
 __all__ = ['explain']
 
@@ -22,7 +23,8 @@ _FORCES = {'rad': 'N*m', 'm': 'N'}
 _SPRINGS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 _SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the coordinate', 'position': 'position of',
             'velocity': 'velocity of', 'gyro': 'angular velocity of body', 'accelerometer': 'specific force at',
-            'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver'}
+            'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver',
+            'pressure': 'pressure of', 'inclination': 'inclination of the base:'}
 
 
 def explain(mechanism: MechanismDescription) -> list[Section]:
@@ -38,6 +40,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
         Section('drivers', tuple(Row(item.name, f'{item.coordinate} = {item.motion}', _driver_note(mechanism, item))
                                  for item in mechanism.drivers.values())),
+        *machine_sections(mechanism),
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
         Section('uncertain numbers (1 sigma)', tuple(
@@ -46,18 +49,8 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
     return [section for section in sections if section.rows]
 
 
-def _shown(item: Scalar, unit: str) -> str:
-    return show(Quantity(item.value, item.stddev), unit)
-
-
 def _number(item: Scalar) -> str:
     return f'{item.value:.7g}' + (f' +- {item.stddev:.4g}' if item.stddev else '') + ' (SI)'
-
-
-def _vector(vector: Vector, unit: str) -> str:
-    """Components and unit, e.g. '(0, 9810) mm'."""
-    parts = [_shown(item, unit).rpartition(' ') for item in vector]
-    return f'({", ".join(number for number, _, _ in parts)}) {parts[0][2]}'
 
 
 def _summary(mechanism: MechanismDescription) -> Section:
@@ -68,36 +61,41 @@ def _summary(mechanism: MechanismDescription) -> Section:
             Row('coordinates', mechanism.coordinate_type, _COORDINATES[mechanism.coordinate_type]),
             Row('independent', ', '.join(mechanism.independent) or 'auto',
                 '' if mechanism.independent else 'chosen where they determine the motion best'),
-            Row('gravity', _vector(mechanism.gravity, 'm/s^2')),
-            Row('bodies', str(len(mechanism.bodies)), f'{_shown(masses, "kg")} in all')]
-    rows += [Row(f'{GROUND}.{name}', _vector(point, 'm'), 'fixed to the ground')
+            Row('gravity', vector_text(mechanism.gravity, 'm/s^2')),
+            Row('bodies', str(len(mechanism.bodies)), f'{show(masses, "kg")} in all')]
+    rows += [Row(f'{GROUND}.{name}', vector_text(point, 'm'), 'fixed to the ground')
              for name, point in mechanism.ground.items()]
-    return Section(f'mechanism {mechanism.name}', tuple(rows))
+    what = 'machine' if mechanism.cylinders else 'mechanism'
+    return Section(f'{what} {mechanism.name}', tuple(rows))
 
 
 def _body(mechanism: MechanismDescription, body: Body) -> Iterable[Row]:
-    yield Row('mass', _shown(body.mass, 'kg'), body.mass.text or body.mass.source)
+    yield Row('mass', show(body.mass, 'kg'), body.mass.text or body.mass.source)
     if body.uniform:
         first, second, *_ = body.points
         yield Row('centre of mass, inertia', 'of a uniform slender rod', f'from {first} to {second}')
     else:
-        yield Row('centre of mass', _vector(body.center_of_mass, 'm'), 'in the frame of the body')
+        yield Row('centre of mass', vector_text(body.center_of_mass, 'm'), 'in the frame of the body')
         for name, moment in zip(_MOMENTS if mechanism.dimension == 3 else ('',), body.inertia):
-            yield Row(f'inertia {name}'.strip(), _shown(moment, 'kg*m^2'), 'about the centre of mass')
+            if moment is not MISSING:
+                yield Row(f'inertia {name}'.strip(), show(moment, 'kg*m^2'), 'about the centre of mass')
     for name, point in body.points.items():
-        yield Row(f'point {name}', _vector(point, 'm'), ', '.join(item.text for item in point if item.text))
-    yield Row('frame at the start', _vector(tuple(map(Scalar, body.position)), 'm'), 'a guess, before the assembly')
+        yield Row(f'point {name}', vector_text(point, 'm'), ', '.join(item.text for item in point if item.text))
+    yield Row('frame at the start', vector_text(tuple(map(Scalar, body.position)), 'm'), 'a guess, before the assembly')
 
 
 def _joint(joint: Joint) -> Row:
     place = f'{joint.parent} to {joint.child}'
     if joint.type == 'distance':
-        return Row(joint.name, f'rod without mass, {_shown(joint.length, "m")}', place)
+        return Row(joint.name, f'rod without mass, {show(joint.length, "m")}', place)
     axis = f' ({", ".join(f"{item:g}" for item in joint.axis)})' if joint.axis else ''
     words = {'revolute': 'about', 'prismatic': 'along', 'slot': 'pin in a slot along', 'cylindrical': 'about and along',
              'universal': 'cross with the arm'}
     turned = any(item.value for item in joint.rpy)
-    note = f', turned by {_vector(joint.rpy, "rad")}' if turned else ''
+    note = f', turned by {vector_text(joint.rpy, "rad")}' if turned else ''
+    if joint.limits:
+        unit = 'rad' if joint.type == 'revolute' else 'm'
+        note += ', from {} to {}'.format(*(show(limit, unit) for limit in joint.limits))
     return Row(joint.name, f'{joint.type} {words[joint.type]}{axis}' if axis else joint.type, place + note)
 
 
@@ -108,6 +106,8 @@ def _coordinate(mechanism: MechanismDescription, item: Coordinate) -> Row:
     elif item.kind == 'joint':
         turning = mechanism.joints[item.joint].type == 'revolute'
         text = f'{"angle" if turning else "displacement"} of joint {item.joint}', ''
+    elif item.kind == 'piston':
+        text = f'piston position of cylinder {item.name}', ''
     elif item.kind == 'distance':
         text = f'distance of {item.points[0]} and {item.points[1]}', ''
     else:
@@ -121,15 +121,15 @@ def _unit(mechanism: MechanismDescription, coordinate: str) -> str:
 
 def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
     for name, item in mechanism.initial.position.items():
-        yield Row(name, _shown(item, _unit(mechanism, name)), 'position')
+        yield Row(name, show(item, _unit(mechanism, name)), 'position')
     for name, item in mechanism.initial.velocity.items():
-        yield Row(name, _shown(item, _RATES[_unit(mechanism, name)]), 'velocity')
+        yield Row(name, show(item, _RATES[_unit(mechanism, name)]), 'velocity')
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
     where = f'on {item.coordinate}' if item.coordinate else f'{item.points[0]} to {item.points[1]}'
     units = _SPRINGS[_unit(mechanism, item.coordinate) if item.coordinate else 'm']
-    stiffness, free, damping = map(_shown, (item.stiffness, item.free, item.damping), units)
+    stiffness, free, damping = map(show, (item.stiffness, item.free, item.damping), units)
     return Row(item.name, f'stiffness {stiffness}, damping {damping}', f'{where}, without force at {free}')
 
 
@@ -141,7 +141,7 @@ def _force(mechanism: MechanismDescription, item: Force) -> Row:
     unit = 'N' if item.point else _FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
     if item.input:
         return Row(item.name, f'input {item.input}, {unit}', where)
-    return Row(item.name, _vector(item.value, unit) if item.point else _shown(item.value[0], unit), where)
+    return Row(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
 
 
 def _driver_note(mechanism: MechanismDescription, item: object) -> str:
@@ -150,16 +150,19 @@ def _driver_note(mechanism: MechanismDescription, item: object) -> str:
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
-    on = item.coordinate or item.driver or (item.body if not item.points else ' and '.join(map(str, item.points)))
+    on = item.volume or item.axis or item.coordinate or item.driver or (item.body if not item.points else ' and '.join(map(str, item.points)))
     coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
     unit = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
-            'inclinometer': 'rad'}.get(item.kind)
+            'inclinometer': 'rad', 'inclination': 'rad', 'pressure': 'Pa'}.get(item.kind)
     if unit is None:
         unit = _unit(mechanism, coordinate)
         unit = {'rate': _RATES[unit], 'force': _FORCES[unit]}.get(item.kind, unit)
     notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
+    notes += [f'in steps of {show(item.resolution, unit)}'] * bool(item.resolution)
+    notes += ['gauge: from the pressure of the atmosphere'] * item.gauge
+    notes += [f'gain {show(item.gain, "")}'] if item.gain is not None else []
     notes += ['wraps at half a turn'] * item.wraps
-    notes += [f'bias {", ".join(_shown(part, unit) for part in item.bias)}'] * bool(item.bias)
+    notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     axes = f', {len(item.axes)} axes' if item.axes else ''
     return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}',
                ', '.join(notes))

@@ -11,8 +11,9 @@ from .model import MechanismDescription, Scalar
 __all__ = ['scalars', 'uncertain']
 
 
-def scalars(mechanism: MechanismDescription) -> dict[str, Scalar]:
-    """Every number that has a key, such as 'parameters.crank', 'bodies.crank.mass' or 'points.B.fixed[0]'."""
+def scalars(mechanism: MechanismDescription | tuple) -> dict[str, Scalar]:
+    """Every number that has a key, such as 'parameters.crank', 'bodies.crank.mass' or 'points.B.fixed[0]', of a
+    mechanism or of parts of one."""
     return {item.key: item for item in _walk(mechanism) if item.key}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism YAML to MechanismDescription; the format is told in docs/mechanism_yaml.md."""
+"""Mechanism and machine YAML to MechanismDescription; docs/mechanism_yaml.md and docs/machine_yaml.md describe it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,33 @@ from ..resources import share_directory
 from .document import read_document
 from .entry import Entry
 from .quantity import Kind, not_negative
-from .consistency import check_mechanism
+from .consistency import check_machine, check_mechanism
 from .generate import n_four_bar
 from .load_bodies import read_bodies
+from .load_cylinders import read_cylinders
 from .load_coordinates import read_drivers, read_independent, read_initial, read_named
 from .load_forces import read_forces, read_springs
+from .load_hydraulics import read_hydraulics
 from .load_joints import read_joints, shared_joints
 from .load_levels import read_levels, read_modules
-from .load_sensors import read_sensors
+from .load_payload import read_base, read_payload
+from .load_sensors import MachineParts, read_sensors
 from .model import Initial, Level, MechanismDescription, Spring, Vector
 from .references import References, read_sketch
 from .scalar import ZERO, Numbers
 from .start import Guess, place_bodies
 from .urdf import read_urdf
 
-__all__ = ['FORMAT', 'known_mechanisms', 'load_mechanism', 'parse_mechanism']
+__all__ = ['FORMAT', 'FORMATS', 'known_machines', 'known_mechanisms', 'load_mechanism', 'parse_mechanism']
 
-FORMAT = 'mbse/mechanism/1'
+FORMAT = 'mbse/machine/2'
+FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
+OLD = 'mbse/machine/1'
+MACHINE = ('cylinders', 'hydraulics', 'payload', 'base')     # sections of a machine
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
-             'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels')
+             'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
+             *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _CHAIN = 'n_four_bar'
 _COORDINATES = ('natural', 'reference_point', 'relative')
@@ -50,7 +57,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
         return parse_mechanism(_chain(name), name)
     path = Path(name_or_path)
     if path.suffix not in _SUFFIXES:
-        known = known_mechanisms()
+        known = {**known_mechanisms(), **known_machines()}
         if name not in known:
             close = difflib.get_close_matches(name, list(known), 1, 0.6)
             raise DescriptionError(
@@ -66,14 +73,22 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
 
 def known_mechanisms() -> dict[str, Path]:
     """The files of config/mechanisms by name."""
-    return {path.stem: path for path in sorted((share_directory() / 'config' / 'mechanisms').glob('*.yaml'))}
+    return _files('mechanisms')
+
+
+def known_machines() -> dict[str, Path]:
+    """The files of config/machines by name."""
+    return _files('machines')
+
+
+def _files(folder: str) -> dict[str, Path]:
+    return {path.stem: path for path in sorted((share_directory() / 'config' / folder).glob('*.yaml'))}
 
 
 def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     """As load_mechanism, from the text itself; ``file`` is the name that errors give and a `urdf` is found beside."""
     root = Entry(file, '', read_document(text, file))
-    if isinstance(root.value, dict) and root.value.get('format') != FORMAT:
-        raise root.error(FORMAT, root.value.get('format'), 'format')
+    _check_format(root)
     parts = root.mapping(_REQUIRED, _OPTIONAL)
     if ('bodies' in parts) == ('urdf' in parts):
         raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')
@@ -81,7 +96,19 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     springs = _structure(parts, references)
     mechanism = _mechanism(parts, file, references, springs)
     check_mechanism(mechanism, _placed(parts, mechanism))
+    check_machine(mechanism)
     return mechanism
+
+
+def _check_format(root: Entry) -> None:
+    """One of the formats; a file of the first machine format is led to `mbse convert`."""
+    if not isinstance(root.value, dict) or root.value.get('format') in FORMATS:
+        return
+    given = root.value.get('format')
+    if given == OLD:
+        raise root.error(f'{FORMAT}; the file is in the old format: `mbse convert {root.file} -o NEW.yaml` rewrites it',
+                         given, 'format')
+    raise root.error(FORMAT, given, 'format')
 
 
 def _chain(name: str) -> str:
@@ -146,12 +173,19 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     def read(key: str, reader: Callable, *others: object, default: object) -> object:
         return reader(parts[key], references, *others) if key in parts else default
 
+    cylinders = read('cylinders', read_cylinders, default={})
+    for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders')):
+        if one in parts and other not in parts:
+            raise parts[one].error(f'the section `{other}` beside it, which is missing')
     own = read('springs', read_springs, default={})
     for name in own:
         if name in springs:
             raise parts['springs'].error('another name, a damper of the URDF has it', name, name)
     drivers = read('drivers', read_drivers, default={})
     modules = read('modules', read_modules, default={})
+    hydraulics = read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if cylinders else None
+    base = read('base', read_base, default=None)
+    machine = MachineParts(cylinders, hydraulics, base)
     return MechanismDescription(
         file=file, name=parts['name'].name(),
         source=parts['source'].text('text that names the source') if 'source' in parts else '',
@@ -159,11 +193,12 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         parameters=references.numbers.parameters, ground=references.ground, bodies=references.bodies,
         joints=references.joints, coordinates=references.coordinates, springs={**springs, **own},
         forces=read('forces', read_forces, default={}), drivers=drivers,
-        sensors=read('sensors', read_sensors, drivers, default={}),
+        sensors=read('sensors', read_sensors, drivers, machine, default={}),
         coordinate_type=_coordinate_type(parts, references),
         independent=read('independent', read_independent, drivers, default=()),
         initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
-        levels=_levels(parts, modules))
+        levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
+        payload=read('payload', read_payload, default=None), base=base)
 
 
 def _gravity(entry: Entry, references: References) -> Vector:
@@ -179,6 +214,8 @@ def _gravity(entry: Entry, references: References) -> Vector:
 
 def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
     if 'coordinates' not in parts:
+        if 'cylinders' in parts:
+            return 'relative'
         return 'natural' if references.planar else 'reference_point'
     chosen = parts['coordinates'].choice(_COORDINATES, 'a type of coordinates')
     if chosen == 'natural' and not references.planar:

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from .entry import Entry
-from ..mechanism.description.load_mechanism import plausible_inertia
 from .quantity import Kind, not_negative, positive
 from .model import GROUND, Body, Scalar, Vector
 from .references import References, nominal
+from .basics import MISSING
 from .scalar import ZERO, derived
 from .start import Guess, planar_rotation, rpy_rotation
 
@@ -153,13 +153,24 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
         if isinstance(entry.value, dict) and set(entry.value) & {*_MOMENTS, *_PRODUCTS}:
             raise entry.error('one number, the moment of inertia in the plane; a tensor is for space')
         return (numbers.scalar(entry, not_negative('kg*m^2')),)
-    parts = entry.mapping(_MOMENTS, _PRODUCTS)
+    parts = entry.mapping([], [*_MOMENTS, *_PRODUCTS])
+    if not set(_MOMENTS) <= set(parts):     # whether one moment is enough, the joints tell: see the consistency check
+        if set(_PRODUCTS) & set(parts) or not parts:
+            raise entry.error('xx, yy and zz' + (' beside products of inertia' if parts else ''))
+        return tuple(numbers.scalar(parts[name], not_negative('kg*m^2')) if name in parts else MISSING
+                     for name in _MOMENTS) + (ZERO,) * 3
     kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, Kind('kg*m^2'))}
     inertia = tuple(numbers.scalar(parts[name], kind) if name in parts else ZERO for name, kind in kinds.items())
     if not plausible_inertia(*nominal(inertia)):
         raise entry.error('moments of inertia of a real body: no principal moment above the sum of the other two',
                           list(nominal(inertia)))
     return inertia
+
+
+def plausible_inertia(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> bool:
+    """Triangle inequality of the principal moments: the second moments of mass must be positive semidefinite."""
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return bool(2.0 * moments.max() <= moments.sum() * (1.0 + 1e-6))
 
 
 def _yes(entry: Entry) -> bool:

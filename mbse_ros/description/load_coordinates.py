@@ -8,8 +8,8 @@ import math
 from .entry import Entry
 from .quantity import Kind, not_negative
 from .expressions import motion
-from .model import GROUND, Coordinate, Driver, Initial, Joint, Scalar
-from .references import References, unit_of
+from .model import Coordinate, Driver, Initial, Joint, Scalar
+from .references import References, joint_coordinate, unit_of
 
 __all__ = ['read_drivers', 'read_independent', 'read_initial', 'read_named', 'relative_angle']
 
@@ -74,15 +74,12 @@ def _distance(name: str, entry: Entry, references: References) -> Coordinate:
 
 
 def _joint(name: str, entry: Entry, references: References) -> Coordinate:
-    """Angle or displacement of a joint; that of a planar revolute joint is an angle between bodies."""
+    """Angle or displacement of a joint."""
     joint: Joint = references.joints[entry.choice(references.joints, 'a joint')]
     allowed = _JOINTS[references.dimension]
     if joint.type not in allowed:
         raise entry.error(f'a joint that is {", ".join(allowed)}; this one is {joint.type}')
-    if references.planar and joint.type == 'revolute':
-        bodies = tuple(ref.body for ref in (joint.parent, joint.child) if ref.body != GROUND)
-        return Coordinate(name, 'angle', bodies)
-    return Coordinate(name, 'joint', joint=joint.name)
+    return joint_coordinate(name, joint, references.planar)
 
 
 def read_drivers(entry: Entry, references: References) -> dict[str, Driver]:
@@ -134,7 +131,8 @@ def read_initial(entry: Entry, references: References, drivers: dict[str, Driver
     parts = entry.mapping([], ['position', 'velocity'])
     found: dict[str, dict[str, Scalar]] = {'position': {}, 'velocity': {}}
     for what, section in parts.items():
-        for name, item in section.mapping([], references.coordinates).items():
+        for name, item in section.mapping([], references.known_coordinates()).items():
+            references.coordinate(Entry(item.file, item.key, name))
             if any(driver.coordinate == name for driver in drivers.values()):
                 raise item.error('no start: a driver moves this coordinate from t = 0')
             found[what][name] = references.numbers.scalar(item, _start_kind(references, name, what))

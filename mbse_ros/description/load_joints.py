@@ -7,14 +7,14 @@ from .entry import Entry
 from .quantity import Kind, positive
 from .model import GROUND, Joint, PointRef
 from .references import References
-from .scalar import ZERO
+from .scalar import ZERO, Numbers
 
 __all__ = ['read_joints', 'shared_joints']
 
 # Keys beside type, parent and child: those that must stand there and those that may.
-_PLANE = {'revolute': ((), ('start',)), 'prismatic': (('axis',), ('angle', 'start')), 'slot': (('axis',), ('start',)),
+_PLANE = {'revolute': ((), ('start', 'limits')), 'prismatic': (('axis',), ('angle', 'start', 'limits')), 'slot': (('axis',), ('start',)),
           'fixed': ((), ('angle',)), 'distance': (('length',), ())}
-_SPACE = {'revolute': (('axis',), ('rpy', 'start')), 'prismatic': (('axis',), ('rpy', 'start')),
+_SPACE = {'revolute': (('axis',), ('rpy', 'start', 'limits')), 'prismatic': (('axis',), ('rpy', 'start', 'limits')),
           'cylindrical': (('axis',), ('rpy', 'start')), 'spherical': ((), ('rpy',)),
           'universal': (('axis', 'axis2'), ('rpy',)), 'fixed': ((), ('rpy',)), 'distance': (('length',), ())}
 
@@ -63,7 +63,19 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
     if 'start' in parts:
         starts[name] = numbers.number(parts['start'], Kind('rad' if kind == 'revolute' else 'm'))
     length = numbers.scalar(parts['length'], positive('m')) if 'length' in parts else None
-    return Joint(name, kind, parent, child, axes[0], _rpy(parts, references), axes[1], length)
+    limits = _limits(parts, kind, numbers, starts.get(name, 0.0)) if 'limits' in parts else None
+    return Joint(name, kind, parent, child, axes[0], _rpy(parts, references), axes[1], length, limits)
+
+
+def _limits(parts: dict[str, Entry], kind: str, numbers: Numbers, start: float) -> tuple[float, float]:
+    """Range of the coordinate, with the start inside."""
+    unit = 'rad' if kind == 'revolute' else 'm'
+    low, high = (numbers.number(item, Kind(unit)) for item in parts['limits'].items('a lower and a higher limit', 2))
+    if low >= high:
+        raise parts['limits'].error('a lower and a higher limit')
+    if 'start' in parts and not low <= start <= high:
+        raise parts['start'].error(f'a start inside the limits, {low:g} to {high:g} {unit}')
+    return low, high
 
 
 def _type(entry: Entry, references: References) -> str:
@@ -82,6 +94,5 @@ def _rpy(parts: dict[str, Entry], references: References) -> tuple:
     if 'angle' in parts:
         return (references.numbers.scalar(parts['angle'], Kind('rad')),)
     if 'rpy' in parts:
-        return tuple(references.numbers.scalar(item, Kind('rad'))
-                     for item in parts['rpy'].items('three angles roll, pitch, yaw', 3))
+        return references.numbers.vector(parts['rpy'], Kind('rad'), 3)
     return (ZERO,) * (1 if references.planar else 3)

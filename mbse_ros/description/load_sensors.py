@@ -3,42 +3,105 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from .entry import Entry
+from .machine_parts import Base, Cylinder, Hydraulics
 from .quantity import Kind, not_negative
 from .model import Driver, PointRef, Sensor, Vector
 from .references import References, unit_of
 
-__all__ = ['read_sensors']
+__all__ = ['MachineParts', 'read_sensors']
 
+
+@dataclass(frozen=True)
+class MachineParts:
+    """What sensors of a machine refer to."""
+
+    cylinders: dict[str, Cylinder] = field(default_factory=dict)
+    hydraulics: Hydraulics | None = None
+    base: Base | None = None
+
+
+_COMMON = ('stddev', 'resolution')
 _RATES = {'rad': 'rad/s', 'm': 'm/s'}
 # By kind: the keys that must stand there, those that may, and the unit of the standard deviation ('' where it depends).
-_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'rate': (('coordinate',), (), ''),
+_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'stroke': (('cylinder',), (), 'm'), 'rate': (('coordinate',), (), ''),
           'position': (('point',), (), 'm'), 'velocity': (('point',), (), 'm/s'), 'gyro': (('body',), (), 'rad/s'),
           'accelerometer': (('point',), ('body', 'axes', 'gravity'), 'm/s^2'), 'distance': (('points',), (), 'm'),
-          'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), '')}
+          'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), ''),
+          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference'), 'Pa'),
+          'inclination': (('axis',), (), 'rad')}
 
 
-def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver]) -> dict[str, Sensor]:
+def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver],
+                 machine: MachineParts) -> dict[str, Sensor]:
     """Sensors by name."""
-    return {name: _sensor(name, item, references, drivers) for name, item in entry.named('sensors').items()}
+    found: dict[str, Sensor] = {}
+    for name, item in entry.named('sensors').items():
+        found[name] = sensor = _sensor(name, item, references, drivers, machine)
+        for other in list(found.values())[:-1]:
+            if machine.hydraulics is not None and sensor.target is not None and sensor.target == other.target:
+                raise item.error(f'one sensor a place, {other.name} measures this already', name)
+    return found
 
 
-def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, Driver]) -> Sensor:
+def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, Driver],
+            machine: MachineParts) -> Sensor:
     if not isinstance(entry.value, dict) or 'kind' not in entry.value:
-        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'stddev', 'bias'])
+        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
+                                 'supply', 'stddev', 'resolution', 'bias'])
     kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed, unit = _KINDS[kind]
-    parts = entry.mapping(['kind', *needed], [*allowed, 'stddev', 'bias'])
-    if kind == 'inclinometer' and not references.planar:
-        raise entry.error('a gyro or an accelerometer; an inclinometer is for a plane', kind, 'kind')
+    parts = entry.mapping(['kind', *needed], [*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',))])
+    if kind == 'pressure':
+        return _pressure(name, entry, parts, references, machine)
+    if kind == 'inclination':
+        return _inclination(name, parts, references, machine)
+    if kind == 'stroke':
+        kind, parts['coordinate'] = 'encoder', parts['cylinder']
+        parts['cylinder'].choice(machine.cylinders, 'a cylinder')
     found = _target(kind, parts, references, drivers)
     if not unit:
         on = found.get('coordinate') or drivers[found['driver']].coordinate
         unit = unit_of(references.coordinates[on], references.joints)
         unit = {'rate': _RATES[unit], 'force': {'rad': 'N*m', 'm': 'N'}[unit]}.get(kind, unit)
-    stddev = references.numbers.number(parts['stddev'], not_negative(unit)) if 'stddev' in parts else 0.0
     bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
-    return Sensor(name, kind, stddev, **found, bias=bias, wraps=_wraps(parts, unit))
+    return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit))
+
+
+def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
+    """Standard deviation and resolution, 0 where the file gives none."""
+    return tuple(references.numbers.number(parts[key], not_negative(unit)) if key in parts else 0.0
+                 for key in ('stddev', 'resolution'))
+
+
+def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: References,
+              machine: MachineParts) -> Sensor:
+    """Of a volume or a supply; one that cannot be noisy would claim to be exact."""
+    if ('volume' in parts) == ('supply' in parts):
+        raise entry.error('exactly one of the keys volume, supply', 'both' if 'volume' in parts else None, 'volume')
+    hydraulics, numbers = machine.hydraulics, references.numbers
+    if hydraulics is None:
+        raise parts['kind'].error('the section `hydraulics` for a sensor of pressure')
+    key = 'volume' if 'volume' in parts else 'supply'
+    owner = parts[key].choice(hydraulics.volumes if key == 'volume' else hydraulics.supplies, f'a {key}')
+    noise = _noise(parts, references, 'Pa')
+    if not any(noise):
+        raise entry.error('a standard deviation or a resolution above 0', None, 'stddev')
+    offset = (numbers.scalar(parts['offset'], Kind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
+    gain = numbers.scalar(parts['gain'], Kind('1', 0.1, 10.0)) if 'gain' in parts else None
+    gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
+    return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge)
+
+
+def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
+    """Roll or pitch of the base."""
+    if machine.base is None:
+        raise parts['kind'].error('the section `base`, such as `base: {}`, for a sensor of its inclination')
+    bias = (references.numbers.scalar(parts['bias'], Kind('rad')),) if 'bias' in parts else ()
+    return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
+                  axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias)
 
 
 def _channels(kind: str, found: dict, references: References) -> int:

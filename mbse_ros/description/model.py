@@ -8,31 +8,14 @@ points starts at the first of them and has its x axis through the second.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from ..mechanism.description.model import GROUND, PointRef
+from .basics import GROUND, PointRef, Scalar, Vector
+from .machine_parts import Base, Cylinder, Hydraulics, Payload
 
-__all__ = ['GROUND', 'Body', 'Coordinate', 'Driver', 'Force', 'Initial', 'Joint', 'Level', 'MechanismDescription',
-           'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A number in SI that may be arithmetic over the parameters.
-
-    ``value``: nominal; ``text``: the arithmetic ('' for a plain number), whose result times ``factor`` is the value;
-    ``stddev``: 1 sigma, absolute; ``key``: the place in the file, by which the number can be made a free parameter.
-    """
-
-    value: float
-    text: str = ''
-    factor: float = 1.0
-    stddev: float = 0.0
-    key: str = field(default='', compare=False)
-    source: str = field(default='', compare=False)
-
-
-Vector = tuple[Scalar, ...]
+__all__ = ['GROUND', 'Base', 'Body', 'Coordinate', 'Cylinder', 'Driver', 'Force', 'Hydraulics', 'Initial', 'Joint', 'Level',
+           'MechanismDescription', 'Payload', 'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
 
 
 @dataclass(frozen=True)
@@ -67,6 +50,7 @@ class Joint:
     prismatic: the child's point slides along the axis, the rotation stays R(rpy); slot (pinned slider): it slides
     along the axis and the child may turn; cylindrical: slides along and turns about it; universal: a cross whose
     arms are ``axis`` in the parent and ``axis2`` in the child's frame; distance: a massless rod of ``length``, m.
+    ``limits``: range of the coordinate of a revolute or prismatic joint, rad or m, where the file gives one.
     """
 
     name: str
@@ -77,6 +61,7 @@ class Joint:
     rpy: Vector = ()
     axis2: tuple[float, ...] = ()
     length: Scalar | None = None
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +70,8 @@ class Coordinate:
 
     ``kind``: 'angle' (planar: of the x axis of ``bodies[-1]``, absolute, or relative to ``bodies[0]`` when there are
     two; counter-clockwise, rad, counted over full turns), 'joint' (angle, rad, or displacement, m, of ``joint``),
-    'distance' (of two ``points``, m), 'component' (``component`` 0, 1, 2 of the position of ``points[0]``, m).
+    'distance' (of two ``points``, m), 'piston' (the same less the cylinder's ``closed_length``, m), 'component'
+    (``component`` 0, 1, 2 of the position of ``points[0]``, m).
     ``branches``: use the two branches of paper 002, appendix III, instead of the one form that holds at all angles.
     """
 
@@ -96,6 +82,7 @@ class Coordinate:
     points: tuple[PointRef, ...] = ()
     component: int = 0
     branches: bool = False
+    closed_length: Scalar | None = None
 
 
 @dataclass(frozen=True)
@@ -146,14 +133,18 @@ class Sensor:
     ``kind``: 'encoder' (a ``coordinate``, m or rad), 'rate' (its velocity), 'position' and 'velocity' (of a
     ``point``, m, m/s), 'gyro' (of a ``body``, rad/s; in space about its three axes), 'accelerometer' (specific force
     at a ``point`` along ``axes`` of its body, m/s2; ``gravity`` False leaves gravity out), 'distance' (of two points,
-    m), 'inclinometer' (planar: absolute angle of a body, wrapped to pi, rad), 'force' (of a ``driver``, N or N m).
-    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``wraps``: an encoder that does not count
-    its turns.
+    m), 'inclinometer' (absolute angle of a body in the plane x y or, in space, x z: wrapped to pi, rad), 'force' (of a
+    ``driver``, N or N m), 'pressure' (of a hydraulic ``volume`` or supply, Pa), 'inclination' (of the base about
+    ``axis`` 'roll' or 'pitch', rad).
+    ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure is multiplied by;
+    ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have none.
+    ``wraps``: an encoder that does not count its turns.
     """
 
     name: str
     kind: str
     stddev: float = 0.0
+    resolution: float = 0.0
     coordinate: str = ''
     body: str = ''
     points: tuple[PointRef, ...] = ()
@@ -162,6 +153,21 @@ class Sensor:
     driver: str = ''
     bias: Vector = ()
     wraps: bool = False
+    volume: str = ''
+    axis: str = ''
+    gain: Scalar | None = None
+    gauge: bool = False
+
+    @property
+    def target(self) -> tuple[str, str] | None:
+        """What a sensor of a machine's pressures, coordinates or base is at; None of others."""
+        owner = self.volume or self.axis or (self.coordinate if self.kind == 'encoder' else '')
+        return (self.kind, owner) if owner else None
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one sample with the rounding to its resolution, SI."""
+        return math.hypot(self.stddev, self.resolution / math.sqrt(12.0))
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,8 @@ class MechanismDescription:
     """All that the file says of one mechanism, SI; dictionaries keep the file's order.
 
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
-    'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards.
+    'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
+    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed.
     """
 
     file: str
@@ -206,3 +213,7 @@ class MechanismDescription:
     initial: Initial
     modules: dict[str, tuple[str, ...]]
     levels: tuple[Level, ...]
+    cylinders: dict[str, Cylinder] = field(default_factory=dict)
+    hydraulics: Hydraulics | None = None
+    payload: Payload | None = None
+    base: Base | None = None

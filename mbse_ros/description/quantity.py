@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the file to quantities: a number in SI, text with a unit, or {value, stddev, source}."""
+"""What a number of the file must be: unit and range; plain numbers and text with a unit to SI."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .entry import Entry
-from ..mechanism.description.model import Quantity, Vector
 from .units import split_number, unit_factor
 
 _EXAMPLES = {'kg': '1.5 kg', 'm': '100 mm', 'rad': '-5 deg', 'm^2': '5.5e-4 m^2', 'm^3': '0.2 l', 'Pa': '10 MPa',
@@ -64,51 +62,3 @@ def read_number(entry: Entry, kind: Kind) -> float:
     if not kind.holds(value):
         raise entry.error(str(kind))
     return value
-
-
-def read_quantity(entry: Entry, kind: Kind) -> Quantity:
-    """A number, text with a unit, or {value, stddev, source}."""
-    if not isinstance(entry.value, dict):
-        return Quantity(read_number(entry, kind))
-    parts = entry.mapping(['value'], ['stddev', 'source'])
-    value = read_number(parts['value'], kind)
-    stddev = _stddev(parts['stddev'], value, kind) if 'stddev' in parts else 0.0
-    return Quantity(value, stddev, _source(parts))
-
-
-def read_vector(entry: Entry, unit: str) -> Vector:
-    """Three quantities, or {value: [...], stddev: one for all or [...], source}; a percentage is of each component."""
-    kind = Kind(unit)
-    if not isinstance(entry.value, dict):
-        return _three(entry, f'three values x, y, z, each {kind}', lambda item, _: read_quantity(item, kind))
-    parts = entry.mapping(['value'], ['stddev', 'source'])
-    values = _three(parts['value'], f'three values x, y, z, each {kind}',
-                    lambda item, _: Quantity(read_number(item, kind), 0.0, _source(parts)))
-    if 'stddev' not in parts:
-        return values
-    spread = parts['stddev']
-    if isinstance(spread.value, list):
-        return _three(spread, 'one standard deviation or three',
-                      lambda item, axis: replace(values[axis], stddev=_stddev(item, values[axis].value, kind)))
-    relative = isinstance(spread.value, str) and spread.value.strip().endswith('%')
-    return tuple(item if relative and not item.value else replace(item, stddev=_stddev(spread, item.value, kind))
-                 for item in values)
-
-
-def _three(entry: Entry, what: str, read: Callable[[Entry, int], Quantity]) -> Vector:
-    x, y, z = (read(item, axis) for axis, item in enumerate(entry.items(what, 3)))
-    return x, y, z
-
-
-def _stddev(entry: Entry, value: float, kind: Kind) -> float:
-    """Standard deviation in SI; '1 %' is relative to the value."""
-    if isinstance(entry.value, str) and entry.value.strip().endswith('%'):
-        share = read_number(entry, not_negative('1'))
-        if value == 0.0:
-            raise entry.error('a standard deviation with a unit, since a percentage of 0 is 0')
-        return share * abs(value)
-    return read_number(entry, not_negative(kind.unit))
-
-
-def _source(parts: dict[str, Entry]) -> str:
-    return parts['source'].text('text that names the source') if 'source' in parts else ''

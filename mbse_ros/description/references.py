@@ -10,7 +10,7 @@ from .quantity import Kind
 from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Vector
 from .scalar import Numbers
 
-__all__ = ['References', 'nominal', 'read_sketch', 'unit_of']
+__all__ = ['References', 'joint_coordinate', 'nominal', 'read_sketch', 'unit_of']
 
 
 @dataclass
@@ -39,8 +39,16 @@ class References:
         return entry.choice(self.bodies, 'a body')
 
     def coordinate(self, entry: Entry) -> Coordinate:
-        """A named coordinate."""
-        return self.coordinates[entry.choice(self.coordinates, 'a coordinate of `named`')]
+        """A named coordinate, a cylinder, or a joint with one coordinate, which gets one of its name."""
+        name = entry.choice(self.known_coordinates(), 'a coordinate of `named`, a cylinder or a joint')
+        if name not in self.coordinates:
+            self.coordinates[name] = joint_coordinate(name, self.joints[name], self.planar)
+        return self.coordinates[name]
+
+    def known_coordinates(self) -> list[str]:
+        """Names that ``coordinate`` takes."""
+        single = [name for name, joint in self.joints.items() if joint.type in ('revolute', 'prismatic')]
+        return list(dict.fromkeys([*self.coordinates, *single]))
 
     def point(self, entry: Entry, on_body: bool = False) -> PointRef:
         """A point: a name of `points`, 'body.point' or 'ground.point'; DescriptionError lists the known ones."""
@@ -76,6 +84,13 @@ def unit_of(coordinate: Coordinate, joints: dict[str, Joint]) -> str:
     turning = coordinate.kind == 'angle' or (coordinate.kind == 'joint'
                                              and joints[coordinate.joint].type == 'revolute')
     return 'rad' if turning else 'm'
+
+
+def joint_coordinate(name: str, joint: Joint, planar: bool) -> Coordinate:
+    """Angle or displacement of a joint; that of a planar revolute joint is an angle between bodies."""
+    if planar and joint.type == 'revolute':
+        return Coordinate(name, 'angle', tuple(ref.body for ref in (joint.parent, joint.child) if ref.body != GROUND))
+    return Coordinate(name, 'joint', joint=joint.name)
 
 
 def read_sketch(entry: Entry, references: References) -> None:

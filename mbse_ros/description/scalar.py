@@ -12,11 +12,10 @@ from .quantity import Kind, not_negative, read_number
 from .units import Dimension, parse_unit, split_number, unit_factor
 from .dimension import Measure, fits, is_plain, measure, unit_text
 from .expressions import FUNCTIONS, evaluate, names_in
-from .model import Scalar, Vector
+from .basics import ZERO, Scalar, Vector
 
 __all__ = ['Numbers', 'ZERO', 'derived', 'split_value']
 
-ZERO = Scalar(0.0)
 _LONGEST = 500   # characters
 
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from transforms3d.axangles import axangle2mat
 
 from ..errors import DescriptionError
-from ..mechanism.description.kinematics import axis_rotation
 from .model import GROUND, Body, Joint, PointRef, Vector
 from .references import References, nominal
 
@@ -31,6 +31,11 @@ class Guess:
     def placed(self) -> bool:
         """Whether the body needs no joint to be found."""
         return self.position is not None or self.anchor is not None
+
+
+def axis_rotation(axis: tuple[float, ...], angle: float) -> np.ndarray:
+    """(3, 3) about a unit axis, rad."""
+    return axangle2mat(axis, angle, is_normalized=True)
 
 
 def planar_rotation(angle: float) -> np.ndarray:

@@ -173,7 +173,12 @@ class Model:
         if wanted and len(wanted) != g:
             raise DescriptionError(self.description.file, 'independent', [self.names[i] for i in wanted],
                                    f'{g} independent coordinates, the degrees of freedom of the mechanism')
-        return tuple(wanted) if wanted else tuple(choose_independent(J))
+        return tuple(wanted) if wanted else tuple(choose_independent(J, self._measured()))
+
+    def _measured(self) -> list[int]:
+        """Places in q of what the encoders of a machine measure: its observer's coordinates, where they suffice."""
+        sensors = self.description.sensors.values() if self.description.cylinders else ()
+        return self.system.indices([sensor.coordinate for sensor in sensors if sensor.kind == 'encoder'])
 
     def _rates(self, q: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
         terms = self.terms(q, np.zeros(len(q)), None, t)

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 import casadi as ca
 import numpy as np
 
-from ..mechanism.description.model import MachineDescription
-from ..mechanism.parameters import ParameterSet
+from ..description.model import MechanismDescription
+from ..mechanism.values import Values
 from .fluid import pressure_rate
 from .friction import brown_mcphee, pressure_friction
-from .valve import flow_coefficient, port_flows
+from .valve import beyond, edge_flows, flow_coefficient, port_flows
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Circuit:
     direction in which a chamber grows.
     """
 
-    description: MachineDescription
-    parameters: ParameterSet
+    description: MechanismDescription
+    values: Values
 
     @property
     def cylinders(self) -> tuple[str, ...]:
@@ -61,57 +62,59 @@ class Circuit:
         return np.array([[float(port == volume) for port in ports] for volume in self.volumes])
 
     def areas(self) -> ca.SX:
-        """Piston areas of the chambers (chambers,), m2."""
+        """Areas of the chambers (chambers,), m2, of all cylinders side by side."""
         areas = []
-        for name, cylinder in self.description.cylinders.items():
-            bore = self.parameters.value(f'cylinders.{name}.bore', cylinder.bore)
-            rod = self.parameters.value(f'cylinders.{name}.rod', cylinder.rod)
-            areas += [np.pi / 4 * bore ** 2, np.pi / 4 * (bore ** 2 - rod ** 2)]
+        for cylinder in self.description.cylinders.values():
+            bore, rod = self.values(cylinder.bore), self.values(cylinder.rod)
+            each = cylinder.count * np.pi / 4
+            areas += [each * bore ** 2, each * (bore ** 2 - rod ** 2)]
         return ca.vertcat(*areas)
 
     def heights(self, z: ca.SX) -> ca.SX:
         """Heights of the chambers (chambers,), m; never below zero, so that no volume turns negative."""
-        strokes = [self.parameters.value(f'cylinders.{name}.stroke', c.stroke)
-                   for name, c in self.description.cylinders.items()]
+        strokes = [self.values(cylinder.stroke) for cylinder in self.description.cylinders.values()]
         heights = [item for i, stroke in enumerate(strokes) for item in (z[i], stroke - z[i])]
         return ca.fmax(ca.vertcat(*heights), 0)
 
     def pressure_rates(self, z: ca.SX, zd: ca.SX, flows: ca.SX) -> ca.SX:
         """Rates (volumes,), Pa/s, from piston positions, m, velocities, m/s, and flows (flows,), m3/s (Eq. 18)."""
         hydraulics, areas = self.description.hydraulics, self.areas()
-        oil = self.parameters.value('hydraulics.oil_bulk_modulus', hydraulics.oil_bulk_modulus)
+        oil = self.values(hydraulics.oil_bulk_modulus)
         chamber_volumes = areas * self.heights(z)
         inflow = ca.SX(self.T_pQ) @ flows
         expansion = ca.SX(self.T_Vcyl) @ (areas * (ca.SX(self.T_sz) @ zd))
         rates = []
-        for i, (name, volume) in enumerate(hydraulics.volumes.items()):
-            key = f'hydraulics.volumes.{name}'
-            wall = self.parameters.value(f'{key}.cylinder_bulk_modulus', volume.cylinder_bulk_modulus)
+        for i, volume in enumerate(hydraulics.volumes.values()):
+            wall = self.values(volume.cylinder_bulk_modulus)
             parts = [(chamber_volumes[k], wall) for k in np.flatnonzero(self.T_Vcyl[i])]
-            parts += [(self.parameters.value(f'{key}.hoses.{h}.volume', hose.volume),
-                       self.parameters.value(f'{key}.hoses.{h}.bulk_modulus', hose.bulk_modulus))
-                      for h, hose in enumerate(volume.hoses)]
+            parts += [(self.values(hose.volume), self.values(hose.bulk_modulus)) for hose in volume.hoses]
             rates.append(pressure_rate(oil, parts, inflow[i], expansion[i]))
         return ca.vertcat(*rates)
 
-    def valve_flows(self, name: str, spool: ca.SX, p: ca.SX) -> ca.SX:
-        """Flows (2,), m3/s, into ports a and b of an orifice valve at a spool position, V, and pressures, Pa."""
-        hydraulics = self.description.hydraulics
-        valve, key = hydraulics.valves[name], f'hydraulics.valves.{name}'
-        coefficient = flow_coefficient(*(self.parameters.value(f'{key}.{item}', getattr(valve, item))
-                                         for item in ('nominal_flow', 'nominal_command', 'nominal_pressure')))
-        pump, tank = (self.parameters.value(f'hydraulics.supplies.{s}', hydraulics.supplies[s])
-                      for s in (valve.pump, valve.tank))
-        limit = self.parameters.value(f'{key}.laminar_pressure', valve.laminar_pressure)
+    def valve_flows(self, name: str, spool: ca.SX, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None) -> ca.SX:
+        """Flows (2,), m3/s, into ports a and b of a valve at a spool position, V, and pressures, Pa.
+
+        ``supplies``: pressures of measured supplies, Pa, in place of the file's.
+        """
+        hydraulics, values = self.description.hydraulics, self.values
+        valve = hydraulics.valves[name]
+        flow, command, drop = map(values, (valve.nominal_flow, valve.nominal_command, valve.nominal_pressure))
+        pump, tank = ((supplies or {}).get(s, values(hydraulics.supplies[s])) for s in (valve.pump, valve.tank))
+        limit = values(valve.laminar_pressure)
         a, b = (p[self.volumes.index(port)] for port in (valve.a, valve.b))
-        return ca.vertcat(*port_flows(spool, pump, tank, a, b, coefficient, limit))
+        if valve.kind == 'orifice' and valve.dead_band is None and not valve.gains:
+            return ca.vertcat(*port_flows(spool, pump, tank, a, b, flow_coefficient(flow, command, drop), limit))
+        band = 0.0 if valve.dead_band is None else values(valve.dead_band)
+        opening = beyond(spool, band) * flow_coefficient(flow, command - band, drop)
+        gains = {edge: values(gain) for edge, gain in valve.gains.items()}
+        return ca.vertcat(*edge_flows(opening, pump, tank, a, b, limit, gains,
+                                      drop if valve.kind == 'compensated' else None))
 
     def spool_rate(self, name: str, spool: ca.SX, command: ca.SX) -> ca.SX:
-        """First-order lag of an orifice valve's spool, V/s (paper 003 Eq. 17); the command is cut at its limit."""
+        """First-order lag of a modelled valve's spool, V/s (paper 003 Eq. 17); the command is cut at its limit."""
         valve = self.description.hydraulics.valves[name]
         limit = valve.command_limit.value
-        lag = self.parameters.value(f'hydraulics.valves.{name}.time_constant', valve.time_constant)
-        return (ca.fmin(ca.fmax(command, -limit), limit) - spool) / lag
+        return (ca.fmin(ca.fmax(command, -limit), limit) - spool) / self.values(valve.time_constant)
 
     def hydraulic_forces(self, p: ca.SX) -> ca.SX:
         """Forces of the pressures along the cylinders (cylinders,), N (paper 003 Eq. 50)."""
@@ -121,14 +124,12 @@ class Circuit:
         """Friction against the motion of each cylinder (cylinders,), N (paper 003 Eqs. 51-53)."""
         chamber_pressure = ca.SX(self.T_Vcyl.T) @ p
         forces = []
-        for i, (name, cylinder) in enumerate(self.description.cylinders.items()):
-            key, f = f'cylinders.{name}.friction', cylinder.friction
-            c = {item: self.parameters.value(f'{key}.{item}', getattr(f, item)) for item in (
-                'coulomb', 'static', 'transition_velocity', 'viscous', 'pressure_difference', 'pressure_rod', 'scale')}
+        for i, cylinder in enumerate(self.description.cylinders.values()):
+            c = {item.name: self.values(getattr(cylinder.friction, item.name)) for item in fields(cylinder.friction)}
             velocity = brown_mcphee(zd[i], c['coulomb'], c['static'], c['transition_velocity'], c['viscous'])
             pressure = pressure_friction(zd[i], chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
                                          c['pressure_difference'], c['pressure_rod'], c['transition_velocity'])
-            forces.append(c['scale'] * (velocity + pressure))
+            forces.append(cylinder.count * c['scale'] * (velocity + pressure))
         return ca.vertcat(*forces)
 
     def end_stop_forces(self, z: ca.SX, zd: ca.SX) -> ca.SX:
@@ -141,6 +142,6 @@ class Circuit:
                 high = z[i] - (cylinder.stroke.value - stop.length.value)
                 push = [ca.if_else(depth > 0, ca.fmax(stop.stiffness.value * depth + stop.damping.value * rate, 0), 0)
                         for depth, rate in ((low, -zd[i]), (high, zd[i]))]
-                force = push[0] - push[1]
+                force = cylinder.count * (push[0] - push[1])
             forces.append(force)
         return ca.vertcat(*forces)

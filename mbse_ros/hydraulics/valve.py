@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directional valve: orifice flow with a laminar part, switched between pump and tank by the spool's sign."""
+"""Directional valve: flow over its edges with a laminar part, switched between pump and tank by the spool's sign."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
@@ -27,3 +28,26 @@ def port_flows(spool: Any, pump: Any, tank: Any, a: Any, b: Any, coefficient: An
     source_b = ca.if_else(spool > 0, tank, pump)
     opening = ca.fabs(spool) * coefficient
     return opening * turbulent_root(source_a - a, limit), opening * turbulent_root(source_b - b, limit)
+
+
+def edge_flows(opening: Any, pump: Any, tank: Any, a: Any, b: Any, limit: Any, gains: Mapping[str, Any],
+               held: Any = None) -> tuple[Any, Any]:
+    """As ``port_flows`` with a gain of each of the four edges, by name (1 where it is missing).
+
+    ``opening``, m3/s per Pa^0.5, signed as the spool. ``held``, Pa: the largest drop from the pump that a pressure
+    compensator leaves over the spool; None: an orifice.
+    """
+    size = ca.fabs(opening)
+    supplied = [pump - port for port in (a, b)]
+    if held is not None:
+        supplied = [ca.fmin(drop, held) for drop in supplied]
+    forward = (gains.get('pump_a', 1) * turbulent_root(supplied[0], limit),
+               gains.get('b_tank', 1) * turbulent_root(tank - b, limit))
+    backward = (gains.get('a_tank', 1) * turbulent_root(tank - a, limit),
+                gains.get('pump_b', 1) * turbulent_root(supplied[1], limit))
+    return tuple(size * ca.if_else(opening > 0, one, other) for one, other in zip(forward, backward))
+
+
+def beyond(spool: Any, band: Any) -> Any:
+    """The spool, V, beyond its dead band; 0 inside."""
+    return ca.sign(spool) * ca.fmax(ca.fabs(spool) - band, 0)

@@ -17,6 +17,8 @@ from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
 from .inertia import body_terms
+from .machine_terms import inclined, machine_terms
+from ..description.listing import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
 from .values import Values
@@ -31,7 +33,8 @@ class MechanismSystem(System):
     ``inputs`` names u; ``owners`` (m,) gives the joint, body, coordinate or driver of each constraint row and
     ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
     energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
-    ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some.
+    ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
+    ``gravity`` (d,) in the machine's frame, m/s2.
     ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned by
     180 degrees on its rail, is zero there too.
     """
@@ -46,6 +49,7 @@ class MechanismSystem(System):
     other_forces: ca.SX
     sides: ca.SX
     biases: dict[str, ca.SX]
+    gravity: ca.SX
 
     @property
     def kinetic(self) -> ca.SX:
@@ -89,14 +93,18 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     description, n = kinematics.description, len(kinematics.q)
     if n == 0:
         raise DescriptionError(description.file, 'bodies', list(description.bodies), 'a body that can move')
-    gravity = kinematics.values.vector(description.gravity)
+    gravity = inclined(kinematics.values.vector(description.gravity), description.base, kinematics)
     M, Q, potential = ca.SX.zeros(n, n), applied.conservative + applied.other, applied.potential
     for body in description.bodies.values():
         M_b, Q_b, energy = body_terms(kinematics, body, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
+    for M_b, Q_b, energy in machine_terms(kinematics, gravity):
+        M, Q, potential = M + M_b, Q + Q_b, potential + energy
+    for scalar in scalars((description.cylinders, description.hydraulics)).values():
+        kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     return MechanismSystem(
-        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd), M=M, Q=ca.densify(Q),
+        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd), M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
         Phi=ca.densify(ca.vertcat(*(row.expression for row in rows))) if rows else ca.SX(0, 1),
         names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
         start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),
@@ -104,7 +112,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         owners=tuple(row.owner for row in rows), row_bodies=tuple(row.bodies for row in rows),
         frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
-        biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias})
+        biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},
+        gravity=gravity)
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

@@ -35,16 +35,34 @@ def inertia(body: Body, values: Values) -> ca.SX:
     return ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
 
 
+def point_terms(kinematics: Kinematics, mass: ca.SX | float, place: ca.SX,
+                gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Mass matrix (n, n), gravity and velocity forces (n,), and potential energy, J, of a point mass."""
+    q, qd = ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd)
+    J = ca.jacobian(place, q)
+    bias = ca.jtimes(J @ qd, q, qd)
+    return mass * J.T @ J, mass * J.T @ (gravity - bias), -mass * ca.dot(gravity, place)
+
+
+def rod_terms(kinematics: Kinematics, mass: ca.SX | float, one: ca.SX, other: ca.SX,
+              gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """As ``point_terms``, of a uniform rod between two places: ``T = m/6 (v1 v1 + v1 v2 + v2 v2)``.
+
+    That is a sixth of the mass at each end and two thirds in the middle.
+    """
+    parts = [point_terms(kinematics, share * mass, place, gravity)
+             for share, place in ((1 / 6, one), (1 / 6, other), (2 / 3, (one + other) / 2))]
+    return tuple(sum(column[1:], column[0]) for column in zip(*parts))
+
+
 def body_terms(kinematics: Kinematics, body: Body, gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Mass matrix (n, n), gravity and velocity forces (n,), and potential energy, J, of one body."""
     q, qd, frame = ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd), kinematics.frames[body.name]
     centre = frame.at(center_of_mass(body, kinematics.values))
     mass = kinematics.values(body.mass)
-    J_v = ca.jacobian(centre, q)
-    bias = ca.jtimes(J_v @ qd, q, qd)
-    M, Q = mass * J_v.T @ J_v, mass * J_v.T @ (gravity - bias)
+    M, Q, potential = point_terms(kinematics, mass, centre, gravity)
     M_w, Q_w = _rotation_terms(kinematics, body, frame, q, qd)
-    return M + M_w, Q + Q_w, -mass * ca.dot(gravity, centre)
+    return M + M_w, Q + Q_w, potential
 
 
 def _rotation_terms(kinematics: Kinematics, body: Body, frame: Frame, q: ca.SX, qd: ca.SX) -> tuple[ca.SX, ca.SX]:

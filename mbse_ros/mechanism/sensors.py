@@ -30,11 +30,13 @@ def sensor_model(system: MechanismSystem) -> SensorModel:
     qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
     channels, outputs, stddev, angular = [], [], [], []
     for sensor in system.description.sensors.values():
+        if sensor.kind not in _KINDS:       # of the hydraulics
+            continue
         output = ca.SX(_KINDS[sensor.kind](system, sensor, qdd, lam)) + system.biases.get(sensor.name, 0.0)
         names = [sensor.name] if output.numel() == 1 else [f'{sensor.name}.{"xyz"[k]}' for k in range(output.numel())]
         channels += names
         outputs.append(output)
-        stddev += [sensor.stddev] * len(names)
+        stddev += [sensor.noise] * len(names)
         angular += [sensor.kind == 'inclinometer' or sensor.wraps] * len(names)
     return SensorModel(tuple(channels), ca.vertcat(*outputs) if outputs else ca.SX(0, 1), qdd, lam,
                        np.array(stddev, dtype=float), tuple(angular))
@@ -79,7 +81,7 @@ def _accelerometer(system: MechanismSystem, sensor: Sensor, qdd: ca.SX, _: ca.SX
     point = sensor.points[0]
     force = _second_rate(system, _place(system, point), qdd)
     if sensor.gravity:
-        force = force - system.values.vector(system.description.gravity)
+        force = force - system.gravity
     axes = ca.SX(np.array(sensor.axes, dtype=float))
     return axes @ (system.frames[point.body].rotation.T @ force)
 
@@ -89,8 +91,17 @@ def _distance(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
 
 
 def _inclinometer(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    """In a plane the angle of the x axis from that of the machine; in space that of the x axis above the horizontal, as
+    gravity along the axes x and z of the body gives it."""
     rotation = system.frames[sensor.body].rotation
-    return ca.atan2(rotation[1, 0], rotation[0, 0])
+    if system.description.dimension == 2:
+        return ca.atan2(rotation[1, 0], rotation[0, 0])
+    up = -rotation.T @ system.gravity
+    return ca.atan2(up[0], up[2])
+
+
+def _inclination(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
+    return ca.SX(system.values(getattr(system.description.base, sensor.axis)))
 
 
 def _force(system: MechanismSystem, sensor: Sensor, _: ca.SX, lam: ca.SX) -> ca.SX:
@@ -99,4 +110,5 @@ def _force(system: MechanismSystem, sensor: Sensor, _: ca.SX, lam: ca.SX) -> ca.
 
 
 _KINDS = {'encoder': _encoder, 'rate': _coordinate_rate, 'position': _position, 'velocity': _velocity, 'gyro': _gyro,
-          'accelerometer': _accelerometer, 'distance': _distance, 'inclinometer': _inclinometer, 'force': _force}
+          'accelerometer': _accelerometer, 'distance': _distance, 'inclinometer': _inclinometer, 'force': _force,
+          'inclination': _inclination}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import SettingError
 from ..description.expressions import evaluate
+from ..description.load_payload import MASS
 from ..description.model import MechanismDescription, Scalar, Vector
 
 
@@ -17,7 +18,7 @@ class Values:
     """Number or symbol of each Scalar; arithmetic over the parameters is done with their symbols.
 
     A parameter or other number becomes a symbol when it has a standard deviation or its key (or the parameter's bare
-    name) is among ``free``. ``names``, ``mean`` and ``stddev`` describe the symbols, in the order of ``symbol``.
+    name) is among ``free``; so do the mass of the payload and an inclination that a sensor measures. ``names``, ``mean`` and ``stddev`` describe the symbols, in the order of ``symbol``.
     """
 
     def __init__(self, description: MechanismDescription, free: Collection[str] = ()) -> None:
@@ -26,6 +27,7 @@ class Values:
         self._mean: list[float] = []
         self._stddev: list[float] = []
         self._free = set(free)
+        self._states = state_keys(description)
         self._parameters: dict[str, ca.SX | float] = {}
         self._keys: set[str] = set()
         for name, scalar in description.parameters.items():
@@ -71,7 +73,7 @@ class Values:
 
     def _resolve(self, scalar: Scalar, name: str, keys: set[str]) -> ca.SX | float:
         self._keys |= keys
-        if scalar.stddev > 0.0 or keys & self._free:
+        if scalar.stddev > 0.0 or keys & self._free or keys & self._states:
             return self._symbol(name, scalar)
         if not scalar.text or not self._symbols:      # without symbols the nominal value is the value
             return scalar.value
@@ -85,3 +87,9 @@ class Values:
             self._mean.append(scalar.value)
             self._stddev.append(scalar.stddev)
         return self._symbols[self.names.index(name)]
+
+
+def state_keys(description: MechanismDescription) -> set[str]:
+    """Keys of the numbers of a machine that are found while it runs: the payload's mass, a measured inclination."""
+    measured = {f'base.{sensor.axis}' for sensor in description.sensors.values() if sensor.kind == 'inclination'}
+    return measured | ({MASS} if description.payload is not None else set())

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..mechanism.description.explain import Section
+from ..description.tables import Section
 
 
 def wide_console() -> Console:

@@ -21,18 +21,18 @@ def joint_rows(kinematics: Kinematics, joint: Joint) -> None:
 
 def _distance(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
     """Constant distance (paper 002 Eq. 43)."""
-    between = kinematics.point(joint.child) - kinematics.point(joint.parent)
+    between = kinematics.between(joint.parent, joint.child)
     return {'length': ca.sumsqr(between) - kinematics.values(joint.length) ** 2}
 
 
 def _planar(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
     """Revolute 2, prismatic 2, slot 1, fixed 3 rows; the sliders are Eqs. 44 and 45 of paper 002."""
-    between = kinematics.point(joint.child) - kinematics.point(joint.parent)
+    between = kinematics.between(joint.parent, joint.child)
     rows = {}
     if joint.type in ('revolute', 'fixed'):
         rows |= {'x': between[0], 'y': between[1]}
     if joint.type in ('prismatic', 'slot'):
-        axis = kinematics.frames[joint.parent.body].rotation @ ca.SX(list(joint.axis))
+        axis = kinematics.poses(joint.parent.body, joint.child.body)[0][0] @ ca.SX(list(joint.axis))
         rows['side'] = cross2(axis, between)
     if joint.type in ('prismatic', 'fixed'):
         rows['angle'] = _planar_angle(kinematics, joint)
@@ -54,9 +54,8 @@ def _planar_angle(kinematics: Kinematics, joint: Joint) -> ca.SX:
 
 def _spatial(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
     """Revolute 5, prismatic 5, cylindrical 4, spherical 3, universal 4, fixed 6 rows."""
-    parent = kinematics.frames[joint.parent.body].rotation
-    child = kinematics.frames[joint.child.body].rotation
-    between = kinematics.point(joint.child) - kinematics.point(joint.parent)
+    (parent, _), (child, _) = kinematics.poses(joint.parent.body, joint.child.body)
+    between = kinematics.between(joint.parent, joint.child)
     rows = {}
     if joint.type in ('revolute', 'spherical', 'universal', 'fixed'):
         rows |= {'xyz'[k]: between[k] for k in range(3)}

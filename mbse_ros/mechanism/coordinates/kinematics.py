@@ -44,7 +44,8 @@ class Kinematics:
 
     ``natural``: by body the direction whose derivative is the angular velocity (constant mass matrix), natural
     coordinates only. ``world``: positions of points that are coordinates themselves. ``joints``: for joints that the
-    coordinates know, their own coordinate (angle or displacement).
+    coordinates know, their own coordinate (angle or displacement). ``tree``: by body of a tree of joints the body before
+    it, and its rotation and origin in the frame of that.
     """
 
     description: MechanismDescription
@@ -59,6 +60,7 @@ class Kinematics:
     natural: dict[str, ca.SX] = field(default_factory=dict)
     world: dict[str, ca.SX] = field(default_factory=dict)
     joints: dict[str, ca.SX] = field(default_factory=dict)
+    tree: dict[str, tuple[str, ca.SX, ca.SX]] = field(default_factory=dict)
 
     def coordinate(self, name: str, start: float) -> ca.SX:
         """A new coordinate; its velocity is made with it. One that had its name before is called after its joint."""
@@ -84,6 +86,40 @@ class Kinematics:
         """Position of a point in the machine frame, m."""
         known = self.world.get(str(point))
         return self.frames[point.body].at(self.local(point)) if known is None else known
+
+    def poses(self, one: str, other: str) -> tuple[tuple[ca.SX, ca.SX], tuple[ca.SX, ca.SX]]:
+        """Rotation and origin of two bodies, both in the frame of the body next to them in the tree, or of the machine.
+
+        What two bodies have to do with each other then holds no joint below both: loops stay apart from each other.
+        """
+        if not {one, other} <= {GROUND, *self.tree}:
+            return tuple((self.frames[name].rotation, self.frames[name].origin) for name in (one, other))
+        chains = [self._chain(name) for name in (one, other)]
+        shared = next(name for name in chains[0] if name in chains[1])
+        return tuple(self._pose_in(shared, chain) for chain in chains)
+
+    def between(self, one: PointRef, other: PointRef) -> ca.SX:
+        """Vector from one point to another, m, in the frame of ``poses``."""
+        if {str(one), str(other)} & self.world.keys():
+            return self.point(other) - self.point(one)
+        (R, r), (S, s) = self.poses(one.body, other.body)
+        return s + S @ self.local(other) - r - R @ self.local(one)
+
+    def _chain(self, body: str) -> list[str]:
+        """A body and those before it, down to the ground."""
+        chain = [body]
+        while chain[-1] != GROUND:
+            chain.append(self.tree[chain[-1]][0])
+        return chain
+
+    def _pose_in(self, shared: str, chain: list[str]) -> tuple[ca.SX, ca.SX]:
+        """Rotation and origin of the first body of a chain in the frame of one of its bodies."""
+        size = self.description.dimension
+        R, r = ca.SX.eye(size), ca.SX.zeros(size)
+        for name in chain[:chain.index(shared)]:
+            _, turn, origin = self.tree[name]
+            R, r = turn @ R, origin + turn @ r
+        return R, r
 
     def row(self, name: str, owner: str, expression: ca.SX, bodies: tuple[str, ...] = ()) -> None:
         """A new constraint."""

@@ -133,12 +133,15 @@ def _planar_joint(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[
 
 
 def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], _: None) -> None:
-    """Distance of two points: half the difference of the squares, as the closure of a cylinder."""
-    between = kinematics.point(coordinate.points[1]) - kinematics.point(coordinate.points[0])
+    """Distance of two points, or position of a piston between them: half the difference of the squares."""
+    between = kinematics.between(*coordinate.points)
+    closed = 0.0 if coordinate.closed_length is None else kinematics.values(coordinate.closed_length)
+    nominal = 0.0 if coordinate.closed_length is None else coordinate.closed_length.value
     guess = float(np.sqrt(kinematics.at_start(ca.sumsqr(between))[0].item()))
-    symbol = kinematics.coordinate(coordinate.name, guess)
-    kinematics.row(coordinate.name, coordinate.name, (ca.sumsqr(between) - symbol ** 2) / 2, bodies)
-    kinematics.side(symbol)
+    symbol = kinematics.coordinate(coordinate.name, guess - nominal)
+    length = closed + symbol
+    kinematics.row(coordinate.name, coordinate.name, (ca.sumsqr(between) - length ** 2) / 2, bodies)
+    kinematics.side(length)
 
 
 def _component(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], expression: ca.SX) -> None:
@@ -146,4 +149,4 @@ def _component(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str
     _linear(kinematics, coordinate, bodies, expression)
 
 
-_KINDS = {'angle': _angle, 'joint': _joint, 'distance': _distance, 'component': _component}
+_KINDS = {'angle': _angle, 'joint': _joint, 'distance': _distance, 'piston': _distance, 'component': _component}

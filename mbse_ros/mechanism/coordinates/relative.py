@@ -67,6 +67,10 @@ def _grow(kinematics: Kinematics, joint: Joint) -> None:
     if planar and known.angle is not None:
         absolute = known.angle + angle if outward else known.angle - angle
     kinematics.frames[far.body] = Frame(anchor - rotation @ kinematics.local(far), rotation, spin, absolute)
+    if near.body == GROUND or near.body in kinematics.tree:
+        inner = turn if outward else turn.T
+        origin = kinematics.local(near) + (slide if outward else -inner @ slide) - inner @ kinematics.local(far)
+        kinematics.tree[far.body] = near.body, inner, origin
 
 
 def _planar_motion(kinematics: Kinematics, joint: Joint) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections `payload` and `base`."""
+
+from __future__ import annotations
+
+from .basics import GROUND, Scalar
+from .entry import Entry
+from .machine_parts import Base, Payload
+from .quantity import Kind, not_negative
+from .references import References
+
+__all__ = ['BASE', 'MASS', 'read_base', 'read_payload']
+
+MASS = 'payload.mass'
+BASE = ('base.roll', 'base.pitch')
+STEEPEST = 0.8      # rad
+
+
+def read_payload(entry: Entry, references: References) -> Payload:
+    """At a point of a body, or with its centre in the frame of a body."""
+    numbers = references.numbers
+    if isinstance(entry.value, dict) and 'point' in entry.value:
+        parts = entry.mapping(['point', 'limits'])
+        ref = references.point(parts['point'], on_body=True)
+        body, center, point = ref.body, references.bodies[ref.body].points[ref.point], ref.point
+    else:
+        parts = entry.mapping(['body', 'center', 'limits'])
+        body, point = references.body(parts['body']), ''
+        center = numbers.vector(parts['center'], Kind('m'), references.dimension)
+    low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
+    if low >= high:
+        raise parts['limits'].error('a lower and a higher mass')
+    if not _leads_to_ground(body, references):
+        raise entry.error('a body that joints tie to the ground', body, 'point' if point else 'body')
+    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point)
+
+
+def read_base(entry: Entry, references: References) -> Base:
+    """Roll and pitch of the machine's frame; what the file leaves out is 0."""
+    if references.planar:
+        raise entry.error('no base; it can be inclined in space only (dimension: 3)')
+    parts = entry.mapping([], ['roll', 'pitch'])
+    kind = Kind('rad', -STEEPEST, STEEPEST)
+    return Base(*(references.numbers.scalar(parts[name], kind) if name in parts else Scalar(0.0, key=f'base.{name}')
+                  for name in ('roll', 'pitch')))
+
+
+def _leads_to_ground(body: str, references: References) -> bool:
+    """Whether joints lead from a body to the ground."""
+    reached, grown = {body}, True
+    while grown:
+        found = {end for joint in references.joints.values() for end in (joint.parent.body, joint.child.body)
+                 if {joint.parent.body, joint.child.body} & reached}
+        grown = not found <= reached
+        reached |= found
+    return GROUND in reached

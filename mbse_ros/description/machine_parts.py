@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a mechanism a machine: cylinders, a hydraulic circuit, a payload and a base that may be inclined; SI."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from .basics import PointRef, Scalar, Vector
+
+__all__ = ['Base', 'Cylinder', 'EndStop', 'Friction', 'Hose', 'Hydraulics', 'Payload', 'Valve', 'Volume']
+
+EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Cylinder friction: Brown-McPhee (N, m/s, N s/m) and pressure terms (m^2); ``scale`` multiplies all of it."""
+
+    coulomb: Scalar
+    static: Scalar
+    transition_velocity: Scalar
+    viscous: Scalar
+    pressure_difference: Scalar
+    pressure_rod: Scalar
+    scale: Scalar
+
+
+@dataclass(frozen=True)
+class EndStop:
+    """Spring and damper over the last ``length`` (m) of the stroke at both ends: N/m, N s/m."""
+
+    stiffness: Scalar
+    damping: Scalar
+    length: Scalar
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """``count`` equal hydraulic cylinders side by side between two points: m, kg; the piston position is 0 at
+    ``closed_length`` (pin to pin).
+
+    Friction, end stops and masses are those of one cylinder. ``barrel_mass`` and ``rod_mass`` are uniform rods of
+    ``closed_length``, from the base's pin and back from the rod's eye.
+    """
+
+    name: str
+    base: PointRef
+    rod_eye: PointRef
+    bore: Scalar
+    rod: Scalar
+    closed_length: Scalar
+    stroke: Scalar
+    friction: Friction
+    end_stop: EndStop | None = None
+    count: int = 1
+    barrel_mass: Scalar | None = None
+    rod_mass: Scalar | None = None
+
+    @property
+    def piston_area(self) -> float:
+        """Area of all pistons, m^2."""
+        return self.count * math.pi / 4.0 * self.bore.value ** 2
+
+    @property
+    def rod_area(self) -> float:
+        """Annular area of all rod sides, m^2."""
+        return self.count * math.pi / 4.0 * (self.bore.value ** 2 - self.rod.value ** 2)
+
+
+@dataclass(frozen=True)
+class Hose:
+    """Line between valve and cylinder: m^3, Pa."""
+
+    volume: Scalar
+    bulk_modulus: Scalar
+
+
+@dataclass(frozen=True)
+class Volume:
+    """One pressure: the chambers ((cylinder, 'piston' or 'rod'), ...) and hoses that share it; moduli in Pa."""
+
+    name: str
+    chambers: tuple[tuple[str, str], ...]
+    cylinder_bulk_modulus: Scalar
+    hoses: tuple[Hose, ...]
+
+
+@dataclass(frozen=True)
+class Valve:
+    """Directional valve: a command above 0 joins pump to volume ``a`` and volume ``b`` to tank.
+
+    Kind 'orifice': m^3/s at Pa and V, the command's limit in V, the spool's lag in s, the pressure drop in Pa below
+    which the flow is linear. 'compensated': the same, but the drop from the pump is held at ``nominal_pressure`` as
+    long as the supply lasts. ``dead_band``, V: commands up to which the spool covers its ports; ``gains`` of the four
+    edges (``EDGES``), 1 where the file gives none. Kind 'unknown': only ``a`` and ``b`` are required, what the file
+    leaves out is '' or None.
+    """
+
+    name: str
+    kind: str
+    a: str
+    b: str
+    pump: str = ''
+    tank: str = ''
+    nominal_flow: Scalar | None = None
+    nominal_pressure: Scalar | None = None
+    nominal_command: Scalar | None = None
+    command_limit: Scalar | None = None
+    time_constant: Scalar | None = None
+    laminar_pressure: Scalar | None = None
+    dead_band: Scalar | None = None
+    gains: dict[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hydraulics:
+    """The circuit: supplies are pressures in Pa, constant or measured by a sensor."""
+
+    oil_bulk_modulus: Scalar
+    supplies: dict[str, Scalar] = field(default_factory=dict)
+    volumes: dict[str, Volume] = field(default_factory=dict)
+    valves: dict[str, Valve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A rigid load: a point mass at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
+
+    ``center``: its place (m) in the frame of ``body``, that of ``point`` where the file names one.
+    """
+
+    body: str
+    center: Vector
+    limits: tuple[float, float]
+    mass: Scalar
+    point: str = ''
+
+
+@dataclass(frozen=True)
+class Base:
+    """Attitude of the machine's frame: roll about x, then pitch about y, rad, both 0 where z points up."""
+
+    roll: Scalar
+    pitch: Scalar

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the name of a machine to its model."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+
+from ..description.load import known_machines, load_mechanism
+from ..description.model import MechanismDescription
+from ..errors import DescriptionError
+from .machine import Machine
+
+VALVE_KINDS = ('orifice', 'compensated', 'unknown')
+MODELLED = VALVE_KINDS[:2]
+
+
+def load_machine(name: str | Path, valve: str | None = None) -> Machine:
+    """Machine from the name of a file in ``config/machines`` or from a path.
+
+    ``valve`` replaces the kind of all its valves. Raises DescriptionError.
+    """
+    path = Path(name)
+    if path.suffix not in ('.yaml', '.yml'):
+        known = known_machines()
+        if str(name) not in known:
+            close = difflib.get_close_matches(str(name), list(known), 1, 0.6)
+            raise DescriptionError(str(name), 'machine', str(name), 'a path to a .yaml file or one of: '
+                                   + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
+        path = known[str(name)]
+    description = load_mechanism(path)
+    return Machine(description if valve is None else with_valves(description, valve))
+
+
+def with_valves(description: MechanismDescription, kind: str, only: tuple[str, ...] = VALVE_KINDS
+                ) -> MechanismDescription:
+    """The same machine with another model of its valves, or of those whose kind is among ``only``.
+
+    Raises DescriptionError when data for it are missing.
+    """
+    if kind not in VALVE_KINDS:
+        raise DescriptionError(description.file, 'hydraulics.valves', kind, 'one of ' + ', '.join(VALVE_KINDS))
+    if description.hydraulics is None:
+        return description
+    valves = description.hydraulics.valves
+    for name, valve in valves.items():
+        if kind in MODELLED and valve.kind in only and valve.nominal_flow is None:
+            raise DescriptionError(description.file, f'hydraulics.valves.{name}.nominal_flow', None,
+                                   f'the data of a valve of kind {kind}')
+    changed = {name: replace(valve, kind=kind) if valve.kind in only else valve for name, valve in valves.items()}
+    return replace(description, hydraulics=replace(description.hydraulics, valves=changed))

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of one machine: a mechanism with cylinders, hydraulics and sensors."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..description.load_payload import MASS
+from ..description.model import MechanismDescription
+from ..dynamics.matrix_r import Reduced, reduce
+from ..dynamics.model import Model
+from ..dynamics.partitioned import newton_function
+from ..errors import DescriptionError, PositionProblemError
+from ..hydraulics.circuit import Circuit
+from ..mechanism.assembly import MechanismSystem
+from ..mechanism.values import state_keys
+from .channels import Channel, machine_channels
+from .parameters import Parameters
+
+UNLIMITED = np.pi       # rad, half the range of a joint without limits
+NEWTON = 2              # steps from the last coordinates to the exact ones within one step of a filter
+
+
+class Machine:
+    """What nodes and tools ask of a machine.
+
+    The mechanism's ``model`` holds its coordinates q; ``system`` is it without redundant rows. ``coordinates`` (g,)
+    names the independent ones z: what the state of the observer is made of. Raises DescriptionError for a file without
+    cylinders, or whose sensors do not determine the position.
+    """
+
+    def __init__(self, description: MechanismDescription) -> None:
+        if not description.cylinders:
+            raise DescriptionError(description.file, 'cylinders', None, 'the sections `cylinders` and `hydraulics` of a '
+                                   'machine (a mechanism without them: mbse simulate, mbse up linkage)')
+        self.description = description
+        self.all_channels: tuple[Channel, ...] = machine_channels(description)
+        self.model = Model(description)
+        self.system: MechanismSystem = self.model.partition().system
+        self.circuit = Circuit(description, self.system.values)
+        self.parameters = Parameters(self.system.values, state_keys(description))
+        self.coordinates = self.model.independent
+        self.pistons = self.system.indices(description.cylinders)
+        self._check_positions()
+
+    @property
+    def name(self) -> str:
+        """The machine's name."""
+        return self.description.name
+
+    @property
+    def cylinders(self) -> tuple[str, ...]:
+        """Names of the cylinders, in the order of all vectors."""
+        return self.circuit.cylinders
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """Names of the control volumes, in the order of all vectors."""
+        return self.circuit.volumes
+
+    @property
+    def valves(self) -> tuple[str, ...]:
+        """Names of the valves."""
+        return self.circuit.valves
+
+    @cached_property
+    def channels(self) -> tuple[str, ...]:
+        """Measured channels, positions first, pressures last."""
+        return tuple(channel.name for channel in self.all_channels)
+
+    @cached_property
+    def commands(self) -> tuple[str, ...]:
+        """Command channels the observer needs: those of the valves whose flow is modelled."""
+        return tuple(f'command/{name}' for name in self.modelled_valves)
+
+    @cached_property
+    def modelled_valves(self) -> tuple[str, ...]:
+        """Names of the valves whose flows follow from their spools."""
+        valves = self.description.hydraulics.valves
+        return tuple(name for name, valve in valves.items() if valve.kind != 'unknown')
+
+    @cached_property
+    def unknown_valves(self) -> tuple[str, ...]:
+        """Names of the valves of which nothing is known."""
+        return tuple(name for name in self.valves if name not in self.modelled_valves)
+
+    @cached_property
+    def measured_supplies(self) -> tuple[str, ...]:
+        """Supplies that a sensor measures."""
+        supplies = self.description.hydraulics.supplies
+        return tuple(c.sensor.volume for c in self.all_channels if c.sensor.volume in supplies)
+
+    @cached_property
+    def inclinations(self) -> tuple[str, ...]:
+        """Angles of the base that a sensor measures: 'roll', 'pitch'."""
+        return tuple(c.sensor.axis for c in self.all_channels if c.sensor.axis)
+
+    @property
+    def stroke(self) -> np.ndarray:
+        """Range of each piston position (cylinders, 2), m."""
+        return np.array([[0.0, c.stroke.value] for c in self.description.cylinders.values()])
+
+    @cached_property
+    def range(self) -> np.ndarray:
+        """Range of each independent coordinate (g, 2): strokes, limits of joints, else half a turn or a metre around
+        the start."""
+        strokes, rows = dict(zip(self.cylinders, self.stroke)), []
+        for place, name in zip(self.model.z, self.coordinates):
+            coordinate = self.description.coordinates.get(name)
+            joint = self.description.joints.get(coordinate.joint if coordinate else '')
+            start = self.model.start.q[place]
+            default = (start - UNLIMITED, start + UNLIMITED)
+            rows.append(strokes.get(name) if name in strokes else (joint.limits if joint else None) or default)
+        return np.array(rows, dtype=float)
+
+    @property
+    def payload(self) -> ca.SX:
+        """Symbols of the unknowns of the payload (k,): its mass, kg. Raises DescriptionError without a payload."""
+        if self.description.payload is None:
+            raise DescriptionError(self.description.file, 'payload', None, 'this section, to weigh a load')
+        return self.parameters.states[MASS]
+
+    @cached_property
+    def reduced(self) -> Reduced:
+        """The equations of motion in the independent coordinates."""
+        return reduce(self.system)
+
+    @cached_property
+    def piston_rates(self) -> ca.SX:
+        """Derivatives (cylinders, g) of the piston positions by the independent coordinates, along the loops."""
+        return self.reduced.R[self.pistons, :]
+
+    @cached_property
+    def actuated(self) -> list[int]:
+        """Independent coordinates that a cylinder moves."""
+        pattern = np.array(ca.DM(self.piston_rates.sparsity(), 1.0).full()) if self.piston_rates.nnz() else np.zeros(
+            self.piston_rates.shape)
+        exact = [[not self.piston_rates[i, k].is_zero() and bool(pattern[i, k]) for k in range(pattern.shape[1])]
+                 for i in range(pattern.shape[0])]
+        return [k for k in range(len(self.coordinates)) if any(row[k] for row in exact)]
+
+    @cached_property
+    def newton(self) -> ca.Function:
+        """``(q, p) -> q`` one Newton step on the dependent coordinates, the independent ones kept; ``p`` parameters.
+
+        At a solution its derivative is the exact derivative of the solution (implicit function theorem).
+        """
+        q, p = ca.SX.sym('q', self.system.n), self.parameters.symbol
+        step = newton_function(self.system)
+        if not step.is_a('SXFunction'):
+            raise DescriptionError(self.description.file, 'joints', self.system.m, 'loops of at most 12 coordinates')
+        return ca.Function('newton', [q, p], [step(q, 0.0, self.parameters.whole())[0]])
+
+    def closed(self, dependent: ca.SX, z: ca.SX, iterations: int = NEWTON) -> ca.SX:
+        """Coordinates q (n,) at independent ones (g,), from dependent ones (n - g,) nearby, as an expression."""
+        q = self.joined(dependent, z)
+        for _ in range(iterations):
+            q = self.joined(self.newton(q, self.parameters.symbol)[self.system.dependent], z)
+        return q
+
+    def joined(self, dependent: ca.SX, z: ca.SX) -> ca.SX:
+        """Coordinates q (n,) of their two parts."""
+        entries = [ca.SX(0)] * self.system.n
+        for place, k in zip(self.system.dependent, range(self.system.n)):
+            entries[place] = dependent[k]
+        for place, k in zip(self.model.z, range(len(self.coordinates))):
+            entries[place] = z[k]
+        return ca.vertcat(*entries)
+
+    def position(self, z: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+        """All coordinates q (n,) at independent ones (g,), on the branch of ``start`` (n,), by default the file's.
+
+        Raises PositionProblemError (out of reach), SingularConfigurationError (dead point).
+        """
+        return self.model.position(np.atleast_1d(z), self.model.start.q if start is None else start)
+
+    def outline(self, z: np.ndarray, start: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Polylines (k, 3), m, in the machine frame at independent coordinates (g,).
+
+        One per body, one per cylinder ``cylinder/<name>`` (base, gland, rod eye), and ``payload`` (1, 3) where there is
+        one. Raises PositionProblemError where the cylinders cannot reach.
+        """
+        return self.outline_at(self.position(z, start))
+
+    def outline_at(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """The same at all coordinates (n,)."""
+        (flat,) = self._points(q, self.model.parameters)
+        points = dict(zip([*self.system.points, 'payload'], np.pad(flat, ((0, 0), (0, 3 - flat.shape[1])))))
+        lines = {name: np.array([points[f'{name}.{p}'] for p in body.outline])
+                 for name, body in self.description.bodies.items() if body.outline}
+        for name, cylinder in self.description.cylinders.items():
+            base, eye = points[str(cylinder.base)], points[str(cylinder.rod_eye)]
+            length = max(float(np.linalg.norm(eye - base)), 1e-9)
+            gland = base + (eye - base) * min(1.0, cylinder.closed_length.value / length)
+            lines[f'cylinder/{name}'] = np.array([base, gland, eye])
+        if self.description.payload is not None:
+            lines['payload'] = points['payload'][None, :]
+        return lines
+
+    @cached_property
+    def _points(self) -> Kernel:
+        payload = self.description.payload
+        places = list(self.system.points.values())
+        if payload is not None:
+            places.append(self.system.frames[payload.body].at(self.system.values.vector(payload.center)))
+        stacked = ca.horzcat(*places).T
+        return Kernel(ca.Function('mbse_points', [self.system.q, self.system.values.symbol], [stacked]), 'vm')
+
+    def _check_positions(self) -> None:
+        """Raise DescriptionError where the measured positions leave a motion blind."""
+        from .blind import blind_motion     # here, because it takes the machine apart
+        blind = blind_motion(self)
+        if blind:
+            raise DescriptionError(
+                self.description.file, 'sensors', self.channels,
+                f'a position sensor that sees the motion of {blind}: a stroke, an encoder of a joint, a distance or an '
+                'inclinometer; or a fixed joint in its place')
+        for name, (low, high), place in zip(self.cylinders, self.stroke, self.pistons):
+            position = self.model.start.q[place]
+            if not low <= position <= high:
+                raise DescriptionError(self.description.file, f'cylinders.{name}',
+                                       f'a piston at {position:.6g} m at the start',
+                                       f'from 0 to {high:.6g} m, the stroke: other `start`s of joints, `initial`, '
+                                       'closed_length or pins')
+
+
+__all__ = ['Machine', 'PositionProblemError']

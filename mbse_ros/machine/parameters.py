@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The uncertain numbers of a machine, apart from those that are found while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+
+from ..mechanism.values import Values
+
+
+class Parameters:
+    """Symbols of the uncertain numbers; every compiled function takes them as one vector.
+
+    ``names`` are keys of the file, ``mean`` and ``stddev`` (k,) in SI. The mass of the payload and measured inclinations
+    have symbols too, in ``states`` by their keys: they are not parameters.
+    """
+
+    def __init__(self, values: Values, states: set[str]) -> None:
+        self._all = dict(zip(values.names, ca.vertsplit(values.symbol) if values.names else []))
+        self._mean, self._places = values.mean, [i for i, name in enumerate(values.names) if name not in states]
+        self.names = tuple(name for name in values.names if name not in states)
+        self.states = {name: symbol for name, symbol in self._all.items() if name in states}
+        self.stddev = values.stddev[self._places]
+        self.symbol = ca.vertcat(*(self._all[name] for name in self.names)) if self.names else ca.SX(0, 1)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Nominal values, SI."""
+        return self._mean[self._places].copy()
+
+    def whole(self, states: Mapping[str, ca.SX | float] | None = None, symbol: ca.SX | None = None) -> ca.SX:
+        """Expression of all values of the mechanism's model: ``states`` (0 where not given), the parameters elsewhere."""
+        entries = dict(zip(self.names, ca.vertsplit(self.symbol if symbol is None else symbol) if self.names else []))
+        return ca.vertcat(*(entries[name] if name in entries else ca.SX((states or {}).get(name, 0.0))
+                            for name in self._all)) if self._all else ca.SX(0, 1)
+
+    def numbers(self, parameters: np.ndarray | None = None, states: Mapping[str, float] | None = None) -> np.ndarray:
+        """The same as an array."""
+        found = self._mean.copy()
+        if parameters is not None:
+            found[self._places] = parameters
+        for name, value in (states or {}).items():
+            found[list(self._all).index(name)] = value
+        return found
