@@ -39,3 +39,13 @@ def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,
     innovation = weight * (measured - X[index])
     gain = P[:, index] * (weight / spread)
     return X + gain * innovation, symmetric(ca.densify(P - gain @ P[index, :])), innovation, spread
+
+
+def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
+               weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """As ``correct`` for a measurement with the row ``H`` (1, n) and the ``error`` to its prediction at X."""
+    column = P @ H.T
+    spread = H @ column + variance
+    innovation = weight * error
+    gain = column * (weight / spread)
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread

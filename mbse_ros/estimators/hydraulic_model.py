@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """State-space model of the kinematic observer: random-walk accelerations over the pressure network.
 
-Paper 003 Eq. 18. A valve of kind 'orifice' adds its spool, one of kind 'unknown' its two flows as random walks.
-Inside, pressures are in MPa and flows in l/s, as the paper does for scaling.
+Paper 003 Eq. 18, in any independent coordinates: the pistons' positions and speeds in the pressure equations are
+functions of them, through the loops. A valve that is modelled adds its spool, an unknown one its two flows as random
+walks; measured supplies and inclinations of the base are slow random walks. Inside, pressures are in MPa and flows in
+l/s, as the paper does for scaling.
 """
 
 from __future__ import annotations
@@ -14,102 +16,139 @@ import casadi as ca
 import numpy as np
 
 from ..machine import Machine
+from .coordinate_scale import coordinate_scale
+from .hydraulic_sensors import Measurement, measurements
 
 MPA = 1e6
 LITRE = 1e-3
-NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd')
+NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd')
+UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 
 
 @dataclass(frozen=True)
 class HydraulicModel:
     """Expressions of the observer's model.
 
-    ``X`` (nx,) state, ``U`` (nu,) commands, V; ``f`` (nx,) its rate, ``A`` (nx, nx) the exact Jacobian, ``W`` (nx, nx)
-    the spectral density of the noise as a function of ``psd`` (4,); ``scale`` (nx,) takes the state to SI;
-    ``measured`` gives the place in X of each channel.
+    ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
+    depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
+    spectral density of the noise as a function of ``psd`` (7,); ``scale`` (nx,) takes the state to SI; ``measured``
+    gives the model of each channel.
     """
 
     names: tuple[str, ...]
     X: ca.SX
     U: ca.SX
+    dependent: ca.SX
     psd: ca.SX
     f: ca.SX
     A: ca.SX
     W: ca.SX
     scale: np.ndarray
-    measured: tuple[int, ...]
+    measured: tuple[Measurement, ...]
+
+    @property
+    def indirect(self) -> bool:
+        """Whether a sensor measures something else than an entry of the state."""
+        return any(item.index is None for item in self.measured)
 
 
 def hydraulic_model(machine: Machine) -> HydraulicModel:
     """Model of a machine's hydraulics for the observer."""
     names, scale = state_names(machine)
-    X = ca.SX.sym('X', len(names))
+    X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
     U = ca.SX.sym('U_in', len(machine.commands))
-    part = {kind: X[[i for i, name in enumerate(names) if name.startswith(kind)]]
-            for kind in ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow')}
-    flows = _flows(machine, part['pressure'] * MPA, part['spool'], part['flow'] * LITRE)
-    rates = machine.circuit.pressure_rates(part['position'], part['velocity'], flows) / MPA
-    f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(len(machine.cylinders)), rates,
-                   _spool_rates(machine, part['spool'], U), ca.SX.zeros(part['flow'].numel()))
+    part = state_parts(names, X)
+    rates = _pressure_rates(machine, part, machine.system.q[machine.pistons], machine.piston_rates @ part['velocity'])
+    f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(g), rates / MPA,
+                   _spool_rates(machine, part['spool'], U))
+    f = ca.vertcat(f, ca.SX.zeros(len(names) - f.numel()))
+    A = ca.jacobian(f, X)
+    A[:, :g] = A[:, :g] + ca.jacobian(f, machine.system.q) @ machine.reduced.R
+    measured = measurements(machine, names, X)
+    every = ca.vertcat(f, ca.vec(A), *(ca.vertcat(item.h, ca.vec(item.H)) for item in measured if item.index is None))
+    dependent = ca.SX.sym('dependent', len(machine.system.dependent))
+    if not dependent.numel() or not ca.depends_on(every, machine.system.q[machine.system.dependent]):
+        dependent = ca.SX(0, 1)
+    q = machine.joined(dependent if dependent.numel() else machine.system.q[machine.system.dependent], X[:g])
+    f, A = ca.substitute([f, A], [machine.system.q], [q])
+    measured = tuple(item.at(machine.system.q, q) for item in measured)
     psd = ca.SX.sym('psd', len(NOISES))
-    measured = tuple(names.index(channel) for channel in machine.channels)
-    return HydraulicModel(names, X, U, psd, f, ca.jacobian(f, X), _noise(machine, names, psd), scale, measured)
+    return HydraulicModel(names, X, U, dependent, psd, f, A, _noise(machine, names, psd), scale, measured)
+
+
+def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
+    """Entries of the state by kind."""
+    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination')
+    return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
 
 
 def state_names(machine: Machine) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the state's entries and the factors that take them to SI."""
-    orifices, unknown = machine.valves_of('orifice'), machine.valves_of('unknown')
-    names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.cylinders]
-    names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in orifices]
-    names += [f'flow/{v}.{port}' for v in unknown for port in 'ab']
-    unit = {'pressure': MPA, 'flow': LITRE}
-    return tuple(names), np.array([unit.get(name.split('/')[0], 1.0) for name in names])
+    names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.coordinates]
+    names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
+    names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
+    names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
+    return tuple(names), np.array([UNITS.get(name.partition('/')[0], 1.0) for name in names])
 
 
-def fastest_rate(machine: Machine, model: HydraulicModel) -> float:
-    """Bound on the rates of fluid and spools, 1/s: valves full open, pressures at the supplies, over the stroke.
+def fastest_rate(machine: Machine) -> float:
+    """Bound on the rates of fluid and spools, 1/s: valves full open, pressures at the supplies, over the strokes.
 
     It decides whether a step is stiff. The kinematic part is a chain of integrators and adds none; fluid and spools
     are blocks on the diagonal of A, so that what couples them does not count.
     """
-    blocks = [[i for i, name in enumerate(model.names) if name.startswith(kind)] for kind in ('pressure/', 'spool/')]
-    norms = [ca.norm_inf(model.A[block, block]) for block in blocks if block]
-    rate = ca.Function('mbse_rate', [model.X, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
+    names, _ = state_names(machine)
+    X, s = ca.SX.sym('X', len(names)), ca.SX.sym('s', len(machine.cylinders))
+    part, U = state_parts(names, X), ca.SX.sym('U', len(machine.commands))
+    fluid = _pressure_rates(machine, part, s, ca.SX.zeros(s.numel())) / MPA
+    norms = [ca.norm_inf(ca.jacobian(rate, part[kind])) for kind, rate in (
+        ('pressure', fluid), ('spool', _spool_rates(machine, part['spool'], U))) if part[kind].numel()]
+    rate = ca.Function('mbse_rate', [X, s, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
     hydraulics, parameters = machine.description.hydraulics, machine.parameters.mean
-    spools = [valve.command_limit.value for valve in hydraulics.valves.values() if valve.kind == 'orifice']
+    limits = [hydraulics.valves[name].command_limit.value for name in machine.modelled_valves]
     pressures = [supply.value / MPA for supply in hydraulics.supplies.values()] or [0.0]
-    X, rates = np.zeros(len(model.names)), [0.0]
+    places = {kind: [i for i, name in enumerate(names) if name.startswith(f'{kind}/')]
+              for kind in ('pressure', 'spool', 'supply')}
+    X, rates = np.zeros(len(names)), [0.0]
+    X[places['supply']] = [hydraulics.supplies[name].value / MPA for name in machine.measured_supplies]
     for share, pressure, sign in product((0.0, 0.5, 1.0), pressures, (-1.0, 1.0)):
-        X[:len(machine.cylinders)] = machine.stroke @ [1 - share, share]
-        X[blocks[0]] = pressure
-        X[blocks[1]] = sign * np.array(spools)
-        rates.append(float(rate(X, parameters)))
+        X[places['pressure']] = pressure
+        X[places['spool']] = sign * np.array(limits)
+        rates.append(float(rate(X, machine.stroke @ [1 - share, share], parameters)))
     return max(rates)
 
 
-def _flows(machine: Machine, p: ca.SX, spools: ca.SX, walks: ca.SX) -> ca.SX:
-    """Flows a, b of all valves in the machine's order, m3/s."""
+def _pressure_rates(machine: Machine, part: dict[str, ca.SX], s: ca.SX, sd: ca.SX) -> ca.SX:
+    """Rates of the pressures, Pa/s, at piston positions, m, and speeds, m/s."""
+    p = part['pressure'] * MPA
+    supplies = {name: part['supply'][i] * MPA for i, name in enumerate(machine.measured_supplies)}
     flows = []
     for name in machine.valves:
-        if name in machine.valves_of('orifice'):
-            flows.append(machine.circuit.valve_flows(name, spools[machine.valves_of('orifice').index(name)], p))
+        if name in machine.modelled_valves:
+            spool = part['spool'][machine.modelled_valves.index(name)]
+            flows.append(machine.circuit.valve_flows(name, spool, p, supplies))
         else:
-            k = machine.valves_of('unknown').index(name)
-            flows.append(walks[2 * k:2 * k + 2])
-    return ca.vertcat(*flows)
+            k = machine.unknown_valves.index(name)
+            flows.append(part['flow'][2 * k:2 * k + 2] * LITRE)
+    return machine.circuit.pressure_rates(s, sd, ca.vertcat(*flows))
 
 
 def _spool_rates(machine: Machine, spools: ca.SX, commands: ca.SX) -> ca.SX:
     """Rates of the modelled spools, V/s."""
     return ca.vertcat(*(machine.circuit.spool_rate(name, spools[k], commands[k])
-                        for k, name in enumerate(machine.valves_of('orifice'))))
+                        for k, name in enumerate(machine.modelled_valves)))
 
 
 def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
-    """Diagonal spectral density (paper 003 Eqs. 43, 44); a flow's is that of a piston speed times the area squared."""
-    areas = machine.circuit.areas()
+    """Diagonal spectral density (paper 003 Eqs. 43, 44).
+
+    That of an acceleration is the pistons' by the lever of the coordinate; a flow's is that of a piston speed times the
+    area squared.
+    """
+    areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
-    density = {'position': 0, 'velocity': 0, 'acceleration': psd[0], 'pressure': psd[1], 'spool': psd[2]}
+    density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
+               'inclination': psd[6]}
     diagonal = []
     for name in names:
         kind, owner = name.split('/')
@@ -117,6 +156,9 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
             valve, port = owner.rsplit('.', 1)
             volume = getattr(machine.description.hydraulics.valves[valve], port)
             diagonal.append(psd[3] * (by_volume[volume] / LITRE) ** 2)
+        elif kind == 'acceleration':
+            lever = scale[owner]
+            diagonal.append(psd[4] if lever is None else psd[0] if lever == 1.0 else psd[0] / lever ** 2)
         else:
             diagonal.append(density[kind])
     return ca.diag(ca.vertcat(*diagonal))

@@ -14,10 +14,14 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
+from ..errors import DescriptionError
 from ..machine import Machine
+from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
-from .dekf import correct, predict
+from .dekf import correct, correct_by, predict
+from .filters.update import wrapped
 from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
+from .hydraulic_sensors import variances
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
@@ -44,28 +48,65 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
-    spectral densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
-    variances. ``halvings`` of the step make 'exact' exact (see halvings_for).
+    its stamp on, so those of one step act during the next), dependent coordinates where the model needs them, near
+    which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities,
+    variances of the measurements, uncertain parameters; ``y`` = state, innovations, their variances. ``halvings`` of
+    the step make 'exact' exact (see halvings_for).
     """
-    n, m, to_model = len(model.names), len(model.measured), 1.0 / model.scale
+    n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
+    near = ca.SX.sym('near', model.dependent.numel())
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    X, f, A = (ca.substitute(item, model.X, X_si * to_model) for item in (model.X, model.f, model.A))
+    X = X_si * to_model
+    solved = _closed(machine, model, near, X[:g])
+    f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
     X, P = predict(X, P, f, A, model.W, dt, order, noise, halvings)
-    innovations, variances = [], []
-    for k, index in enumerate(model.measured):
-        weight, unit = measured[k] > MISSING, float(to_model[index])
-        X, P, innovation, spread = correct(X, P, index, ca.fmax(measured[k], MISSING) * unit, variance[k] * unit ** 2,
-                                           weight)
-        innovations.append(innovation / unit)
-        variances.append(spread / unit ** 2)
+    X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
     X = X * ca.SX(model.scale)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands), ca.vertcat(X, *innovations, *variances)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U), ca.vertcat(measured, commands),
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, solved), ca.vertcat(X, *innovations, *spreads)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, near), ca.vertcat(measured, commands),
                                          ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
+
+
+def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> ca.SX:
+    """Dependent coordinates at z, from those nearby; (0,) where the model needs none."""
+    return machine.closed(near, z)[machine.system.dependent] if model.dependent.numel() else near
+
+
+def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
+    """State and covariance after one measurement after the other; innovations and their variances, SI.
+
+    What is not an entry of the state is linearised at the prediction.
+    """
+    predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
+    if model.indirect:
+        solved = _closed(machine, model, solved, X[:g])
+    innovations, spreads = [], []
+    for k, item in enumerate(model.measured):
+        weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
+        if item.index is None:
+            h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
+            error = sample - h - H @ (X - predicted)
+            error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
+            X, P, innovation, spread = correct_by(X, P, H, error, variance[k], weight)
+            unit = 1.0
+        elif item.wraps:
+            error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
+            X, P, innovation, spread = correct_by(X, P, ca.SX.eye(X.numel())[item.index, :], error, variance[k], weight)
+            unit = 1.0
+        else:
+            unit = float(to_model[item.index]) / item.gain
+            value = sample * unit
+            shift = float(to_model[item.index]) * (item.zero - item.offset / item.gain)
+            if shift:
+                value = value + shift
+            X, P, innovation, spread = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
+        innovations.append(innovation / unit)
+        spreads.append(spread / unit ** 2)
+    return X, P, innovations, spreads
 
 
 class HydraulicObserver:
@@ -81,10 +122,11 @@ class HydraulicObserver:
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         self._to_si = np.outer(self.model.scale, self.model.scale)
         self._rows: dict[int, np.ndarray] = {}
-        sensors = machine.description.sensors
-        self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
-                                   for kind, owner in (c.split('/') for c in self.channels)]) ** 2
-        self.rate = fastest_rate(machine, self.model)
+        self._variance = variances(machine)
+        if not self._variance.all():
+            raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
+                                   'a standard deviation or a resolution above 0')
+        self.rate = fastest_rate(machine)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
         self._x: np.ndarray | None = None
@@ -129,14 +171,18 @@ class HydraulicObserver:
     def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
 
-        A position or pressure without a sample starts at mid stroke or mid pressure, with that range as its stddev.
+        A coordinate or pressure without a sample starts in the middle of its range, with that range as its stddev.
+        Raises PositionProblemError where the mechanism cannot be so.
         """
         X, stddev = self._initial(commands)
-        for k, index in enumerate(self.model.measured):
-            if np.isfinite(measured[k]):
-                X[index], stddev[index] = measured[k], np.sqrt(self._variance[k])
-        n = len(X)
-        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands])
+        for k, item in enumerate(self.model.measured):
+            if np.isfinite(measured[k]) and item.index is not None:
+                X[item.index] = (measured[k] - item.offset) / item.gain + item.zero
+                stddev[item.index] = np.sqrt(self._variance[k]) / item.gain
+        n, dependent = len(X), np.zeros(0)
+        if self.model.dependent.numel():
+            dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
+        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
@@ -167,7 +213,8 @@ class HydraulicObserver:
         if key != self._shared:
             self._shared = key
             inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
-            self._p[5:5 + len(self._variance)] = self._variance * inflation
+            first = 1 + len(NOISES)
+            self._p[first:first + len(self._variance)] = self._variance * inflation
 
     def _predicted(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
         """Innovations of the last samples and their variances, when only those samples were measured.
@@ -187,19 +234,25 @@ class HydraulicObserver:
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
-        s, supplies = self.settings, self.machine.description.hydraulics.supplies.values()
-        strokes, spools = iter(self.machine.stroke), iter(commands)
-        pressure = max((supply.value for supply in supplies), default=20e6) / 2
-        spread = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4}
+        s, supplies = self.settings, self.machine.description.hydraulics.supplies
+        ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)
+        pressure = max((supply.value for supply in supplies.values()), default=20e6) / 2
+        spread = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
         X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
         for i, kind in enumerate(name.split('/')[0] for name in self.names):
             if kind == 'position':
-                low, high = next(strokes)
+                low, high = next(ranges)
                 X[i], stddev[i] = (low + high) / 2, (high - low) / 2
             elif kind == 'pressure':
                 X[i], stddev[i] = pressure, pressure
             elif kind == 'spool':
                 X[i], stddev[i] = next(spools), 0.5
+            elif kind == 'supply':
+                X[i] = stddev[i] = supplies[next(slow)].value
             else:
                 stddev[i] = spread[kind]
         return X, stddev
+
+    def _exact(self) -> Channel:
+        """The first channel whose samples would have no noise."""
+        return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)

@@ -21,6 +21,10 @@ class ObserverSettings(Settings):
     spool_psd: float = setting(1e-6, 'What the lag model does not tell of the spool', 'V^2/s', 0.0, 1e3)
     flow_psd: float = setting(5e-4, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
                               1e-9, 1e3)
+    free_psd: float = setting(1.0, 'Random walk of the acceleration of a coordinate that no cylinder moves', '(SI)^2/s',
+                              1e-9, 1e6)
+    supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
+    inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
     shared_information: float = setting(
         0.4, 'Variance of an interpolated sample, in sample variances times the steps that share a sample: 1 is right '
              'for slow states, 1/steps for those that follow each sample', '', 0.0, 1.0)

@@ -16,8 +16,8 @@ from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .inertia import body_terms
-from .machine_terms import inclined, machine_terms
+from .inertia import body_terms, center_of_mass, inertia, point_terms
+from .machine_terms import Mass, inclined, point_masses
 from ..description.listing import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
@@ -34,7 +34,9 @@ class MechanismSystem(System):
     ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
     energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
-    ``gravity`` (d,) in the machine's frame, m/s2.
+    ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses`` and
+    ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular velocities
+    (none where natural coordinates carry a rotation).
     ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned by
     180 degrees on its rail, is zero there too.
     """
@@ -50,6 +52,9 @@ class MechanismSystem(System):
     sides: ca.SX
     biases: dict[str, ca.SX]
     gravity: ca.SX
+    applied: ca.SX
+    masses: tuple[Mass, ...]
+    spins: tuple[tuple[ca.SX, ca.SX], ...]
 
     @property
     def kinetic(self) -> ca.SX:
@@ -98,7 +103,9 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for body in description.bodies.values():
         M_b, Q_b, energy = body_terms(kinematics, body, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    for M_b, Q_b, energy in machine_terms(kinematics, gravity):
+    masses = tuple(point_masses(kinematics))
+    for mass, place in masses:
+        M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
     for scalar in scalars((description.cylinders, description.hydraulics)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
@@ -113,7 +120,11 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         frames=dict(kinematics.frames), potential=potential, other_forces=ca.densify(applied.other),
         sides=ca.densify(ca.vertcat(*kinematics.sides)) if kinematics.sides else ca.SX(0, 1),
         biases={s.name: kinematics.values.vector(s.bias) for s in description.sensors.values() if s.bias},
-        gravity=gravity)
+        gravity=gravity, applied=ca.densify(applied.conservative + applied.other),
+        masses=(*((ca.SX(kinematics.values(body.mass)), kinematics.frames[body.name].at(
+            center_of_mass(body, kinematics.values))) for body in description.bodies.values()), *masses),
+        spins=() if kinematics.natural else tuple((inertia(body, kinematics.values), kinematics.frames[body.name].omega)
+                                                  for body in description.bodies.values()))
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

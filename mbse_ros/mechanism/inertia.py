@@ -44,17 +44,6 @@ def point_terms(kinematics: Kinematics, mass: ca.SX | float, place: ca.SX,
     return mass * J.T @ J, mass * J.T @ (gravity - bias), -mass * ca.dot(gravity, place)
 
 
-def rod_terms(kinematics: Kinematics, mass: ca.SX | float, one: ca.SX, other: ca.SX,
-              gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """As ``point_terms``, of a uniform rod between two places: ``T = m/6 (v1 v1 + v1 v2 + v2 v2)``.
-
-    That is a sixth of the mass at each end and two thirds in the middle.
-    """
-    parts = [point_terms(kinematics, share * mass, place, gravity)
-             for share, place in ((1 / 6, one), (1 / 6, other), (2 / 3, (one + other) / 2))]
-    return tuple(sum(column[1:], column[0]) for column in zip(*parts))
-
-
 def body_terms(kinematics: Kinematics, body: Body, gravity: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Mass matrix (n, n), gravity and velocity forces (n,), and potential energy, J, of one body."""
     q, qd, frame = ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd), kinematics.frames[body.name]

@@ -9,21 +9,20 @@ import casadi as ca
 
 from ..description.machine_parts import Base, Cylinder
 from .coordinates.kinematics import Kinematics
-from .inertia import point_terms, rod_terms
 from .rotation import axis_rotation
 
-Terms = tuple[ca.SX, ca.SX, ca.SX]
+Mass = tuple[ca.SX, ca.SX]      # of a point, kg, and its place (d,), m
 
 
-def machine_terms(kinematics: Kinematics, gravity: ca.SX) -> Iterator[Terms]:
-    """Mass matrix (n, n), forces (n,) and potential energy, J, of each mass that belongs to no body."""
+def point_masses(kinematics: Kinematics) -> Iterator[Mass]:
+    """Masses of a machine that belong to no body."""
     description = kinematics.description
     for cylinder in description.cylinders.values():
-        yield from _cylinder_terms(kinematics, cylinder, gravity)
+        yield from _cylinder_masses(kinematics, cylinder)
     payload = description.payload
     if payload is not None:
         place = kinematics.frames[payload.body].at(kinematics.values.vector(payload.center))
-        yield point_terms(kinematics, kinematics.values(payload.mass), place, gravity)
+        yield ca.SX(kinematics.values(payload.mass)), place
 
 
 def inclined(gravity: ca.SX, base: Base | None, kinematics: Kinematics) -> ca.SX:
@@ -34,8 +33,11 @@ def inclined(gravity: ca.SX, base: Base | None, kinematics: Kinematics) -> ca.SX
     return axis_rotation((1, 0, 0), roll).T @ (axis_rotation((0, 1, 0), pitch).T @ gravity)
 
 
-def _cylinder_terms(kinematics: Kinematics, cylinder: Cylinder, gravity: ca.SX) -> Iterator[Terms]:
-    """Barrels and rods as uniform rods of the closed length, along the line of the pins."""
+def _cylinder_masses(kinematics: Kinematics, cylinder: Cylinder) -> Iterator[Mass]:
+    """Barrels and rods as uniform rods of the closed length, along the line of the pins.
+
+    A uniform rod moves as a sixth of its mass at each end and two thirds in the middle.
+    """
     if cylinder.barrel_mass is None and cylinder.rod_mass is None:
         return
     values = kinematics.values
@@ -44,4 +46,5 @@ def _cylinder_terms(kinematics: Kinematics, cylinder: Cylinder, gravity: ca.SX) 
     along = (eye - base) * (closed / (closed + kinematics.q[kinematics.names.index(cylinder.name)]))
     for mass, start, end in ((cylinder.barrel_mass, base, base + along), (cylinder.rod_mass, eye - along, eye)):
         if mass is not None:
-            yield rod_terms(kinematics, cylinder.count * values(mass), start, end, gravity)
+            whole = ca.SX(cylinder.count * values(mass))
+            yield from ((whole / 6, start), (whole / 6, end), (2 * whole / 3, (start + end) / 2))

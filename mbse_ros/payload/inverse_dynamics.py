@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload mass by inverse dynamics: the residual of the equations of motion is affine in the mass.
 
-Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - F_act = g0 + g1 m``; least squares over the cylinders,
-weighted by the covariance of g that follows from the observer's, gives the mass and its information 1/variance.
+Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any independent coordinates,
+S being the pistons' speeds by theirs; least squares over the equations that a cylinder stands in, weighted by the
+covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 """
 
 from __future__ import annotations
@@ -15,91 +16,136 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
-from ..dynamics.position_problem import newton_step
+from ..dynamics.inertial_forces import inertial_forces
 from ..errors import PositionProblemError
-from ..estimators.hydraulic_model import state_names
+from ..estimators.hydraulic_model import state_names, state_parts
+from ..estimators.hydraulic_sensors import direct
 from ..machine import Machine
+from ..machine.machine import NEWTON
 from .settings import PayloadSettings
 
-NEWTON = 2
+LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of functions compile faster beyond
 GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 
 
 @dataclass(frozen=True)
 class Residual:
-    """``g0 + g1 m`` (cylinders,), N, as expressions in joints, the observer's state X (SI) and the parameters.
+    """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns.
 
-    ``share`` is the part of g1 that comes from motion, relative to its static part: 0 at rest, -1 in free fall.
+    Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters; ``pistons``
+    and ``speeds`` (cylinders,). ``share`` is the part of G1 that comes from motion, relative to its static part: 0 at
+    rest, -1 in free fall.
     """
 
-    joints: ca.SX
+    near: ca.SX
     X: ca.SX
     g0: ca.SX
-    g1: ca.SX
+    G1: ca.SX
     share: ca.SX
+    pistons: ca.SX
+    speeds: ca.SX
 
 
 def residual(machine: Machine) -> Residual:
-    """Residual of the equations of motion (paper 003 Eq. 55) at joint angles solved for the piston positions."""
+    """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
+
+    The sensors' offsets and gains stand in it as errors of what the observer found, so that their uncertainty reaches
+    the mass as that of every other parameter.
+    """
     names, _ = state_names(machine)
-    X, joints = ca.SX.sym('X', len(names)), ca.SX.sym('joints', len(machine.system.joints))
-    z, zd, zdd, p = (X[[i for i, n in enumerate(names) if n.startswith(kind)]]
-                     for kind in ('position', 'velocity', 'acceleration', 'pressure'))
-    reduced, circuit, payload = machine.reduced, machine.circuit, machine.system.payload
-    force = circuit.hydraulic_forces(p) - circuit.friction_forces(zd, p)
-    g = ca.substitute(reduced.Mbar @ zdd - reduced.Qbar, ca.vertcat(machine.system.q, reduced.zd),
-                      ca.vertcat(newton_step(machine.system, joints, z), z, zd)) - force
-    g1 = ca.jacobian(g, payload)
-    static = ca.substitute(g1, ca.vertcat(zd, zdd), ca.SX.zeros(2 * z.numel()))
-    share = ca.sqrt(ca.sumsqr(g1 - static) / ca.sumsqr(static))
-    return Residual(joints, X, ca.substitute(g, payload, 0), g1, share)
+    X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
+    true, system, reduced = without_sensor_errors(machine, names, X), machine.system, machine.reduced
+    part = state_parts(names, true)
+    z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pressure'))
+    speeds = machine.piston_rates @ zd
+    force = machine.circuit.hydraulic_forces(p) - machine.circuit.friction_forces(speeds, p)
+    needed = ca.substitute(inertial_forces(system, reduced.R @ zdd + reduced.S @ reduced.c), system.qd, reduced.qd)
+    g = (reduced.R.T @ needed - machine.piston_rates.T @ force)[machine.actuated]      # Mbar zdd - Qbar - S' F
+    states = machine.parameters.states
+    inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
+    g, pistons, speeds = ca.substitute(
+        [g, system.q[machine.pistons], speeds], [system.q, reduced.zd, ca.vertcat(*inclined)],
+        [machine.closed(near, z, 1), zd, part['inclination']])
+    unknowns, moving = machine.payload, ca.vertcat(zd, zdd)
+    G1 = ca.jacobian(g, unknowns)
+    static = ca.jacobian(ca.substitute(g, ca.vertcat(X[[i for i, name in enumerate(names) if name.startswith((
+        'velocity/', 'acceleration/'))]]), ca.SX.zeros(moving.numel())), unknowns)
+    share = ca.sqrt(ca.sumsqr(G1 - static) / ca.sumsqr(static))
+    g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
+    return Residual(near, X, g0, G1, share, pistons, speeds)
+
+
+def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
+    """The state (nx,) that the same samples would have given with offsets and gains that differ from the file's.
+
+    It is X itself at the file's numbers.
+    """
+    entries = ca.vertsplit(X)
+    for name, channel in direct(machine).items():
+        i, values = names.index(name), machine.system.values
+        gain, offset, zero = channel.nominal
+        sensor = channel.sensor
+        slope = gain if sensor.gain is None else values(sensor.gain)
+        shift = values(sensor.bias[channel.index]) if sensor.bias else offset
+        if isinstance(slope, ca.SX) or isinstance(shift, ca.SX):
+            entries[i] = (gain * (entries[i] - zero) + offset - shift) / slope + zero
+    return ca.vertcat(*entries)
 
 
 def sample_step(machine: Machine) -> ca.Function:
     """One sample ``(x, X, p) -> (x+, y)``.
 
-    ``x`` = joint angles, start of the position problem; clean samples so far. ``p`` = covariance of X (column by
+    ``x`` = dependent coordinates, start of the position problem; clean samples so far. ``p`` = covariance of X (column by
     column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain
     parameters. The weights are taken at the reference mass: at a sample's own they would depend on its error, and a
     mean weighed so is too low.
     ``y`` = information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect
-    to each parameter; gate that is closed (0: none). Nothing is divided by g1, which crosses zero in free fall.
+    to each parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall.
     """
     r, parameters = residual(machine), machine.parameters.symbol
-    n, m, count = r.X.numel(), ca.SX.sym('m'), len(machine.cylinders)
-    P, gates, reference = ca.SX.sym('P', n, n), ca.SX.sym('gates', 4), ca.SX.sym('reference')
-    g = r.g0 + r.g1 * m
-    J_X = ca.jacobian(g, r.X)
+    n, k, count, unknowns = r.X.numel(), parameters.numel(), len(machine.coordinates), ca.SX.sym('m')
+    g, seed = r.g0 + r.G1 @ unknowns, ca.SX.sym('seed', r.g0.numel())
+    arguments = [r.near, r.X, parameters]
+    terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, r.pistons, r.speeds], {'cse': True})
+    slopes = ca.Function('slopes', [*arguments, unknowns, seed],
+                         [ca.jtimes(g, r.X, seed, True), ca.jtimes(g, parameters, seed, True)], {'cse': True})
+    close = ca.Function('close', arguments, [machine.closed(r.near, r.X[:count])[machine.system.dependent]])
+    kind = ca.SX if terms.n_instructions() + 4 * slopes.n_instructions() < LARGEST_WRITTEN else ca.MX
+    x, X, p = kind.sym('x', r.near.numel() + 1), kind.sym('X', n), kind.sym('p', n * n + 5 + k)
+    P, gates, reference, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], p[n * n + 4], p[n * n + 5:]
+    solved = close(x[:-1], X, values)
+    g0, G1, share, pistons, speeds = terms(solved, X, values)
+    rows = ca.horzcat(*(slopes(solved, X, values, reference, unit)[0] for unit in np.eye(seed.numel())))
+    information, weighted, row, first = _weighing(machine, n)(g0, G1, rows, P)
+    sensitivity = -slopes(solved, X, values, first, row)[1]
+    closed = _closed_gate(machine)(pistons, speeds, share, information, gates)
+    x_next = ca.vertcat(solved, x[-1] + (closed == 0))
+    return ca.Function('mbse_payload', [x, X, p], [x_next, ca.vertcat(information, weighted, sensitivity, closed)],
+                       ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
+
+
+def _weighing(machine: Machine, n: int) -> ca.Function:
+    """``(g0, G1, J_X', P) -> (information, information times mass, G1' weight, mass within reason)``."""
+    a = len(machine.actuated)
+    g0, G1, rows, P = ca.SX.sym('g0', a), ca.SX.sym('G1', a), ca.SX.sym('rows', n, a), ca.SX.sym('P', n, n)
     low, high = machine.description.payload.limits
     margin = high - low
-    first = ca.fmin(ca.fmax(-ca.dot(r.g1, r.g0) / ca.fmax(ca.sumsqr(r.g1), 1e-12), low - margin), high + margin)
-    weight = ca.inv(ca.substitute(J_X @ P @ J_X.T, m, reference))
-    row = r.g1.T @ weight
-    information = row @ r.g1
-    sensitivity = -row @ ca.substitute(ca.jacobian(g, parameters), m, first)
-    closed = _closed_gate(machine, r, information, gates)
-    y = ca.vertcat(information, -row @ r.g0, sensitivity.T, closed)
-    newton = ca.Function('newton', [r.joints, r.X, parameters], [newton_step(machine.system, r.joints, r.X[:count])])
-    at = ca.Function('at', [r.joints, r.X, P, gates, reference, parameters], [y])
-    x, p = ca.SX.sym('x', r.joints.numel() + 1), ca.SX.sym('p', n * n + 5 + parameters.numel())
-    X, solved, values = ca.SX.sym('X', n), x[:-1], p[n * n + 5:]
-    for _ in range(NEWTON):
-        solved = newton(solved, X, values)
-    y = at(solved, X, ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], p[n * n + 4], values)
-    x_next, y = ca.cse([ca.vertcat(solved, x[-1] + (y[-1] == 0)), y])
-    return ca.Function('mbse_payload', [x, X, p], [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
+    first = ca.fmin(ca.fmax(-ca.dot(G1, g0) / ca.fmax(ca.sumsqr(G1), 1e-12), low - margin), high + margin)
+    row = ca.inv(rows.T @ P @ rows) @ G1
+    return ca.Function('weighing', [g0, G1, rows, P], [ca.dot(row, G1), -ca.dot(row, g0), row, first], {'cse': True})
 
 
-def _closed_gate(machine: Machine, r: Residual, information: ca.SX, gates: ca.SX) -> ca.SX:
-    """Number of the first closed gate, as in ``GATES``; 0 when all are open."""
-    count = len(machine.cylinders)
-    z, speed, stroke = r.X[:count], ca.fabs(r.X[count:2 * count]), ca.DM(machine.stroke)
-    inside = ca.logic_and(ca.mmin(z - stroke[:, 0]) > gates[3], ca.mmin(stroke[:, 1] - z) > gates[3])
-    tests = (inside, information >= gates[2], ca.mmin(speed) >= gates[0], r.share <= gates[1])
+def _closed_gate(machine: Machine) -> ca.Function:
+    """``(pistons, speeds, share, information, gates)`` -> number of the first closed gate, as in ``GATES``; 0: none."""
+    count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
+    pistons, speeds, gates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('gates', 4)
+    share, information = ca.SX.sym('share'), ca.SX.sym('information')
+    inside = ca.logic_and(ca.mmin(pistons - stroke[:, 0]) > gates[3], ca.mmin(stroke[:, 1] - pistons) > gates[3])
+    tests = (inside, information >= gates[2], ca.mmin(ca.fabs(speeds)) >= gates[0], share <= gates[1])
     closed = ca.SX(0)
     for number, passed in reversed(list(enumerate(tests, 1))):
         closed = ca.if_else(passed, closed, number)
-    return closed
+    return ca.Function('gate', [pistons, speeds, share, information, gates], [closed])
 
 
 @dataclass(frozen=True)
@@ -113,7 +159,7 @@ class MassSamples:
 
 
 class InverseDynamics:
-    """Mass samples of one machine; keeps the joint angles between segments as the start of the position problem."""
+    """Mass samples of one machine; keeps the coordinates between segments as the start of the position problem."""
 
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine = machine
@@ -129,7 +175,7 @@ class InverseDynamics:
                                               s.stroke_margin]
 
     def reset(self) -> None:
-        """Forget the joint angles."""
+        """Forget the coordinates."""
         self._x: np.ndarray | None = None
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
@@ -139,15 +185,15 @@ class InverseDynamics:
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if self._x is None:
-            q = self.machine.position_problem.solve(mean[0, :len(self.machine.cylinders)])
-            self._x = np.append(q[:len(self.machine.system.joints)], 0.0)
+            q = self.machine.position(mean[0, :len(self.machine.coordinates)])
+            self._x = np.append(q[self.machine.system.dependent], 0.0)
         self._p[:self._size] = covariance.ravel()
         self._p[self._size + 4] = self.machine.description.payload.limits[0] if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
         if not isfinite(y[-1, 0]):
             self._x = None
-            raise PositionProblemError(float('nan'), NEWTON, mean[-1, :len(self.machine.cylinders)])
+            raise PositionProblemError(float('nan'), NEWTON, mean[-1, :len(self.machine.coordinates)])
         return MassSamples(y[:, :-1], y[:, -1], int(self._x[-1]))
 
 

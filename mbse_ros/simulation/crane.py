@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated crane with its sensors: samples with noise at the sensors' rate, and the truth beside them."""
+"""A simulated machine with its sensors: samples with noise at the sensors' rate, and the truth beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import SettingError
 from ..machine import Machine, with_valves
 from ..settings import Settings, setting
-from .cycle import Operator, WorkCycle, lift_hold_lower
+from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
 from .plant import STEP_NS, Plant
+from .samples import TrueSamples
 
 
 @dataclass(frozen=True)
 class CraneSettings(Settings):
-    """How the simulated crane is sampled."""
+    """How the simulated machine is sampled."""
 
     rate: float = setting(100.0, 'Rate of the sensors', 'Hz', 1.0, 1000.0)
     noise: float = setting(1.0, "Factor on the sensors' noise of the machine's YAML", '', 0.0, 100.0)
@@ -24,7 +26,7 @@ class CraneSettings(Settings):
 
 @dataclass(frozen=True)
 class SensorFrame:
-    """Samples of one instant, SI, and the truth at it."""
+    """Samples of one instant, SI, and the truth at it: independent coordinates, pressures, payload."""
 
     stamp_ns: int
     samples: dict[str, float]
@@ -39,45 +41,47 @@ class SensorFrame:
 class SimulatedCrane:
     """Plant, operator and sensors of one machine; the same seed gives the same samples, bit for bit.
 
-    ``parameters`` are the plant's true values of the uncertain numbers (default: nominal);
-    ``plant`` may be shared between cranes of one machine, to compile it once.
+    ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll' and
+    'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it once.
     """
 
     def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
                  settings: CraneSettings = CraneSettings(), parameters: np.ndarray | None = None,
-                 plant: Plant | None = None, start_ns: int = 0) -> None:
+                 plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None) -> None:
         self.plant = plant or plant_of(machine)
         self.machine, self.payload, self.settings = machine, float(payload), settings
-        self.cycle = cycle or lift_hold_lower()
+        self.cycle, self.base = cycle or lift_hold_lower(), dict(base or {})
         self.parameters = self.plant.machine.parameters.mean if parameters is None else parameters
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
-        self._operator, self._rng = Operator(self.cycle), np.random.default_rng(seed)
-        self._stroke = machine.stroke
-        position = self._stroke @ [1 - self.cycle.start, self.cycle.start]
-        self._x = self.plant.start(position, self.payload, self.parameters)
+        self.controls = controls_of(self.plant)
+        self._operators = self._make_operators()
+        self._rng = np.random.default_rng(seed)
+        stroke = machine.stroke
+        shares = np.array([self.cycle.share_of(name) for name in machine.cylinders])
+        self._x = self.plant.start(stroke[:, 0] + shares * (stroke[:, 1] - stroke[:, 0]),
+                                   self.payload * self.cycle.load_at(0.0), self.parameters, **self.base)
         self._start_ns, self._next_ns = int(start_ns), int(start_ns)
-        self._acceleration = np.zeros(len(machine.cylinders))
-        sensors = machine.description.sensors
-        self._stddev = [{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner] * settings.noise
-                        for kind, owner in (c.split('/') for c in machine.channels)]
+        self._acceleration = np.zeros(len(machine.coordinates))
+        self._samples = TrueSamples(self.plant.machine, machine.all_channels)
+        self._stddev = [channel.sensor.stddev * settings.noise for channel in machine.all_channels]
 
-    def frame(self, command: float | None = None) -> SensorFrame:
-        """Samples at the next instant; then the plant moves on one period under the command sent with them.
+    def frame(self, command: float | Mapping[str, float] | None = None) -> SensorFrame:
+        """Samples at the next instant; then the plant moves on one period under the commands sent with them.
 
-        The command is the operator's, or ``command``, V, where a controller has taken over.
+        The commands are the operator's, or ``command``, V: that of all valves, or by the names of valves and drives,
+        where a controller has taken over.
         """
         _, z, zd, p, _ = self.plant.split(self._x)
-        stamp = self._next_ns
-        truth = (z, zd, self._acceleration, p)
-        if command is None:
-            share = (z[0] - self._stroke[0, 0]) / (self._stroke[0, 1] - self._stroke[0, 0])
-            command = self._operator.command((stamp - self._start_ns) * 1e-9, share)
-        commands = np.full(len(self.machine.valves), float(command))
-        self._x, self._acceleration = self.plant.advance(self._x, commands, self.period_ns // STEP_NS, self.payload,
-                                                         self.parameters)
+        stamp, time = self._next_ns, (self._next_ns - self._start_ns) * 1e-9
+        payload = self.payload * self.cycle.load_at(time)
+        truth, q = (z, zd, self._acceleration, p), self.plant.coordinates(self._x)
+        sent = self._commands(command, time, q)
+        self._x, self._acceleration = self.plant.advance(
+            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, payload,
+            self.parameters, **self.base)
         self._next_ns = stamp + self.period_ns
-        return SensorFrame(stamp, self._sample(z, p), {f'command/{v}': float(command) for v in self.machine.valves},
-                           *truth, self.payload)
+        return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
+                           *truth, payload)
 
     def advance(self, stop_ns: int) -> Iterator[SensorFrame]:
         """Frames up to and including ``stop_ns``."""
@@ -88,16 +92,70 @@ class SimulatedCrane:
         """Frames of the whole cycle."""
         return list(self.advance(self._start_ns + round(self.cycle.duration * 1e9)))
 
-    def _sample(self, z: np.ndarray, p: np.ndarray) -> dict[str, float]:
+    def _make_operators(self) -> dict[str, Operator]:
+        """By control; the cycle's own moves are the first valve's."""
+        moves = {self.controls[0]: self.cycle.moves, **self.cycle.others}
+        for name in moves:
+            if name not in self.controls:
+                raise SettingError('cycle', name, 'moves of ' + ', '.join(self.controls))
+        return {name: Operator(item, self.cycle.timed) for name, item in moves.items()}
+
+    def _commands(self, command: float | Mapping[str, float] | None, time: float, q: np.ndarray) -> dict[str, float]:
+        """Commands of all controls."""
+        if command is None:
+            shares = self._shares(q)
+            return {name: float(self._operators[name].command(time, shares[name]))
+                    if name in self._operators else 0.0 for name in self.controls}
+        if isinstance(command, Mapping):
+            return {name: float(command.get(name, 0.0)) for name in self.controls}
+        return {name: float(command) if name in self.machine.valves else 0.0 for name in self.controls}
+
+    def _shares(self, q: np.ndarray) -> dict[str, float]:
+        """Where what each control moves is in its range."""
+        machine, found = self.machine, {}
+        positions = dict(zip(machine.cylinders, q[machine.pistons]))
+        strokes = dict(zip(machine.cylinders, machine.stroke))
+        for cylinder, valve in valves_by_cylinder(machine).items():
+            low, high = strokes[cylinder]
+            found.setdefault(valve, (positions[cylinder] - low) / (high - low))
+        for name, place, (low, high) in zip(machine.coordinates, machine.model.z, machine.range):
+            if name in self.plant.drives:
+                found[name] = (q[place] - low) / (high - low)
+        return found
+
+    def _sample(self, q: np.ndarray, *truth: np.ndarray) -> dict[str, float]:
         """Noisy samples by channel."""
-        owners = dict(zip((f'position/{c}' for c in self.machine.cylinders), z)) | dict(
-            zip((f'pressure/{v}' for v in self.machine.volumes), p))
         noise = self._rng.standard_normal(len(self._stddev)) * self._stddev
-        return {c: float(owners[c] + e) for c, e in zip(self.machine.channels, noise)}
+        return self._samples.read(q, *truth, noise, self.base)
+
+
+def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:
+    """Cycle by its name; 'boom' is the first cylinder alone. Raises SettingError."""
+    if name not in CYCLES:
+        raise SettingError('cycle', name, 'one of ' + ', '.join(CYCLES))
+    if not 0.001 <= ramp <= 2.0:
+        raise SettingError('ramp', ramp, 'from 0.001 to 2.0 s')
+    drives = [name for k, name in enumerate(machine.coordinates) if k not in machine.actuated]
+    if name == 'random':
+        return random_cycle(np.random.default_rng([seed, 1]), others=machine.valves[1:], drives=drives)
+    return dig(valves_by_cylinder(machine), drives) if name == 'dig' else lift_hold_lower(ramp)
+
+
+def valves_by_cylinder(machine: Machine) -> dict[str, str]:
+    """Valve that feeds the piston side of each cylinder."""
+    hydraulics = machine.description.hydraulics
+    volumes = {chamber: name for name, volume in hydraulics.volumes.items() for chamber in volume.chambers}
+    return {cylinder: next(name for name, valve in hydraulics.valves.items()
+                           if volumes[cylinder, 'piston'] in (valve.a, valve.b)) for cylinder in machine.cylinders}
+
+
+def controls_of(plant: Plant) -> tuple[str, ...]:
+    """Names of the valves, then of the drives."""
+    return (*plant.machine.valves, *plant.drives)
 
 
 def plant_of(machine: Machine, backend: str = 'auto') -> Plant:
     """Plant of a machine, whose valves become orifices where the observer takes them as unknown."""
-    if machine.valves_of('orifice') == machine.valves:
+    if not machine.unknown_valves:
         return Plant(machine, backend)
-    return Plant(Machine(with_valves(machine.description, 'orifice')), backend)
+    return Plant(Machine(with_valves(machine.description, 'orifice', ('unknown',))), backend)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The true machine: multibody dynamics, chambers, friction and spools as one stiff system, integrated by RK4.
 
-Paper 003 section 4 ('artificial plant'). State: joints, piston positions, velocities, pressures (MPa), spools (V).
+Paper 003 section 4 ('artificial plant'), in any independent coordinates. State: dependent coordinates, independent ones,
+their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a drive that follows a speed.
 """
 
 from __future__ import annotations
@@ -10,105 +11,155 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel, Scan
-from ..dynamics.position_problem import newton_step
+from ..description.load_payload import MASS
 from ..errors import DescriptionError, DivergenceError
+from ..hydraulics.valve import turbulent_root
 from ..machine import Machine
 
 MPA = 1e6
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
-NEWTON = 2             # steps from the last joint angles to the exact ones within one integration step
-
-
-def plant_rates(machine: Machine, joints: ca.SX, z: ca.SX, zd: ca.SX, p: ca.SX,
-                spools: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Consistent joints, piston accelerations, m/s2, and pressure rates, Pa/s, of the machine with its payload."""
-    for _ in range(NEWTON):
-        joints = newton_step(machine.system, joints, z)
-    circuit, reduced = machine.circuit, machine.reduced
-    force = circuit.hydraulic_forces(p) - circuit.friction_forces(zd, p) + circuit.end_stop_forces(z, zd)
-    at = [machine.system.q, reduced.zd], [ca.vertcat(joints, z), zd]
-    Mbar, Qbar = ca.substitute([reduced.Mbar, reduced.Qbar], *at)
-    flows = ca.vertcat(*(circuit.valve_flows(name, spools[i], p) for i, name in enumerate(machine.valves)))
-    return joints, ca.solve(Mbar, Qbar + force), circuit.pressure_rates(z, zd, flows)
+DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
+MAKE_UP = 1e5          # Pa below the tank at which an anti-cavitation valve lets the nominal flow of its valve pass
+LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 
 
 class Plant:
-    """Simulated machine with every valve an orifice; advances by whole steps of 0.1 ms.
+    """Simulated machine whose valves all have data; advances by whole steps of 0.1 ms.
 
-    ``parameters`` are the true values of the uncertain numbers (default: nominal).
-    Raises DescriptionError when the machine has no orifice data.
+    Controls (u,): commands of the valves, V, then speeds of the ``drives``, SI. ``parameters`` are the true values of
+    the uncertain numbers (default: nominal); ``slow``: what is not one of them but has a symbol, by its key: the
+    payload's mass, kg, and measured inclinations, rad. Raises DescriptionError when a valve has no data.
     """
 
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
-        if machine.valves_of('orifice') != machine.valves:
+        if machine.unknown_valves:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
-                                   'valves of kind orifice: a plant needs their data')
-        self.machine = machine
-        self._sizes = [len(machine.system.joints), *[len(machine.cylinders)] * 2, len(machine.volumes),
-                       len(machine.valves)]
+                                   'valves of kind orifice or compensated: a plant needs their data')
+        self.machine, g = machine, len(machine.coordinates)
+        self._free = [k for k in range(g) if k not in machine.actuated]
+        self.drives = tuple(machine.coordinates[k] for k in self._free)
+        self.slow = tuple(machine.parameters.states)
+        self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
         self._scan = Scan(self._step_function(), backend)
         self._static = self._static_balance()
 
-    def start(self, position: np.ndarray, payload: float, parameters: np.ndarray,
-              rod_pressure: float = 2e6) -> np.ndarray:
+    def start(self, position: np.ndarray, payload: float, parameters: np.ndarray, rod_pressure: float = 2e6,
+              **slow: float) -> np.ndarray:
         """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
-        q = self.machine.position_problem.solve(position)
-        force, areas = self._static(q, np.array([payload]), parameters)
-        chambers = np.empty(2 * len(position))
+        q = self._at_pistons(np.asarray(position, dtype=float))
+        force, areas = (np.atleast_1d(item) for item in self._static(q, self._slow(payload, slow), parameters))
+        chambers = np.empty(2 * len(self.machine.cylinders))
         chambers[1::2] = rod_pressure
-        chambers[0::2] = (np.atleast_1d(force) + np.atleast_1d(areas)[1::2] * rod_pressure) / np.atleast_1d(areas)[0::2]
-        pressures = self.machine.circuit.T_Vcyl @ chambers
-        return np.concatenate([q, np.zeros(len(position)), pressures / MPA, np.zeros(len(self.machine.valves))])
+        chambers[0::2] = (force + areas[1::2] * rod_pressure) / areas[0::2]
+        volumes = self.machine.circuit.T_Vcyl
+        pressures = volumes @ chambers / volumes.sum(axis=1)
+        system, z = self.machine.system, self.machine.model.z
+        return np.concatenate([q[system.dependent], q[z], np.zeros(len(z)), pressures / MPA,
+                               np.zeros(len(self.machine.valves))])
 
-    def advance(self, x: np.ndarray, commands: np.ndarray, steps: int, payload: float,
-                parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """State and piston acceleration, m/s2, after ``steps`` steps under held commands (valves,), V.
+    def advance(self, x: np.ndarray, controls: np.ndarray, steps: int, payload: float, parameters: np.ndarray,
+                **slow: float) -> tuple[np.ndarray, np.ndarray]:
+        """State and acceleration (g,), SI, after ``steps`` steps under held controls.
 
         Raises DivergenceError when the state leaves the finite numbers.
         """
-        p = np.concatenate([[STEP_NS * 1e-9, payload], parameters])
-        x, y = self._scan(x, np.tile(commands, (steps, 1)), p)
+        p = np.concatenate([[STEP_NS * 1e-9], self._slow(payload, slow), parameters])
+        x, y = self._scan(x, np.tile(controls, (steps, 1)), p)
         if not np.isfinite(x).all():
             raise DivergenceError('plant', steps, 'the state left the finite numbers')
         return x, y[-1]
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
-        """Joints, positions, velocities, pressures (Pa) and spools of a state."""
-        joints, z, zd, p, spools = np.split(x, np.cumsum(self._sizes)[:-1])
-        return [joints, z, zd, p * MPA, spools]
+        """Dependent coordinates, independent ones, velocities, pressures (Pa) and spools of a state."""
+        dependent, z, zd, p, spools = np.split(x, np.cumsum(self._sizes)[:-1])
+        return [dependent, z, zd, p * MPA, spools]
+
+    def coordinates(self, x: np.ndarray) -> np.ndarray:
+        """All coordinates q (n,) of a state."""
+        q = np.empty(self.machine.system.n)
+        q[self.machine.system.dependent], q[self.machine.model.z] = self.split(x)[:2]
+        return q
+
+    def _slow(self, payload: float, slow: dict[str, float]) -> np.ndarray:
+        known = {MASS: payload, **{f'base.{name}': value for name, value in slow.items()}}
+        return np.array([known.get(name, 0.0) for name in self.slow])
+
+    def _at_pistons(self, position: np.ndarray) -> np.ndarray:
+        """All coordinates at piston positions, those that no cylinder moves at their start."""
+        model, machine = self.machine.model, self.machine
+        places = list(machine.pistons) + [model.z[k] for k in self._free]
+        partition = model.partition(tuple(places))
+        start = model.start.q
+        return partition.position(np.concatenate([position, start[[model.z[k] for k in self._free]]]), start)
 
     def _step_function(self) -> ca.Function:
         """Classical Runge-Kutta step; the acceleration at its end is the output."""
-        x, u = ca.SX.sym('x', sum(self._sizes)), ca.SX.sym('u', len(self.machine.valves))
-        h, payload, parameters = ca.SX.sym('h'), ca.SX.sym('payload'), self.machine.parameters.symbol
-        rhs = self._rhs(payload)
-        k1, _, _ = rhs(x, u, payload, parameters)
-        k2, _, _ = rhs(x + h / 2 * k1, u, payload, parameters)
-        k3, _, _ = rhs(x + h / 2 * k2, u, payload, parameters)
-        k4, _, _ = rhs(x + h * k3, u, payload, parameters)
+        rhs = self._rhs()
+        kind = ca.SX if rhs.n_instructions() < LARGEST_WRITTEN else ca.MX
+        controls, count = len(self.machine.valves) + len(self.drives), self.machine.parameters.symbol.numel()
+        x, u = kind.sym('x', sum(self._sizes)), kind.sym('u', controls)
+        p = kind.sym('p', 1 + len(self.slow) + count)
+        h, slow, parameters = p[0], p[1:1 + len(self.slow)], p[1 + len(self.slow):]
+        k1, _, _ = rhs(x, u, slow, parameters)
+        k2, _, _ = rhs(x + h / 2 * k1, u, slow, parameters)
+        k3, _, _ = rhs(x + h / 2 * k2, u, slow, parameters)
+        k4, _, _ = rhs(x + h * k3, u, slow, parameters)
         end = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        _, joints, zdd = rhs(end, u, payload, parameters)
-        end[:joints.numel()] = joints
-        return ca.Function('mbse_plant', [x, u, ca.vertcat(h, payload, parameters)], [end, zdd], ['x', 'u', 'p'],
-                           ['x_next', 'y'])
+        _, dependent, zdd = rhs(end, u, slow, parameters)
+        end = ca.vertcat(dependent, end[self._sizes[0]:])
+        return ca.Function('mbse_plant', [x, u, p], [end, zdd], ['x', 'u', 'p'], ['x_next', 'y'])
 
-    def _rhs(self, payload: ca.SX) -> ca.Function:
-        """``(x, u, payload, parameters) -> (xd, consistent joints, zdd)``; joints move only by the position problem."""
-        x, u = ca.SX.sym('x', sum(self._sizes)), ca.SX.sym('u', len(self.machine.valves))
-        joints, z, zd, p, spools = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
-        solved, zdd, rates = plant_rates(self.machine, joints, z, zd, p * MPA, spools)
-        lag = ca.vertcat(*(self.machine.circuit.spool_rate(name, spools[i], u[i])
-                           for i, name in enumerate(self.machine.valves)))
-        zdd = ca.substitute(zdd, self.machine.system.payload, payload)
-        xd = ca.vertcat(ca.SX.zeros(joints.numel()), zd, zdd, rates / MPA, lag)
-        return ca.Function('mbse_plant_rhs', [x, u, payload, self.machine.parameters.symbol], [xd, solved, zdd])
+    def _rhs(self) -> ca.Function:
+        """``(x, u, slow, parameters) -> (xd, consistent dependent coordinates, zdd)``."""
+        machine, circuit = self.machine, self.machine.circuit
+        x, u = ca.SX.sym('x', sum(self._sizes)), ca.SX.sym('u', len(machine.valves) + len(self.drives))
+        near, z, zd, p, spools = ca.vertsplit(x, [0, *np.cumsum(self._sizes).tolist()])
+        q, pressure = machine.closed(near, z), p * MPA
+        place = [machine.system.q, machine.reduced.zd], [q, zd]
+        Mbar, Qbar, S = ca.substitute([machine.reduced.Mbar, machine.reduced.Qbar, machine.piston_rates], *place)
+        s, sd = q[machine.pistons], S @ zd
+        force = circuit.hydraulic_forces(pressure) - circuit.friction_forces(sd, pressure) + circuit.end_stop_forces(
+            s, sd)
+        zdd = self._accelerations(Mbar, Qbar + S.T @ force, zd, u[len(machine.valves):])
+        flows = ca.vertcat(*(self._flows(name, spools[i], pressure) for i, name in enumerate(machine.valves)))
+        lag = ca.vertcat(*(circuit.spool_rate(name, spools[i], u[i]) for i, name in enumerate(machine.valves)))
+        rates = circuit.pressure_rates(s, sd, flows) / MPA
+        xd = ca.vertcat(ca.SX.zeros(near.numel()), zd, zdd, rates, lag)
+        slow = ca.vertcat(*machine.parameters.states.values())
+        return ca.Function('mbse_plant_rhs', [x, u, slow, machine.parameters.symbol],
+                           [xd, q[machine.system.dependent], zdd], {'cse': True})
+
+    def _accelerations(self, Mbar: ca.SX, forces: ca.SX, zd: ca.SX, speeds: ca.SX) -> ca.SX:
+        """``zdd`` (g,): drives follow their speeds, whatever force it takes."""
+        moved, free = self.machine.actuated, self._free
+        given = (speeds - zd[free]) / DRIVE_LAG
+        found = ca.solve(Mbar[moved, moved], forces[moved] - Mbar[moved, free] @ given)
+        entries = dict(zip(moved, ca.vertsplit(found))) | dict(zip(free, ca.vertsplit(given) if free else []))
+        return ca.vertcat(*(entries[k] for k in range(len(moved) + len(free))))
+
+    def _flows(self, name: str, spool: ca.SX, p: ca.SX) -> ca.SX:
+        """Flows (2,) of a valve, and what its anti-cavitation valves draw from the tank."""
+        machine, values = self.machine, self.machine.system.values
+        hydraulics, volumes = machine.description.hydraulics, machine.volumes
+        valve = hydraulics.valves[name]
+        tank = values(hydraulics.supplies[valve.tank])
+        rest = ca.vertcat(*(p[volumes.index(port)] for port in (valve.a, valve.b)))
+        made_up = values(valve.nominal_flow) / np.sqrt(MAKE_UP) * turbulent_root(
+            ca.fmax(tank - rest, 0), values(valve.laminar_pressure) / 100)
+        return machine.circuit.valve_flows(name, spool, p) + made_up
 
     def _static_balance(self) -> Kernel:
-        """``(q, payload, parameters) -> (cylinder forces at rest, chamber areas)``."""
-        system, reduced = self.machine.system, self.machine.reduced
-        force = ca.substitute(-reduced.Qbar, reduced.zd, ca.SX.zeros(reduced.zd.numel()))
-        return Kernel(ca.Function('mbse_static', [system.q, system.payload, self.machine.parameters.symbol],
-                                  [force, self.machine.circuit.areas()]), 'vm')
+        """``(q, slow, parameters) -> (forces of the cylinders at rest, chamber areas)``.
+
+        Cylinders that share a coordinate share its load by the least squares of their forces.
+        """
+        machine, moved = self.machine, self.machine.actuated
+        needed = ca.substitute(-machine.reduced.Qbar, machine.reduced.zd, ca.SX.zeros(machine.reduced.zd.numel()))
+        S = machine.piston_rates[:, moved]
+        force = S @ ca.solve(S.T @ S, needed[moved])
+        slow = ca.vertcat(*machine.parameters.states.values())
+        return Kernel(ca.Function('mbse_static', [machine.system.q, slow, machine.parameters.symbol],
+                                  [force, machine.circuit.areas()]), 'vm')
