@@ -68,7 +68,8 @@ def assemble(machine: Machine, targets: dict[str, float], q: np.ndarray | None =
 
     def residual(q: np.ndarray) -> np.ndarray:
         pose, angle, length = frames(machine, q), dict(zip(names, q)), lengths(machine, q)
-        gaps = [place(machine, pose, j.child) - place(machine, pose, j.parent) for j in machine.joints.values() if j.loop]
+        gaps = [place(machine, pose, j.child) - place(machine, pose, j.parent)
+                for j in machine.joints.values() if j.loop]
         pistons = {name: length[i] - c.closed for i, (name, c) in enumerate(machine.cylinders.items())}
         wanted = [(pistons[name] if name in pistons else angle[name]) - value for name, value in targets.items()]
         return np.concatenate([*gaps, wanted])

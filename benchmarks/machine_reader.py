@@ -15,9 +15,9 @@ import yaml
 
 GROUND = 'ground'
 EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
-_UNITS = {'m': 1.0, 'mm': 1e-3, 'cm': 1e-2, 'kg': 1.0, 'g': 1e-3, 's': 1.0, 'ms': 1e-3, 'min': 60.0, 'N': 1.0, 'kN': 1e3,
-          'Pa': 1.0, 'kPa': 1e3, 'MPa': 1e6, 'GPa': 1e9, 'bar': 1e5, 'l': 1e-3, 'rad': 1.0, 'deg': np.pi / 180.0, 'V': 1.0,
-          '%': 1e-2}
+_UNITS = {'m': 1.0, 'mm': 1e-3, 'cm': 1e-2, 'kg': 1.0, 'g': 1e-3, 's': 1.0, 'ms': 1e-3, 'min': 60.0,
+          'N': 1.0, 'kN': 1e3, 'Pa': 1.0, 'kPa': 1e3, 'MPa': 1e6, 'GPa': 1e9, 'bar': 1e5, 'l': 1e-3,
+          'rad': 1.0, 'deg': np.pi / 180.0, 'V': 1.0}
 
 
 def factor(unit: str) -> float:
@@ -212,7 +212,7 @@ def _volume(entry: dict) -> Volume:
 def _valve(entry: dict, supplies: dict) -> Valve:
     ports = entry['ports']
     gains = {edge: number(entry.get('gains', {}).get(edge, 1)) for edge in EDGES}
-    return Valve(entry['kind'], number(supplies[ports['pump']]), number(supplies[ports['tank']]), ports['a'], ports['b'],
-                 number(entry['nominal_flow']), number(entry['nominal_pressure']), number(entry['nominal_command']),
-                 number(entry['command_limit']), number(entry['time_constant']), number(entry['laminar_pressure']),
-                 number(entry.get('dead_band', 0)), gains)
+    pump, tank = (number(supplies[ports[name]]) for name in ('pump', 'tank'))
+    return Valve(entry['kind'], pump, tank, ports['a'], ports['b'], number(entry['nominal_flow']),
+                 number(entry['nominal_pressure']), number(entry['nominal_command']), number(entry['command_limit']),
+                 number(entry['time_constant']), number(entry['laminar_pressure']), number(entry.get('dead_band', 0)), gains)
