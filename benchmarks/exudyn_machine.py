@@ -23,7 +23,7 @@ at 2 MPa; where the piston side would be below 1 MPa then, the piston side is at
 spools are at 0 V. Commands: ``COMMANDS`` of ``machine_commands``.
 
 Integration: the trapezoidal rule with constraints of velocity (index 2), constant step; the oil in the same implicit
-equations. `--step` 1e-4 s is the default.
+equations. `--step` 2.5e-4 s is the default.
 
 Output: npz with ``t`` s, ``lengths`` (steps, cylinders) m pin to pin, ``angles`` (steps, joints) rad, ``pressures``
 (steps, volumes) Pa, ``spools`` (steps, valves) V, and the names ``cylinders``, ``joints``, ``volumes``, ``valves``.
@@ -265,7 +265,7 @@ def main() -> None:
     parser.add_argument('machine', nargs='?', help='zx200, zx200_can, patu655, or a file')
     parser.add_argument('--payload', type=float, default=0.0, help='kg')
     parser.add_argument('--duration', type=float, default=10.0, help='s')
-    parser.add_argument('--step', type=float, default=1e-4, help='s')
+    parser.add_argument('--step', type=float, default=2.5e-4, help='s')
     parser.add_argument('--swing', choices=('free', 'held'), default='free', help='joints that no cylinder moves')
     parser.add_argument('--compare', nargs=2, metavar='NPZ')
     parser.add_argument('-o', '--output', default='')
