@@ -25,6 +25,10 @@ spools are at 0 V. Commands: ``COMMANDS`` of ``machine_commands``.
 Integration: the trapezoidal rule with constraints of velocity (index 2), constant step; the oil in the same implicit
 equations. `--step` 2.5e-4 s is the default.
 
+Checked: halving the step changes lengths by 0.002 mm and pressures by 1.8 kPa at most (zx200, 800 kg, 10 s, 0.5 against
+0.25 ms; patu655, 300 kg: 4e-5 mm, 0.14 kPa). A boom with one cylinder and a published solution (rtol 1e-9) of it agree
+to 0.1 um and 0.2 kPa over 6 s. Loops stay closed to 4e-9 rad. Exudyn 1.13.6; about 5 s of computing a second.
+
 Output: npz with ``t`` s, ``lengths`` (steps, cylinders) m pin to pin, ``angles`` (steps, joints) rad, ``pressures``
 (steps, volumes) Pa, ``spools`` (steps, valves) V, and the names ``cylinders``, ``joints``, ``volumes``, ``valves``.
 """
@@ -39,7 +43,7 @@ import numpy as np
 
 from machine_commands import COMMANDS
 from machine_oil import Oil, resting_pressures
-from machine_pose import assemble, frames, holding_forces, place, tree
+from machine_pose import assemble, frames, from_rpy, holding_forces, lengths, place, tree
 from machine_reader import GROUND, Machine, read_machine
 
 MACHINES = Path(__file__).resolve().parent.parent / 'config' / 'machines'
@@ -52,10 +56,11 @@ PERIOD = 1e-3                   # s, of the output
 def start(machine: Machine, payload: float) -> tuple[np.ndarray, np.ndarray]:
     """Joint angles, rad, and state of the oil (volumes and valves; Pa, V) at rest."""
     q = assemble(machine, machine.initial)
-    names, angles = tree(machine), dict(zip(tree(machine), q))
-    z = {name: _length(machine, q, k) - c.closed for k, (name, c) in enumerate(machine.cylinders.items())}
-    targets = {**z, **{name: angles[name] for name in machine.independent if name in names and name in free(machine)}}
-    forces, p = holding_forces(machine, targets, payload), {}
+    angles = dict(zip(tree(machine), q))
+    targets = {name: length - cylinder.closed
+               for (name, cylinder), length in zip(machine.cylinders.items(), lengths(machine, q))}
+    forces = holding_forces(machine, {**targets, **{name: angles[name] for name in free(machine)}}, payload)
+    p = {}
     for name, cylinder in machine.cylinders.items():
         p[name, 'piston'], p[name, 'rod'] = resting_pressures(cylinder, forces[name], LOW, LEAST)
     pressures = [p[volume.chambers[0]] for volume in machine.volumes.values()]
@@ -63,21 +68,18 @@ def start(machine: Machine, payload: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def free(machine: Machine) -> list[str]:
-    """Joints that no cylinder moves: those that no pin of a cylinder lies beyond while its other pin lies before."""
+    """Joints that no cylinder moves: no cylinder and no loop leads from what is beyond the joint to what is before."""
+    ties = [(c.base[0], c.eye[0]) for c in machine.cylinders.values()]
+    ties += [(joint.parent[0], joint.child[0]) for joint in machine.joints.values() if joint.loop]
     out = []
     for name in tree(machine):
         beyond = {machine.joints[name].child[0]}
         for joint in machine.joints.values():
-            if joint.parent[0] in beyond:
+            if joint.parent[0] in beyond and not joint.loop:
                 beyond.add(joint.child[0])
-        if not any((c.base[0] in beyond) != (c.eye[0] in beyond) for c in machine.cylinders.values()):
+        if not any((one in beyond) != (other in beyond) for one, other in ties):
             out.append(name)
     return out
-
-
-def _length(machine: Machine, q: np.ndarray, k: int) -> float:
-    pose, cylinder = frames(machine, q), list(machine.cylinders.values())[k]
-    return float(np.linalg.norm(place(machine, pose, cylinder.eye) - place(machine, pose, cylinder.base)))
 
 
 class Plant:
@@ -91,6 +93,7 @@ class Plant:
         self.container = exu.SystemContainer()
         self.mbs = self.container.AddSystem()
         self.oil = Oil(machine, COMMANDS[machine.name])
+        self.unit = np.array([PRESSURE] * len(machine.volumes) + [1.0] * len(machine.valves))
         q, state = start(machine, payload)
         self.pose, self.bodies = frames(machine, q), {GROUND: self.mbs.CreateGround()}
         for name in machine.bodies:
@@ -135,9 +138,7 @@ class Plant:
         cylinder = self.oil.cylinders[k]
         if cylinder.barrel_mass or cylinder.rod_mass:
             self._add_rods(cylinder)
-        unit, n = np.ones(len(self.oil.volumes) + len(self.oil.valves)), len(self.oil.volumes)
-        unit[:n] = PRESSURE
-        data, pushes = self.mbs.systemData, self.oil.pushes
+        data, unit, pushes = self.mbs.systemData, self.unit, self.oil.pushes
 
         def tension(mbs, t, item, length, rate, *_) -> float:
             return -pushes((data.GetODE1Coordinates() * unit).tolist(), k, rate)
@@ -165,8 +166,7 @@ class Plant:
 
     def _add_oil(self, state: np.ndarray) -> None:
         from exudyn.utilities import NodeGenericODE1, ObjectGenericODE1
-        n, unit = len(state), np.ones(len(state))
-        unit[:len(self.oil.volumes)] = PRESSURE
+        n, unit = len(state), self.unit
         closed = [c.closed for c in self.oil.cylinders]
 
         def rates(mbs, t, item, coordinates):
@@ -177,7 +177,6 @@ class Plant:
         node = self.mbs.AddNode(NodeGenericODE1(numberOfODE1Coordinates=n, referenceCoordinates=np.zeros(n),
                                                 initialCoordinates=state / unit))
         self.mbs.AddObject(ObjectGenericODE1(nodeNumbers=[node], rhsUserFunction=rates))
-        self.unit = unit
 
     def _motion(self) -> tuple[list[float], list[float]]:
         """Pin to pin lengths, m, and their rates, m/s."""
@@ -239,7 +238,6 @@ def _axes(z: np.ndarray) -> np.ndarray:
 
 def _angle(joint, R0: np.ndarray, R: np.ndarray) -> float:
     """Angle, rad, about the joint's axis; R0, R (3, 3) of parent and child."""
-    from machine_pose import from_rpy
     D = R0.T @ R @ from_rpy(joint.rpy).T
     twist = np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
     return float(np.arctan2(joint.axis @ twist / 2.0, (np.trace(D) - 1.0) / 2.0))
@@ -248,8 +246,7 @@ def _angle(joint, R0: np.ndarray, R: np.ndarray) -> float:
 def compare(one: str, other: str) -> None:
     """Prints the largest differences of two runs at their common times, and where they are."""
     a, b = np.load(one), np.load(other)
-    ia, ib = np.nonzero(np.isin(np.round(a['t'], 6), np.round(b['t'], 6)))[0], \
-        np.nonzero(np.isin(np.round(b['t'], 6), np.round(a['t'], 6)))[0]
+    _, ia, ib = np.intersect1d(np.round(a['t'], 6), np.round(b['t'], 6), return_indices=True)
     for key, names, unit, scale in (('lengths', 'cylinders', 'mm', 1e3), ('angles', 'joints', 'mrad', 1e3),
                                     ('pressures', 'volumes', 'kPa', 1e-3)):
         difference = np.abs(a[key][ia] - b[key][ib]) * scale
