@@ -215,4 +215,5 @@ def _valve(entry: dict, supplies: dict) -> Valve:
     pump, tank = (number(supplies[ports[name]]) for name in ('pump', 'tank'))
     return Valve(entry['kind'], pump, tank, ports['a'], ports['b'], number(entry['nominal_flow']),
                  number(entry['nominal_pressure']), number(entry['nominal_command']), number(entry['command_limit']),
-                 number(entry['time_constant']), number(entry['laminar_pressure']), number(entry.get('dead_band', 0)), gains)
+                 number(entry['time_constant']), number(entry['laminar_pressure']),
+                 number(entry.get('dead_band', 0)), gains)
