@@ -6,8 +6,8 @@
 - Pressure: ``dp/dt = (inflow - expansion) / C``, ``C = V / B_oil + V_chambers / B_cylinder + sum(V_hose / B_hose)``,
   V all volumes together, expansion ``A1 dz/dt`` on the piston side and ``-A2 dz/dt`` on the rod side.
 - Orifice valve: spool u, ``du/dt = (command - u) / lag``, the command cut at its limit. Flow into a port
-  ``g k |u| dp / sqrt(max(|dp|, laminar))`` with ``k = Qn / (un sqrt(pn))``, dp = supply - port; u > 0 joins pump to a and
-  b to tank, otherwise a to tank and pump to b; g is the gain of that edge.
+  ``g k |u| dp / sqrt(max(|dp|, laminar))`` with ``k = Qn / (un sqrt(pn))``, dp = supply - port; u > 0 joins pump to a
+  and b to tank, otherwise a to tank and pump to b; g is the gain of that edge.
 - Friction of one cylinder against its velocity v, with r = v / transition velocity:
   ``scale (Fc tanh(4 r) + (Fs - Fc) r / (r^2 / 4 + 3 / 4)^2 + viscous v + (|p1 - p2| kd + p2 kr) tanh(4 r))``.
 """
