@@ -10,6 +10,7 @@ import pytest
 import yaml
 from cli_support import mbse
 
+from mbse_ros.cli.mechanism_table import read_table
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import known_mechanisms, parse_mechanism
@@ -41,6 +42,8 @@ def folder(tmp_path_factory):
         head, _, body = text.partition('\n')
         if kind == 'xml':
             (folder / head.split()[1]).write_text(text)
+        if kind == 'csv':
+            (folder / 'stroke.csv').write_text(text)
         if kind != 'yaml' or head.startswith('# wrong'):
             continue
         name, new = head.split()[1].rstrip(',:'), read(body)
@@ -94,6 +97,16 @@ def test_the_commands(folder, monkeypatch, command):
     done = mbse(*words, *QUICK[words[0]])
     assert done.status == 0, done.err
     assert (folder / words[-1]).exists()
+
+
+def test_the_table_is_the_drivers_motion(folder, tmp_path):
+    found = []
+    for words in ([folder / 'pump_jack_driven.yaml', '--duration', '6', '--dt', '1'],
+                  [folder / 'pump_jack.yaml', '--motion', folder / 'stroke.csv']):
+        assert mbse('inverse', *words, '-o', tmp_path / 'x').status == 0
+        found.append(read_table(tmp_path / 'x' / 'inverse.csv')[1])
+    assert found[0].shape == found[1].shape and np.abs(found[0]).max() > 1e3
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
 
 
 def test_what_check_prints(folder, monkeypatch):

@@ -3,36 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from ..errors import BagError, SampleError
 from .bag import Bag, decode, open_bag
-from .messages import stamp_of
-from .topics import FLUID_PRESSURE, JOINT_STATE, TopicMap
+from .channel_samples import Sample, TopicReader, imu_reader, joint_reader, pressure_reader
+from .channels import COMMANDS, IMU_FIELDS, SENSORS, Channel, parse_channel
+from .topics import TopicMap
 
-
-class Sample(NamedTuple):
-    """Value of a channel at the stamp of its message's header; SI, NaN: missing."""
-
-    channel: str
-    stamp_ns: int
-    value: float
-
-
-class TopicReader(NamedTuple):
-    """Type of a topic, and its samples from its name and a message."""
-
-    msgtype: str
-    samples: Callable[[str, Any], list[Sample]]
+__all__ = ['Sample', 'SampleReader', 'read_samples']
 
 
 def read_samples(bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
                  topics: TopicMap = TopicMap()) -> SampleReader:
-    """Samples of the channels (position/..., pressure/...) and commands (command/...) in the order of the bag.
+    """Samples of the channels (of ``channels.SENSORS``) and commands (command/...) in the order of the bag.
 
-    Raises BagError: nothing readable, none of the topics there, a topic of another type, several machines.
+    Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
+    several machines.
     """
     return SampleReader(open_bag(bag), tuple(channels), tuple(commands), topics)
 
@@ -94,21 +82,38 @@ class SampleReader:
 
     def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> dict[str, TopicReader]:
         """How to read each topic."""
+        sensors, valves = self._parsed(channels, SENSORS), self._parsed(commands, COMMANDS)
+        joints: dict[str, dict[str, str]] = {}
+        imus: dict[str, dict[str, Channel]] = {}
+        pressures: dict[str, str] = {}
+        for text, channel in sensors.items():
+            if channel.kind in IMU_FIELDS:
+                imus.setdefault(channel.name, {})[text] = channel
+            elif channel.kind == 'pressure':
+                pressures[channel.name] = text
+            else:
+                joints.setdefault(channel.name, {})[channel.kind] = text
         readers: dict[str, TopicReader] = {}
-        positions = {c.partition('/')[2]: c for c in channels if c.startswith('position/')}
-        valves = {c.partition('/')[2]: c for c in commands}
-        for name, joints in ((topics.position, positions), (topics.command, valves)):
-            if joints:
-                readers[topics.absolute(name, self.namespace)] = TopicReader(JOINT_STATE, self._joint_samples(joints))
-        for channel in channels:
-            kind, _, volume = channel.partition('/')
-            if kind == 'pressure':
-                topic = topics.absolute(f'{topics.pressure}/{volume}', self.namespace)
-                readers[topic] = TopicReader(FLUID_PRESSURE, _pressure_samples(channel))
-        return readers
+        if joints:
+            readers[topics.position] = joint_reader(joints, self._refuse)
+        if valves:
+            named = {channel.name: {'position': text} for text, channel in valves.items()}
+            readers[topics.command] = joint_reader(named, self._refuse)
+        readers |= {f'{topics.pressure}/{volume}': pressure_reader(text) for volume, text in pressures.items()}
+        readers |= {f'{topics.imu}/{sensor}': imu_reader(own) for sensor, own in imus.items()}
+        return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
+
+    def _parsed(self, names: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, Channel]:
+        try:
+            return {name: parse_channel(name, kinds) for name in names}
+        except ValueError as error:
+            raise BagError(str(self.bag.path), str(error)) from error
 
     def _check_topics(self, topics: TopicMap) -> None:
-        """Refuse a bag without any of the topics or with one of another type; note pressures nobody asked for."""
+        """Refuse a bag without any of the topics or with one of another type.
+
+        Notes pressures nobody asked for, and IMUs where some were asked for.
+        """
         kinds, path = self.bag.topics, str(self.bag.path)
         if not any(topic in kinds for topic in self._readers):
             raise BagError(path, 'none of the topics ' + ', '.join(self._readers) + ' is in it; there are '
@@ -116,26 +121,6 @@ class SampleReader:
         for topic, reader in self._readers.items():
             if kinds.get(topic, reader.msgtype) != reader.msgtype:
                 raise BagError(path, f'{topic} is a {kinds[topic]}, expected {reader.msgtype}')
-        prefix = topics.absolute(topics.pressure, self.namespace) + '/'
-        self._ignored = sorted(topic for topic in kinds if topic.startswith(prefix) and topic not in self._readers)
-
-    def _joint_samples(self, joints: dict[str, str]) -> Callable[[str, Any], list[Sample]]:
-        expected = 'one of ' + ', '.join(joints)
-
-        def samples_of(topic: str, message: Any) -> list[Sample]:
-            stamp, names, values = stamp_of(message), message.name, message.position
-            if len(names) != len(values):
-                raise SampleError(topic, stamp, f'{len(values)} positions', 'as many positions as names')
-            samples = []
-            for name, value in zip(names, values.tolist()):
-                if name in joints:
-                    samples.append(Sample(joints[name], stamp, value))
-                else:
-                    self._refuse(SampleError(f'{topic} {name}', stamp, name, expected))
-            return samples
-
-        return samples_of
-
-
-def _pressure_samples(channel: str) -> Callable[[str, Any], list[Sample]]:
-    return lambda _, message: [Sample(channel, stamp_of(message), message.fluid_pressure)]
+        pressures, imus = (topics.absolute(name, self.namespace) + '/' for name in (topics.pressure, topics.imu))
+        known = (pressures, imus) if any(topic.startswith(imus) for topic in self._readers) else (pressures,)
+        self._ignored = sorted(topic for topic in kinds if topic.startswith(known) and topic not in self._readers)

@@ -13,20 +13,21 @@ from ..errors import DescriptionError
 from ..description.document import read_document
 from ..description.entry import Entry
 from ..description.units import parse_unit, split_number
+from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel
 
 FORMAT = 'mbse/table/1'
-SI = {'position': 'm', 'pressure': 'Pa', 'command': 'V'}
 DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}
-_CHANNEL = re.compile(r'(position|pressure|command)/[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
+_NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """A column and how its cells become SI: (cell * unit + offset) * scale = gain * cell + bias."""
+    """A column and how its cells become ``unit``, SI: (cell * unit + offset) * scale = gain * cell + bias."""
 
     column: str
     gain: float
     bias: float
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -52,32 +53,50 @@ def load_table_map(path: str | Path) -> TableMap:
     parts = root.mapping(['format', 'name', 'time', 'channels'],
                          ['source', 'delimiter', 'decimal', 'start', 'commands'])
     parts['format'].choice([FORMAT], 'the format')
-    columns = _columns(parts['channels'], ('position', 'pressure'))
+    columns = _columns(parts['channels'], SENSORS)
     if 'commands' in parts:
-        columns.update(_columns(parts['commands'], ('command',)))
+        columns.update(_columns(parts['commands'], COMMANDS))
     delimiter = parts['delimiter'].choice(DELIMITERS, 'a delimiter') if 'delimiter' in parts else 'comma'
     decimal = parts['decimal'].choice(['point', 'comma'], 'a decimal sign') if 'decimal' in parts else 'point'
     if delimiter == decimal:
         raise parts['delimiter' if 'delimiter' in parts else 'decimal'].error('a delimiter that is no decimal sign')
     return TableMap(str(path), parts['name'].name(), DELIMITERS[delimiter], ',' if decimal == 'comma' else '.',
-                    _start(parts['start']) if 'start' in parts else 0, _column(parts['time'], 's'), columns)
+                    _start(parts['start']) if 'start' in parts else 0, _column(parts['time'], ('s',)), columns)
 
 
 def _columns(entry: Entry, kinds: tuple[str, ...]) -> dict[str, ColumnMap]:
-    """Columns by channel."""
-    expected = 'a mapping from channels such as ' + ', '.join(f'{kind}/lift' for kind in kinds)
+    """Columns by channel, each channel once, velocities in the unit of their positions."""
+    expected = 'a mapping from channels such as ' + examples(kinds)
     if not isinstance(entry.value, dict) or not entry.value:
         raise entry.error(expected)
-    columns = {}
-    for channel, value in entry.value.items():
-        kind = channel.partition('/')[0]
-        if kind not in kinds or not _CHANNEL.fullmatch(channel):
-            raise entry.error(expected, channel)
-        columns[channel] = _column(Entry(entry.file, f'{entry.key}.{channel}', value), SI[kind])
+    columns: dict[str, ColumnMap] = {}
+    known: dict[Channel, str] = {}
+    for name, value in entry.value.items():
+        channel = _channel(entry, name, kinds, expected)
+        item = Entry(entry.file, f'{entry.key}.{name}', value)
+        if channel in known:
+            raise entry.error(f'each channel once: {known[channel]} is the same', name)
+        known[channel] = name
+        columns[name] = _column(item, UNITS[channel.kind])
+    for channel, name in known.items():
+        position = columns.get(f'position/{channel.name}')
+        if channel.kind == 'velocity' and position and columns[name].unit != f'{position.unit}/s':
+            raise Entry(entry.file, f'{entry.key}.{name}.unit', entry.value[name]['unit']).error(
+                f'a unit of {position.unit}/s, as position/{channel.name} is in {position.unit}')
     return columns
 
 
-def _column(entry: Entry, wanted: str) -> ColumnMap:
+def _channel(entry: Entry, name: str, kinds: tuple[str, ...], expected: str) -> Channel:
+    try:
+        channel = parse_channel(name, kinds)
+    except ValueError:
+        raise entry.error(expected, name) from None
+    if not _NAME.fullmatch(channel.name):
+        raise entry.error(expected, name)
+    return channel
+
+
+def _column(entry: Entry, wanted: tuple[str, ...]) -> ColumnMap:
     """Column, unit, offset (added first, of the unit's kind) and scale (a factor, with a unit where it has one)."""
     parts = entry.mapping(['column', 'unit'], ['offset', 'scale', 'source'])
     factor, dimension = _unit(parts['unit'])
@@ -85,15 +104,17 @@ def _column(entry: Entry, wanted: str) -> ColumnMap:
     if scale == 0.0:
         raise parts['scale'].error('a number that is not 0')
     result = {unit: dimension.get(unit, 0) + scale_dimension.get(unit, 0) for unit in {**dimension, **scale_dimension}}
-    if {unit: power for unit, power in result.items() if power} != parse_unit(wanted)[1]:
+    result = {unit: power for unit, power in result.items() if power}
+    fitting = [unit for unit in wanted if parse_unit(unit)[1] == result]
+    if not fitting:
         also = f'times the scale {parts["scale"].value!r}' if 'scale' in parts else 'or a scale that leads there'
-        raise parts['unit'].error(f'a unit of {wanted}, {also}')
+        raise parts['unit'].error(f'a unit of {" or ".join(wanted)}, {also}')
     offset = 0.0
     if 'offset' in parts:
         offset, offset_dimension = _number(parts['offset'])
         if offset_dimension != dimension:
             raise parts['offset'].error(f'a number with a unit of the same kind as {parts["unit"].value!r}')
-    return ColumnMap(parts['column'].text('the name of a column'), factor * scale, offset * scale)
+    return ColumnMap(parts['column'].text('the name of a column'), factor * scale, offset * scale, fitting[0])
 
 
 def _unit(entry: Entry) -> tuple[float, dict[str, float]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import BagError
 
 JOINT_STATE, FLUID_PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/FluidPressure'
+IMU = 'sensor_msgs/msg/Imu'
 SEGMENT, STATE = 'mbse_ros/msg/SensorSegment', 'mbse_ros/msg/HydraulicState'
 PAYLOAD, TRUTH = 'mbse_ros/msg/PayloadEstimate', 'mbse_ros/msg/MachineTruth'
 
@@ -17,12 +18,14 @@ PAYLOAD, TRUTH = 'mbse_ros/msg/PayloadEstimate', 'mbse_ros/msg/MachineTruth'
 class TopicMap:
     """Names of the topics, relative to the namespace or absolute ('/joint_states').
 
-    ``pressure`` is followed by '/' and the volume's name. ``namespace`` None: the one the bag shows.
+    ``pressure`` is followed by '/' and the name of the volume or supply, ``imu`` by '/' and the sensor's. ``namespace``
+    None: the one the bag shows.
     """
 
     position: str = 'sensors/position'
     pressure: str = 'sensors/pressure'
     command: str = 'sensors/valve_command'
+    imu: str = 'sensors/imu'
     segment: str = 'segment'
     state: str = 'state'
     joint_states: str = 'estimated/joint_states'
@@ -37,20 +40,27 @@ class TopicMap:
     def find_namespace(self, topics: Mapping[str, str], path: str) -> str:
         """The namespace given, else the one under which the bag's topics (to their types) have these names.
 
-        '' where none has; raises BagError where several do.
+        '' where none has; raises BagError where several do. IMUs, which other robots have too, only count in a bag
+        without any of the other topics.
         """
         if self.namespace is not None:
             return normalized(self.namespace)
-        found = {space for topic, msgtype in topics.items() for space in self._spaces(topic, msgtype)}
+        own = {topic: msgtype for topic, msgtype in topics.items() if msgtype != IMU}
+        found = set(self._all_spaces(own)) or set(self._all_spaces(topics))
         if len(found) > 1:
             raise BagError(path, 'several machines, choose a namespace: ' + ', '.join(sorted(s or '/' for s in found)))
         return found.pop() if found else ''
 
+    def _all_spaces(self, topics: Mapping[str, str]) -> Iterator[str]:
+        for topic, msgtype in topics.items():
+            yield from self._spaces(topic, msgtype)
+
     def _spaces(self, topic: str, msgtype: str) -> Iterator[str]:
         """Namespaces in which the topic, by its name and type, is one of a machine's."""
-        topic = topic.rpartition('/')[0] if msgtype == FLUID_PRESSURE else topic
+        topic = topic.rpartition('/')[0] if msgtype in (FLUID_PRESSURE, IMU) else topic
         names = {JOINT_STATE: (self.position, self.command, self.joint_states), FLUID_PRESSURE: (self.pressure,),
-                 SEGMENT: (self.segment,), STATE: (self.state,), PAYLOAD: (self.payload,), TRUTH: (self.truth,)}
+                 IMU: (self.imu,), SEGMENT: (self.segment,), STATE: (self.state,), PAYLOAD: (self.payload,),
+                 TRUTH: (self.truth,)}
         for name in names.get(msgtype, ()):
             if not name.startswith('/') and topic.endswith('/' + name):
                 yield topic[:-len(name) - 1]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import struct
 from collections.abc import Iterable, Mapping
@@ -11,11 +12,14 @@ from typing import Any
 
 from ..errors import BagError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
+from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
 from .messages import SensorTemplate, header, make_message, record_message
 from .metadata import Contents, TopicInfo
 from .storage import STORAGES
-from .topics import JOINT_STATE, TRUTH, TopicMap, normalized
+from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 from .typestore import type_hash, typestore
+
+_UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
 
 
 class BagWriter:
@@ -112,24 +116,54 @@ class BagWriter:
     # Topics of the crane graph
 
     def write_samples(self, stamp_ns: int, samples: Mapping[str, float], commands: Mapping[str, float] = {}) -> None:
-        """Samples of one instant by channel: 'position/<cylinder>' m, 'pressure/<volume>' Pa, 'command/<valve>' V."""
-        position = {}
-        for channel, value in samples.items():
-            kind, _, name = channel.partition('/')
-            if kind == 'pressure':
-                self.write_pressure(stamp_ns, name, value)
-            elif kind == 'position':
-                position[name] = value
-            else:
-                raise BagError(str(self.folder), f'{channel} is no channel position/... or pressure/...')
-        if position:
-            self.write_position(stamp_ns, position)
-        if commands:
-            self.write_command(stamp_ns, {channel.partition('/')[2]: value for channel, value in commands.items()})
+        """Samples of one instant by channel, SI (``bags.channels``); nothing is written of those of an unknown kind."""
+        values: dict[str, dict[str, float]] = {kind: {} for kind in UNITS}
+        imus: dict[str, dict[str, dict[str, float]]] = {}
+        try:
+            for name, value in samples.items():
+                channel = parse_channel(name)
+                if channel.axis:
+                    axes = imus.setdefault(channel.name, {}).setdefault(channel.kind, {})
+                    if channel.axis in axes:
+                        raise ValueError(f'{name} is a second value of axis {channel.axis}')
+                    axes[channel.axis] = value
+                else:
+                    values[channel.kind][channel.name] = value
+            values['command'] = {parse_channel(name, COMMANDS).name: value for name, value in commands.items()}
+        except ValueError as error:
+            raise BagError(str(self.folder), str(error)) from error
+        for volume, value in values['pressure'].items():
+            self.write_pressure(stamp_ns, volume, value)
+        if values['position'] or values['velocity']:
+            self.write_position(stamp_ns, values['position'], values['velocity'])
+        for sensor, fields in imus.items():
+            self.write_imu(stamp_ns, sensor, **fields)
+        if values['command']:
+            self.write_command(stamp_ns, values['command'])
 
-    def write_position(self, stamp_ns: int, position: Mapping[str, float]) -> None:
-        """Piston positions from closed, m, by cylinder."""
-        self._write_sensor(self.topics.position, stamp_ns, tuple(position), position.values())
+    def write_position(self, stamp_ns: int, position: Mapping[str, float], velocity: Mapping[str, float] = {}) -> None:
+        """Piston positions from closed, m, or angles, rad, and their rates, by name; NaN where a name has only one."""
+        if not velocity:
+            self._write_sensor(self.topics.position, stamp_ns, tuple(position), position.values())
+            return
+        names = list(dict.fromkeys([*position, *velocity]))
+        self.write(self.topics.position, JOINT_STATE, stamp_ns, {
+            'header': self._header(stamp_ns), 'name': names,
+            'position': [position.get(name, math.nan) for name in names] if position else [],
+            'velocity': [velocity.get(name, math.nan) for name in names]})
+
+    def write_imu(self, stamp_ns: int, sensor: str, gyro: Mapping[str, float] | None = None,
+                  accelerometer: Mapping[str, float] | None = None) -> None:
+        """Angular velocity, rad/s, and specific force, m/s^2, by axis 'x', 'y', 'z'; NaN where an axis is left out.
+
+        What is None is not measured: its covariance begins with -1, as that of the orientation.
+        """
+        message: dict[str, Any] = {'header': self._header(stamp_ns), 'orientation_covariance': _NOT_THERE}
+        for kind, given in (('gyro', gyro), ('accelerometer', accelerometer)):
+            field = IMU_FIELDS[kind]
+            message[field] = {'x': math.nan, 'y': math.nan, 'z': math.nan, **(given or {})}
+            message[f'{field}_covariance'] = _UNKNOWN if given else _NOT_THERE
+        self.write(f'{self.topics.imu}/{sensor}', IMU, stamp_ns, message)
 
     def write_pressure(self, stamp_ns: int, volume: str, pressure: float) -> None:
         """Pressure of a volume, Pa."""

@@ -85,14 +85,21 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
 def inverse(
         mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Folder for table, summary and plot.')],
-        duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 10.0,
-        dt: Annotated[float, typer.Option(help='Time between two instants, s.')] = 0.005,
+        motion: Annotated[Optional[Path], typer.Option(
+            help='CSV table of the motion: t, and the independent coordinates, such as theta [deg].')] = None,
+        duration: Annotated[Optional[float], typer.Option(
+            help="Length of the motion, s. [10, or the table's]")] = None,
+        dt: Annotated[Optional[float], typer.Option(
+            help="Time between two instants, s. [0.005, or the table's times]")] = None,
         coordinates: Coordinates = None,
         json_: Annotated[Optional[Path], typer.Option('--json', help='Write the summary to this file too.')] = None,
 ) -> None:
-    """Forces that the drivers of a mechanism take."""
+    """Forces that a motion of a mechanism takes.
+
+    Its drivers prescribe the motion, or a table does.
+    """
     from .mechanism_inverse import inverse_mechanism
-    inverse_mechanism(mechanism, output, duration, dt, coordinates, json_)
+    inverse_mechanism(mechanism, output, duration, dt, coordinates, json_, motion)
 
 
 @app.command('import')

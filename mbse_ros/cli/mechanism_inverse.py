@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse inverse``: forces that the prescribed motion of a driven mechanism takes, and the reactions in its joints."""
+"""``mbse inverse``: forces that a motion takes, prescribed by drivers or by a table, and the joint reactions."""
 
 from __future__ import annotations
 
@@ -10,36 +10,64 @@ from typing import Any
 import numpy as np
 import typer
 
+from ..dynamics.interpolated_motion import interpolated, oddities
 from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
+from ..dynamics.motion_table import MotionTable
 from ..errors import DescriptionError, SettingError
 from ..report.plots import Line, Plot, write_plots
 from ..report.files import check_folder
 from ..report.json_file import check_json_file, write_json
+from .mechanism_motion import free_units, instants, moved_by_table
 from .mechanism_table import write_table
 from .mechanism_units import columns_of, unit_of
 
+DURATION, DT = 10.0, 0.005   # s
 LONGEST = 1_000_000          # instants
 _UNITS = {'f': 'N', 'm': 'N*m'}
 _MOST = 8                    # joints in the plot
 
 
-def inverse_mechanism(name: str, output: Path, duration: float, dt: float, coordinates: str | None = None,
-                      json_file: Path | None = None) -> None:
-    """Compute and write; raises DescriptionError for a mechanism that its drivers do not move alone."""
+def inverse_mechanism(name: str, output: Path, duration: float | None = None, dt: float | None = None,
+                      coordinates: str | None = None, json_file: Path | None = None,
+                      motion: Path | None = None) -> None:
+    """Compute and write.
+
+    ``duration``, ``dt``: s, default 10 and 0.005, of a table ``motion`` its own length and times. Raises
+    DescriptionError for a mechanism that its drivers do not move alone, SettingError, BagError for the table.
+    """
     for option, value in (('--dt', dt), ('--duration', duration)):
-        if not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > 0):
             raise SettingError(option, value, 'a number of seconds above 0')
-    if duration / dt > LONGEST:
-        raise SettingError('--dt', dt, f'at most {LONGEST} instants')
     check_folder(output)
     check_json_file(json_file)
-    model = load_model(name, coordinates)
-    _check_driven(model)
-    times = dt * np.arange(math.floor(duration / dt * (1 + 1e-12)) + 1)
-    found = inverse_dynamics(model, times)
+    if motion is None:
+        length, step = DURATION if duration is None else duration, DT if dt is None else dt
+        _check_count(length, step)
+        model, table = load_model(name, coordinates), None
+        _check_driven(model)
+        found = inverse_dynamics(model, step * np.arange(math.floor(length / step * (1 + 1e-12)) + 1))
+    else:
+        model, table = moved_by_table(name, motion, coordinates)
+        _check_count(table.t[-1] - table.t[0] if duration is None else duration, dt)
+        found = inverse_dynamics(model, instants(table, duration, dt), interpolated(table, model.independent))
+        for line in oddities(table, free_units(model)):
+            typer.echo(f'warning: {line}', err=True)
+    _write(model, found, table, output, json_file)
+
+
+def _check_count(duration: float, dt: float | None) -> None:
+    if dt is not None and duration / dt > LONGEST:
+        raise SettingError('--dt', dt, f'at most {LONGEST} instants')
+
+
+def _write(model: Model, found: InverseDynamics, table: MotionTable | None, output: Path,
+           json_file: Path | None) -> None:
+    """Files of the folder, warnings and the last line."""
     output.mkdir(parents=True, exist_ok=True)
     summary = summary_of(model, found)
+    if table is not None:
+        summary['motion'] = {'file': table.file, 'rows': len(table.t), 'coordinates': list(model.independent)}
     write_forces(model, found, output / 'inverse.csv')
     write_json(output / 'summary.json', summary)
     write_json(json_file, summary)
@@ -49,22 +77,25 @@ def inverse_mechanism(name: str, output: Path, duration: float, dt: float, coord
                    f'{", ".join(model.redundant)}', err=True)
     largest = ', '.join(f'{name} {item["largest"]:.4g} {item["unit"]}' for name, item in summary['forces'].items()
                         if item['largest'] is not None)
-    typer.echo(f'wrote {output}: {len(times)} instants over {times[-1]:g} s; largest {largest}; power balance within '
-               f'{np.max(np.abs(found.imbalance)):.2g} W')
+    typer.echo(f'wrote {output}: {len(found.t)} instants over {found.t[-1] - found.t[0]:g} s; largest {largest}; power '
+               f'balance within {np.max(np.abs(found.imbalance)):.2g} W')
 
 
 def _check_driven(model: Model) -> None:
     d = model.description
     if not d.drivers:
-        raise DescriptionError(d.file, 'drivers', None, 'a driver: inverse dynamics needs a prescribed motion')
+        raise DescriptionError(d.file, 'drivers', None,
+                               'a driver, or --motion TABLE.csv: inverse dynamics needs a prescribed motion')
     if model.degrees_of_freedom:
         raise DescriptionError(d.file, 'drivers', list(d.drivers),
-                               f'drivers of all degrees of freedom; {", ".join(model.independent)} still free')
+                               f'drivers of all degrees of freedom; {", ".join(model.independent)} still free: '
+                               'drivers or --motion TABLE.csv for them')
 
 
-def force_unit(model: Model, driver: str) -> str:
-    """N or N*m."""
-    coordinate = model.description.drivers[driver].coordinate
+def force_unit(model: Model, actuator: str) -> str:
+    """N or N*m of a driver, or of an independent coordinate that a table moves."""
+    drivers = model.description.drivers
+    coordinate = drivers[actuator].coordinate if actuator in drivers else actuator
     return 'N*m' if unit_of(model.description, coordinate) == 'rad' else 'N'
 
 
@@ -72,7 +103,7 @@ def summary_of(model: Model, found: InverseDynamics) -> dict[str, Any]:
     """Largest and root mean square values, SI; None where a value is not determined."""
     return {
         'mechanism': model.description.name, 'file': model.description.file, 'instants': len(found.t),
-        'duration_s': float(found.t[-1]),
+        'duration_s': float(found.t[-1] - found.t[0]),
         'forces': {name: {'unit': force_unit(model, name), **_sizes(values)} for name, values in found.forces.items()},
         'reactions': {joint: {component: _sizes(column) for component, column in zip(found.components, values.T)}
                       for joint, values in found.reactions.items()},
@@ -101,7 +132,7 @@ def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
 
 def _plot(model: Model, found: InverseDynamics, path: Path) -> None:
     t = found.t
-    driven = [driver.coordinate for driver in model.description.drivers.values()]
+    driven = [*(driver.coordinate for driver in model.description.drivers.values()), *model.independent]
     plots = [Plot('Prescribed motion', 'time [s]', ' / '.join(dict.fromkeys(
         unit_of(model.description, name) for name in driven)), [
             Line(name, t, found.q[:, model.names.index(name)]) for name in driven])]

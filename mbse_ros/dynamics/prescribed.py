@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..errors import PositionProblemError, SettingError, SingularConfigurationError
+from .integrators.task import at_time
 from .model import Model
 from .partition import WORST, alternatives
 
@@ -25,17 +26,20 @@ def kinematics(model: Model, times: np.ndarray, motion: Motion | None = None) ->
     """Positions, velocities and accelerations (k, n) of all coordinates at times (k,), s.
 
     Drivers move their coordinates; ``motion`` prescribes the model's independent ones. The branch of the model's start
-    is followed. Raises SettingError, PositionProblemError, SingularConfigurationError.
+    is followed. Raises SettingError, and with the time in their texts PositionProblemError, SingularConfigurationError.
     """
     prescribed = _prescribed(model, times, motion)
     partition, z = model.partition(), model.z
     q, found = partition.close(model.start.q), []       # the parameters may have changed since it was assembled
     path = _straight(q[z], 0.0, prescribed(times[0])[0], times[0])
     for i, t in enumerate(times):
-        q = _walk(model, q, path, 0.0, 1.0)
-        z_t, zd, zdd = prescribed(t)
-        _check_regular(model, q, t)
-        qd = partition.velocity(q, zd, t)
+        _, zd, zdd = prescribed(t)
+        try:
+            q = _walk(model, q, path, 0.0, 1.0)
+            _check_regular(model, q, t)
+            qd = partition.velocity(q, zd, t)
+        except (PositionProblemError, SingularConfigurationError) as error:
+            raise at_time(error, t) from error.__cause__
         found.append((q, qd, _accelerations(model, q, qd, zdd, t)))
         if i + 1 < len(times):
             path = _between(prescribed, t, times[i + 1])

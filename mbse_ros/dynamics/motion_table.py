@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion given as a table (CSV): a column of time and columns of coordinates, read to SI."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..description.units import unit_factor
+from ..errors import BagError
+
+FEWEST = 4      # rows, of a cubic spline
+RATES = {'velocity': '/s', 'acceleration': '/s^2'}
+_HEADING = re.compile(r'\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*')
+
+
+@dataclass(frozen=True)
+class MotionTable:
+    """A table of motion in SI.
+
+    ``t`` (k,), s, ascending; ``lines`` (k,) of the file; by coordinate the columns ``position`` (k,), m or rad, and
+    ``velocity``, ``acceleration`` (k,) of those coordinates for which the table has them.
+    """
+
+    file: str
+    t: np.ndarray
+    lines: np.ndarray
+    position: dict[str, np.ndarray] = field(default_factory=dict)
+    velocity: dict[str, np.ndarray] = field(default_factory=dict)
+    acceleration: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class _Column(NamedTuple):
+    """Heading as it is in the file, kind of the column (a field of MotionTable), coordinate, factor to SI."""
+
+    heading: str
+    kind: str
+    coordinate: str
+    factor: float
+
+
+def read_motion_table(path: str | Path, units: Mapping[str, str],
+                      impossible: Mapping[str, str] | None = None) -> MotionTable:
+    """Read a table whose first line names the columns: ``t``, then coordinates such as ``theta`` or ``theta [deg]``,
+    and if wanted ``theta.velocity [deg/s]``, ``theta.acceleration``; SI where no unit is given.
+
+    ``units``: 'rad', 'm' or '1' of each coordinate that may be a column; ``impossible``: coordinates that may not, and
+    why. Raises BagError with the file, line, column, value and what was expected: not readable, empty, a column that
+    is unknown, double or has a wrong unit, a cell that is no finite number, a time that does not increase, fewer than
+    4 rows.
+    """
+    file = str(path)
+    try:
+        with open(path, encoding='utf-8-sig', newline='') as stream:
+            rows = _rows(file, stream)
+            columns = _columns(file, next(rows, (1, []))[1], units, impossible or {})
+            found = [(line, _numbers(file, line, row, columns)) for line, row in rows]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BagError(file, f'cannot be read: {getattr(error, "strerror", None) or error}') from error
+    if len(found) < FEWEST:
+        raise BagError(file, f'{len(found)} rows below the names of the columns, expected at least {FEWEST}')
+    lines = np.array([line for line, _ in found])
+    values = np.array([row for _, row in found]) * [column.factor for column in columns]
+    _check_ascending(file, lines, values[:, 0], columns[0])
+    table = MotionTable(file, values[:, 0], lines)
+    for column, series in zip(columns[1:], values.T[1:]):
+        getattr(table, column.kind)[column.coordinate] = series
+    return table
+
+
+def _rows(file: str, stream: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells of the rows that are not empty."""
+    reader = csv.reader(stream, strict=True)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise BagError(file, f'line {reader.line_num}: {error}') from error
+
+
+def _columns(file: str, headings: list[str], units: Mapping[str, str], impossible: Mapping[str, str]) -> list[_Column]:
+    """The columns of a heading, the time first."""
+    choices = ', '.join(units)
+    if not headings:
+        raise BagError(file, f'is empty, expected the names of the columns in line 1: t and {choices}')
+    columns: list[_Column] = []
+    for place, heading in enumerate(headings):
+        match = _HEADING.fullmatch(heading)
+        name, unit = match.groups() if match else (heading.strip(), None)
+        if place == 0:
+            if name != 't':
+                raise _error(file, 1, heading, name, 'the time t in the first column')
+            columns.append(_Column(heading.strip(), 't', '', _factor(file, heading, unit, 's')))
+            continue
+        coordinate, kind = _kind(name, {*units, *impossible})
+        if coordinate in impossible:
+            raise _error(file, 1, heading, name, f'one of {choices}: {impossible[coordinate]}')
+        if coordinate not in units:
+            raise _error(file, 1, heading, name, f'one of {choices}{_meant(name, units)}')
+        if any((column.kind, column.coordinate) == (kind, coordinate) for column in columns):
+            raise _error(file, 1, heading, name, 'each column once')
+        factor = _factor(file, heading, unit, units[coordinate] + RATES.get(kind, ''))
+        columns.append(_Column(heading.strip(), kind, coordinate, factor))
+    positions = [column.coordinate for column in columns if column.kind == 'position']
+    for column in columns[1:]:
+        if column.coordinate not in positions:
+            raise _error(file, 1, column.heading, column.heading, f'a column {column.coordinate} of positions too')
+    return columns
+
+
+def _kind(name: str, known: set[str]) -> tuple[str, str]:
+    """Coordinate and kind of a heading without its unit."""
+    coordinate, _, kind = name.rpartition('.')
+    return (coordinate, kind) if kind in RATES and name not in known else (name, 'position')
+
+
+def _meant(name: str, units: Mapping[str, str]) -> str:
+    known = [*units, *(f'{coordinate}.{kind}' for coordinate in units for kind in RATES)]
+    close = difflib.get_close_matches(name, known, 1, 0.6)
+    return f'; did you mean {close[0]}?' if close else ''
+
+
+def _factor(file: str, heading: str, unit: str | None, wanted: str) -> float:
+    """Factor to SI; 1 where the heading has no unit."""
+    try:
+        return 1.0 if unit is None else unit_factor(unit, wanted)
+    except ValueError as error:
+        raise _error(file, 1, heading, unit, f'a unit of {wanted} ({error})') from error
+
+
+def _numbers(file: str, line: int, row: list[str], columns: list[_Column]) -> list[float]:
+    """The cells of a row as numbers."""
+    if len(row) != len(columns):
+        raise BagError(file, f'line {line}: {len(row)} cells, expected {len(columns)} as in line 1')
+    values = []
+    for cell, column in zip(row, columns):
+        try:
+            value = float(cell)
+        except ValueError:
+            raise _error(file, line, column.heading, cell, 'a number') from None
+        if not math.isfinite(value):
+            raise _error(file, line, column.heading, cell, 'a finite number')
+        values.append(value)
+    return values
+
+
+def _check_ascending(file: str, lines: np.ndarray, t: np.ndarray, column: _Column) -> None:
+    wrong = np.flatnonzero(np.diff(t) <= 0)
+    if wrong.size:
+        place = wrong[0] + 1
+        raise _error(file, lines[place], column.heading, float(t[place] / column.factor),
+                     f'a later time than in the row before, {t[place - 1] / column.factor:.12g}')
+
+
+def _error(file: str, line: int, heading: str, value: object, expected: str) -> BagError:
+    return BagError(file, f'line {line}: column {heading.strip()}: got {value!r}, expected {expected}')
