@@ -45,7 +45,8 @@ class Plant:
 
     def start(self, position: np.ndarray, payload: float, parameters: np.ndarray, rod_pressure: float = 2e6,
               **slow: float) -> np.ndarray:
-        """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa.
+        """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa, or
+        the piston side of a cylinder that pulls so hard that too little would be left there.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
@@ -54,6 +55,9 @@ class Plant:
         chambers = np.empty(2 * len(self.machine.cylinders))
         chambers[1::2] = rod_pressure
         chambers[0::2] = (force + areas[1::2] * rod_pressure) / areas[0::2]
+        pulled = chambers[0::2] < rod_pressure / 2
+        chambers[0::2][pulled] = rod_pressure
+        chambers[1::2][pulled] = ((areas[0::2] * rod_pressure - force) / areas[1::2])[pulled]
         volumes = self.machine.circuit.T_Vcyl
         pressures = volumes @ chambers / volumes.sum(axis=1)
         system, z = self.machine.system, self.machine.model.z
@@ -135,8 +139,9 @@ class Plant:
     def _accelerations(self, Mbar: ca.SX, forces: ca.SX, zd: ca.SX, speeds: ca.SX) -> ca.SX:
         """``zdd`` (g,): drives follow their speeds, whatever force it takes."""
         moved, free = self.machine.actuated, self._free
-        given = (speeds - zd[free]) / DRIVE_LAG
-        found = ca.solve(Mbar[moved, moved], forces[moved] - Mbar[moved, free] @ given)
+        given = (speeds - zd[free]) / DRIVE_LAG if free else ca.SX(0, 1)
+        rest = forces[moved] - (Mbar[moved, free] @ given if free else 0)
+        found = ca.solve(ca.densify(Mbar[moved, moved]), rest)
         entries = dict(zip(moved, ca.vertsplit(found))) | dict(zip(free, ca.vertsplit(given) if free else []))
         return ca.vertcat(*(entries[k] for k in range(len(moved) + len(free))))
 

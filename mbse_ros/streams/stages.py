@@ -32,7 +32,7 @@ class ObserverStage:
                  backend: str = 'auto') -> None:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
-        self._stroke = machine.stroke.tolist()
+        self._range = machine.range.tolist()
         self.reset()
 
     @property
@@ -83,12 +83,14 @@ class ObserverStage:
         missing = [c for c, value in zip(self.machine.channels, measured) if value != value]
         if len(missing) == len(measured):
             return ObserverStatus.LOST, 'nothing is measured'
-        for i, (low, high) in enumerate(self._stroke):
+        for i, (low, high) in enumerate(self._range):
             position, room = float(result.mean[-1, i]), LOST_SHARE * (high - low)
+            name = self.machine.coordinates[i]
+            unit = 'm' if name in self.machine.cylinders else 'rad or m'
             if not low - room <= position <= high + room:
-                return ObserverStatus.LOST, f'piston of {self.machine.cylinders[i]} at {position:.3f} m, far outside'
+                return ObserverStatus.LOST, f'{name} at {position:.3f} {unit}, far outside its range'
             if result.covariance[i, i] > room ** 2:
-                return ObserverStatus.LOST, f'position of {self.machine.cylinders[i]} not known to {room:.3f} m'
+                return ObserverStatus.LOST, f'position of {name} not known to {room:.3f} {unit}'
         if missing:
             return ObserverStatus.COASTING, 'missing: ' + ', '.join(missing)
         if self._age < self.settings.settle_time:
