@@ -8,7 +8,7 @@ a change of tuning needs no new compilation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 
 import casadi as ca
 import numpy as np
@@ -115,7 +115,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
 class HydraulicObserver:
     """Observer of one machine: holds the state between segments.
 
-    ``threshold``: the normalised innovation squared beyond which a sample is rejected.
+    ``threshold``: standard deviations beyond which the innovation of a sample is rejected.
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
@@ -135,7 +135,7 @@ class HydraulicObserver:
         self.rate = fastest_rate(machine)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
-        self._x: np.ndarray | None = None
+        self.reset()
         self.configure(settings)
 
     @property
@@ -150,7 +150,7 @@ class HydraulicObserver:
         self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
         self._p_sample = self._p.copy()     # for a real sample: its own variance
         self._shared = None
-        self.threshold = 1e300 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
+        self.threshold = np.inf if settings.gate >= 1 else sqrt(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -174,6 +174,7 @@ class HydraulicObserver:
     def reset(self) -> None:
         """Forget the state."""
         self._x = None
+        self._doubted = np.zeros(len(self.channels), dtype=bool)
 
     def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
@@ -202,12 +203,15 @@ class HydraulicObserver:
         self._p[0] = dt
         self._share(repeats)
         u = np.concatenate([values, commands], axis=1)
+        if self._doubted.any():     # interpolated from a sample that was rejected
+            u[:-1, :len(self.channels)][:, self._doubted] = nan
         before = len(u) - max(1, round(float(np.maximum.reduce(repeats))))     # steps before the last samples' interval
         head = None
         if before > 0:
             self._x, head = self._scan(self._x, u[:before], self._p)
             u = u[before:]
         innovation, variance, rejected = self._gated(u, dt)
+        self._doubted = rejected
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
@@ -231,10 +235,11 @@ class HydraulicObserver:
         rejected = np.zeros(len(self.channels), dtype=bool)
         innovation, variance = self._predicted(u, dt)
         while True:
-            far = (innovation * innovation > self.threshold * variance) & ~rejected
+            ratio = np.abs(innovation) / np.sqrt(variance)
+            far = (ratio > self.threshold) & ~rejected
             if not far.any():
                 return innovation, variance, rejected
-            worst = int(np.argmax(np.where(far, innovation * innovation / variance, 0.0)))
+            worst = int(np.argmax(np.where(far, ratio, 0.0)))
             rejected[worst] = True
             u[:, worst] = nan
             again, spread = self._predicted(u, dt)
