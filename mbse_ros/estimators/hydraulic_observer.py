@@ -3,11 +3,20 @@
 
 Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
 a change of tuning needs no new compilation.
+
+Samples. The interpolated values between two samples repeat these samples' noise: taken as measurements of their own
+they count it several times, at whatever variance. So each sample corrects once, with its own variance, at its stamp;
+in between the model predicts, and once the next sample is there the states between the two are put on a line. Where
+samples are rare the prediction gets too long for a stiff fluid linearised: a sample is then taken in parts.
+
+Activity. A machine's acceleration wanders little in steady motion and much when a valve steps. The density of its
+random walk follows what the cylinder's pressures show: a factor per cylinder, in the state beside the covariance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite, nan
 
 import casadi as ca
@@ -21,7 +30,9 @@ from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_mod
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-PREDICTION_STEP = 2.5e-3    # s
+LONGEST_PREDICTION = 10e-3  # s; of samples that are rarer n parts are interpolated, each with n times the variance
+SURPRISE = 4.0      # squared innovations of a cylinder's pressures over their variances, mean, that are no accident
+RELAXATION = 0.05   # share by which the activity goes towards what the innovations show, at a sample
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -29,8 +40,9 @@ MISSING = -1e300    # a NaN compares as false with everything and loses against 
 class SegmentResult:
     """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step.
 
+    Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample earlier, that is without anything interpolated from them; each channel after the ones before it.
+    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the channel.
     ``finite`` is false when anything left the finite numbers."""
 
     mean: np.ndarray
@@ -44,28 +56,53 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next); ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
-    spectral densities, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
-    variances. ``halvings`` of the step make 'exact' exact (see halvings_for).
+    its stamp on, so those of one step act during the next), activity of each cylinder; ``u`` = measurements (NaN:
+    missing), commands; ``p`` = dt, spectral densities, largest activity, variances of the measurements, uncertain
+    parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
+    halvings_for).
     """
     n, m, to_model = len(model.names), len(model.measured), 1.0 / model.scale
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
+    activity, largest = ca.SX.sym('activity', len(machine.cylinders)), ca.SX.sym('largest')
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X, f, A = (ca.substitute(item, model.X, X_si * to_model) for item in (model.X, model.f, model.A))
-    X, P = predict(X, P, f, A, model.W, dt, order, noise, halvings)
-    innovations, variances = [], []
+    factor = ca.SX.ones(n)
+    factor[[i for i, name in enumerate(model.names) if name.startswith('acceleration/')]] = activity
+    X, P = predict(X, P, f, A, ca.diag(factor * ca.diag(model.W)), dt, order, noise, halvings)
+    innovations, variances, weights = [], [], []
     for k, index in enumerate(model.measured):
         weight, unit = measured[k] > MISSING, float(to_model[index])
         X, P, innovation, spread = correct(X, P, index, ca.fmax(measured[k], MISSING) * unit, variance[k] * unit ** 2,
                                            weight)
+        weights.append(weight)
         innovations.append(innovation / unit)
         variances.append(spread / unit ** 2)
     X = X * ca.SX(model.scale)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands), ca.vertcat(X, *innovations, *variances)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U), ca.vertcat(measured, commands),
-                                         ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
+    after = _activity(machine, activity, largest, innovations, variances, weights)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after), ca.vertcat(X, *innovations, *variances)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity), ca.vertcat(measured, commands),
+                                         ca.vertcat(dt, model.psd, largest, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
+
+
+def _activity(machine: Machine, activity: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
+              weights: list[ca.SX]) -> ca.SX:
+    """Activity of each cylinder after a step: it jumps where its pressures surprise, else follows them slowly.
+
+    Where the flows of its valve are unknown it stays: pressures then show the flows rather than the acceleration.
+    """
+    valves, after = machine.description.hydraulics.valves, []
+    modelled = {volume for name in machine.valves_of('orifice') for volume in (valves[name].a, valves[name].b)}
+    for i in range(len(machine.cylinders)):
+        own = {machine.volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, 2 * i:2 * i + 2].any(axis=1))}
+        which = [k for k, (kind, owner) in enumerate(channel.split('/') for channel in machine.channels)
+                 if kind == 'pressure' and owner in own & modelled]
+        count = sum((weights[k] for k in which), ca.SX(0))
+        ratio = sum((innovations[k] ** 2 / variances[k] for k in which), ca.SX(0)) / ca.fmax(count, 1)
+        rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
+        after.append(ca.if_else(count > 0, ca.fmin(ca.fmax(activity[i] * rate, 1 / largest), largest), activity[i]))
+    return ca.vertcat(*after)
 
 
 class HydraulicObserver:
@@ -80,7 +117,6 @@ class HydraulicObserver:
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        self._rows: dict[int, np.ndarray] = {}
         sensors = machine.description.sensors
         self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
                                    for kind, owner in (c.split('/') for c in self.channels)]) ** 2
@@ -99,9 +135,7 @@ class HydraulicObserver:
         """Take new tuning from the next segment on; the state stays."""
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
-        self._p_sample = self._p.copy()     # for a real sample: its own variance
-        self._shared = None
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range], self._variance, self.machine.parameters.mean])
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -111,7 +145,6 @@ class HydraulicObserver:
         if key not in self._scans:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
-        self._rows.clear()
 
     @property
     def note(self) -> str:
@@ -136,54 +169,47 @@ class HydraulicObserver:
             if np.isfinite(measured[k]):
                 X[index], stddev[index] = measured[k], np.sqrt(self._variance[k])
         n = len(X)
-        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands])
+        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.cylinders))])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
+        self._due = np.zeros(len(self.channels))
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
-        each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
+        each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        nx = len(self.names)
+        n, m, nx = len(values), len(self.channels), len(self.names)
         if dt != self._prepared:
             self.prepare(dt)
         self._p[0] = dt
-        self._share(repeats)
-        u = np.concatenate([values, commands], axis=1)
-        before = len(u) - max(1, round(float(np.maximum.reduce(repeats))))     # steps before the last samples' interval
-        head = None
-        if before > 0:
-            self._x, head = self._scan(self._x, u[:before], self._p)
-            u = u[before:]
-        innovation, variance = self._predicted(u, dt)
+        parts = np.maximum(np.rint(repeats * (dt / LONGEST_PREDICTION)), 1.0)
+        self._p[6:6 + m] = self._variance * parts
+        used = self._samples(n, repeats / parts)
+        u = np.full((n, m + commands.shape[1]), nan)
+        u[:, m:] = commands
+        np.copyto(u[:, :m], values, where=used)
+        before = self._x[:nx].copy()
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
-        mean = y[:, :nx] if head is None else np.concatenate([head[:, :nx], y[:, :nx]])
+        corrected = used & (values == values)
+        innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], corrected)
+        mean = _between(before, y[:, :nx], np.flatnonzero(used.any(axis=1)))
         return SegmentResult(mean, covariance, innovation, variance, isfinite(np.add.reduce(self._x)))
 
-    def _share(self, repeats: np.ndarray) -> None:
-        """Variances of interpolated samples; they change rarely."""
-        key = repeats.tobytes(), self.settings.shared_information
-        if key != self._shared:
-            self._shared = key
-            inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
-            self._p[5:5 + len(self._variance)] = self._variance * inflation
+    def _samples(self, n: int, intervals: np.ndarray) -> np.ndarray:
+        """Which of the values (n, channels) of a segment are taken: one in ``intervals``, back from the last.
 
-    def _predicted(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-        """Innovations of the last samples and their variances, when only those samples were measured.
-
-        A few longer steps do: nothing is corrected on the way.
+        What is due beyond whole samples is carried on, so that in the long run each sample counts once, also where
+        sensors of several rates, or unsteady ones, share a segment that does not end at a sample of each.
         """
-        n, m, nx = len(u), len(self.channels), len(self.names)
-        rows = self._rows.get(n)
-        if rows is None:
-            steps = min(n, max(1, round(n * dt / PREDICTION_STEP)))
-            rows = self._rows[n] = np.array([(k + 1) * n // steps - 1 for k in range(steps)])
-        alone = u[rows]
-        alone[:-1, :m] = nan
-        self._p_sample[0] = n * dt / len(rows)
-        _, y = self._scan(self._x, alone, self._p_sample)
-        return y[-1, nx:nx + m], y[-1, nx + m:]
+        used = np.zeros((n, len(intervals)), dtype=bool)
+        for k, interval in enumerate(intervals.tolist()):
+            due = self._due[k] + n / interval
+            count = int(due + 0.5 + 1e-9)
+            self._due[k] = due - count
+            for j in range(count):
+                used[max(0, n - 1 - round(j * interval)), k] = True
+        return used
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
@@ -203,3 +229,30 @@ class HydraulicObserver:
             else:
                 stddev[i] = spread[kind]
         return X, stddev
+
+
+def _last(innovations: np.ndarray, variances: np.ndarray, corrected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Innovation and variance of the last sample of each channel (channels,); NaN where a segment has none."""
+    if corrected[-1].all():
+        return innovations[-1], variances[-1]
+    step = len(corrected) - 1 - np.argmax(corrected[::-1], axis=0)
+    columns = np.arange(len(step))
+    there = corrected[step, columns]
+    return np.where(there, innovations[step, columns], nan), np.where(there, variances[step, columns], variances[-1])
+
+
+def _between(before: np.ndarray, states: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """States (n, nx) with those between samples, given by their steps, on lines; ``before``: the state at step -1."""
+    mean, start, left = states.copy(), -1, before
+    for end in samples.tolist():
+        right = states[end]
+        if end - start > 1:
+            mean[start + 1:end] = left + _shares(end - start) * (right - left)
+        start, left = end, right
+    return mean
+
+
+@lru_cache(maxsize=256)
+def _shares(steps: int) -> np.ndarray:
+    """The parts 1/steps, 2/steps, ... below 1 of the way from one sample to the next, as a column."""
+    return (np.arange(1, steps) / steps)[:, None]

@@ -99,11 +99,10 @@ class ObserverStage:
                   status: ObserverStatus, reason: str) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
         innovation, stddev = result.innovation, np.sqrt(result.innovation_variance)
-        count = sum(value == value for value in measured)
-        if count < len(measured):
+        if any(value != value for value in measured):
             innovation = np.where(np.isnan(segment.values[-1]), nan, innovation)
-        ratios = (innovation / stddev).tolist()
-        nis = sum(ratio * ratio for ratio in ratios if ratio == ratio)
+        ratios = [ratio for ratio in (innovation / stddev).tolist() if ratio == ratio]
+        nis, count = sum(ratio * ratio for ratio in ratios), len(ratios)
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
                              nis, count, status, reason)
