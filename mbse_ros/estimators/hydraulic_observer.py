@@ -16,7 +16,6 @@ random walk follows what the cylinder's pressures show: a factor per cylinder, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isfinite, nan
 
 import casadi as ca
@@ -31,8 +30,9 @@ from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LONGEST_PREDICTION = 10e-3  # s; of samples that are rarer n parts are interpolated, each with n times the variance
-SURPRISE = 4.0      # squared innovations of a cylinder's pressures over their variances, mean, that are no accident
-RELAXATION = 0.05   # share by which the activity goes towards what the innovations show, at a sample
+SURPRISE = 4.0              # mean square of a cylinder's pressure innovations over their deviations, no accident
+RELAXATION = 0.05           # share by which the activity goes towards what the innovations show, at a sample
+MOST_PLANS = 256            # kept
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -42,7 +42,7 @@ class SegmentResult:
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the channel.
+    sample (or part of one) earlier; each channel after the ones before it. NaN: a channel without a sample here.
     ``finite`` is false when anything left the finite numbers."""
 
     mean: np.ndarray
@@ -121,6 +121,7 @@ class HydraulicObserver:
         self._variance = np.array([{'position': sensors.position, 'pressure': sensors.pressure}[kind][owner]
                                    for kind, owner in (c.split('/') for c in self.channels)]) ** 2
         self.rate = fastest_rate(machine, self.model)
+        self._plans: dict[tuple, tuple] = {}
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
         self._x: np.ndarray | None = None
@@ -181,35 +182,47 @@ class HydraulicObserver:
         if dt != self._prepared:
             self.prepare(dt)
         self._p[0] = dt
-        parts = np.maximum(np.rint(repeats * (dt / LONGEST_PREDICTION)), 1.0)
-        self._p[6:6 + m] = self._variance * parts
-        used = self._samples(n, repeats / parts)
+        key = n, dt, repeats.tobytes(), self._due.tobytes()
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._plan(n, repeats, dt)
+        used, self._p[6:6 + m], self._due, (inside, left, right, share) = plan
         u = np.full((n, m + commands.shape[1]), nan)
         u[:, m:] = commands
         np.copyto(u[:, :m], values, where=used)
-        before = self._x[:nx].copy()
+        first = self._x[:nx]
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
         corrected = used & (values == values)
         innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], corrected)
-        mean = _between(before, y[:, :nx], np.flatnonzero(used.any(axis=1)))
+        mean, states = y[:, :nx].copy(), np.concatenate([first[None, :], y[:, :nx]])
+        start = states[left]
+        mean[inside] = start + share * (states[right] - start)
         return SegmentResult(mean, covariance, innovation, variance, isfinite(np.add.reduce(self._x)))
 
-    def _samples(self, n: int, intervals: np.ndarray) -> np.ndarray:
-        """Which of the values (n, channels) of a segment are taken: one in ``intervals``, back from the last.
+    def _plan(self, n: int, repeats: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple]:
+        """Values to take (n, channels), their variances, what is due afterwards, how the states in between are made."""
+        parts = np.maximum(np.rint(repeats * (dt / LONGEST_PREDICTION)), 1.0)
+        used, due = self._samples(n, repeats / parts)
+        return used, self._variance * parts, due, _lines(np.flatnonzero(used.any(axis=1)))
+
+    def _samples(self, n: int, intervals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the values (n, channels) of a segment are taken: one in ``intervals``, back from the last; due then.
 
         What is due beyond whole samples is carried on, so that in the long run each sample counts once, also where
         sensors of several rates, or unsteady ones, share a segment that does not end at a sample of each.
         """
-        used = np.zeros((n, len(intervals)), dtype=bool)
+        used, after = np.zeros((n, len(intervals)), dtype=bool), np.empty(len(intervals))
         for k, interval in enumerate(intervals.tolist()):
             due = self._due[k] + n / interval
             count = int(due + 0.5 + 1e-9)
-            self._due[k] = due - count
+            after[k] = due - count
             for j in range(count):
                 used[max(0, n - 1 - round(j * interval)), k] = True
-        return used
+        return used, after
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
@@ -241,18 +254,11 @@ def _last(innovations: np.ndarray, variances: np.ndarray, corrected: np.ndarray)
     return np.where(there, innovations[step, columns], nan), np.where(there, variances[step, columns], variances[-1])
 
 
-def _between(before: np.ndarray, states: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """States (n, nx) with those between samples, given by their steps, on lines; ``before``: the state at step -1."""
-    mean, start, left = states.copy(), -1, before
-    for end in samples.tolist():
-        right = states[end]
-        if end - start > 1:
-            mean[start + 1:end] = left + _shares(end - start) * (right - left)
-        start, left = end, right
-    return mean
-
-
-@lru_cache(maxsize=256)
-def _shares(steps: int) -> np.ndarray:
-    """The parts 1/steps, 2/steps, ... below 1 of the way from one sample to the next, as a column."""
-    return (np.arange(1, steps) / steps)[:, None]
+def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For the steps that lie between samples, which stand at the steps ``samples``: the steps, and, counted from the
+    state before the first step, those at both ends of their lines; shares of the way (steps, 1)."""
+    ends = np.concatenate([[-1], samples])
+    steps = np.setdiff1d(np.arange(ends[-1] + 1), samples)
+    k = np.searchsorted(ends, steps)
+    left, right = ends[k - 1], ends[k]
+    return steps, left + 1, right + 1, ((steps - left) / (right - left))[:, None]
