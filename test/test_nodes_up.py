@@ -21,7 +21,7 @@ from mbse_ros.nodes.graph import CraneArguments, Graph, Process, crane_graph, pa
 from mbse_ros.nodes.up import RunningGraph, command, up     # noqa: E402
 
 LIMIT = 300.0       # s, on a machine with much else to do
-SLEEP = 'import signal; signal.pause()'
+SLEEP = f'import time; time.sleep({LIMIT})'
 
 
 def names(**arguments):
