@@ -25,7 +25,7 @@ from mbse_ros.nodes._qos import OUTPUT
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
-MATCH = 120.0       # s: the longest that anything takes on a machine with much else to do
+MATCH = 60.0        # s: the longest that anything takes on a machine with much else to do
 PATIENCE = ((signal.SIGTERM, MATCH), (signal.SIGKILL, 5.0))       # of a graph that is stopped
 CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
 COMMANDS = ('command/lift_valve',)

@@ -20,7 +20,7 @@ from mbse_ros.nodes._messages import to_ns     # noqa: E402
 from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
-START = 300.0       # s, on a machine with much else to do
+START = 180.0       # s, on a machine with much else to do
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
           'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState}
 

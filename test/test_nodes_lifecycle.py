@@ -111,7 +111,7 @@ def test_waits_for_those_who_read_its_output(node, monkeypatch):
     node.trigger_deactivate()
     peer, told[:] = Peer(state=HydraulicState), []
     try:
-        node.settings = type(node.settings)(wait_subscribers=1, wait_time=120.0)
+        node.settings = type(node.settings)(wait_subscribers=1, wait_time=60.0)
         assert node.trigger_activate() == SUCCESS and not told
     finally:
         peer.close()

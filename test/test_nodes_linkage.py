@@ -24,7 +24,7 @@ from mbse_ros.nodes.graph import Graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
-START = 300.0       # s, on a machine with much else to do
+START = 180.0       # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,
           'sensors/joint_states': JointState, 'markers': MarkerArray, 'diagnostics': DiagnosticArray}
 
