@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from core_support import VALVES, Run, crane, cycle_run, estimate, feed, simulate, two_cylinders
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.mechanism.description.model import Quantity
+from mbse_ros.description.model import Scalar
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
@@ -140,7 +140,7 @@ def test_measured_lift(shared_data: Path) -> None:
     last = outputs[-1].payload
     assert last.mass == pytest.approx(211.0, rel=0.05) and last.lower < 211.0 < last.upper
     cylinder = machine.description.cylinders['lift']
-    cylinder = replace(cylinder, friction=replace(cylinder.friction, pressure_difference=Quantity(0.0)))
+    cylinder = replace(cylinder, friction=replace(cylinder.friction, pressure_difference=Scalar(0.0)))
     without = measured_run(Machine(replace(machine.description, cylinders={'lift': cylinder})), samples)
     lifting = [b.payload.mass - a.payload.mass for a, b in zip(outputs, without)
                if a.payload.status is PayloadStatus.UPDATING and a.state.stamp_ns > 8e9]

@@ -12,7 +12,7 @@ from core_support import crane, frictionless, plant, two_cylinders
 from mbse_ros.compiled import Kernel
 from mbse_ros.errors import DescriptionError, DivergenceError
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.mechanism.description.model import Quantity
+from mbse_ros.description.model import Scalar
 from mbse_ros.simulation.plant import STEP_NS, Plant, plant_rates
 from scipy.integrate import cumulative_simpson, solve_ivp
 
@@ -25,7 +25,7 @@ VOLTAGE = ((0, 0.5, 0.7, 2.5, 2.7, 3.2, 3.4, 4.5, 4.7, 9.0), (0, 0, 4, 4, 0, 0, 
 def reference_machine() -> Machine:
     """The default machine with viscous friction only, and no laminar part of its valve."""
     d = frictionless(crane(), viscous=5e3).description
-    valves = {n: replace(v, laminar_pressure=Quantity(1e-6)) for n, v in d.hydraulics.valves.items()}
+    valves = {n: replace(v, laminar_pressure=Scalar(1e-6)) for n, v in d.hydraulics.valves.items()}
     return Machine(replace(d, hydraulics=replace(d.hydraulics, valves=valves)))
 
 

@@ -22,6 +22,7 @@ from .terms_arrays import Terms
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
+MOST_STEPS = 1_000
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -76,7 +77,10 @@ class Partitioned:
         """
         q = np.array(guess, dtype=float)
         away = np.asarray(z, dtype=float) - q[self.independent]
-        steps = int(np.ceil(np.max(np.abs(away), initial=0.0) / LONGEST_STEP))
+        if not np.isfinite(away).all():
+            q[self.independent] = z
+            raise PositionProblemError(np.inf, 0, q)
+        steps = int(min(np.ceil(np.max(np.abs(away), initial=0.0) / LONGEST_STEP), MOST_STEPS))
         if steps > 1:
             q = self.close(q, t)
         for left in range(max(steps, 1) - 1, -1, -1):
