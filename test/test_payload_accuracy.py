@@ -107,7 +107,8 @@ def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
 def test_two_cylinders_weigh_as_well() -> None:
     """General dimensions, end to end: boom and jib move together, each behind its own valve."""
     machine = two_cylinders()
-    cycle = WorkCycle(0.35, (Move(0.0, 0.4), Move(4.0, 1.6), Move(0.0, 0.3)))
+    moves = (Move(0.0, 0.4), Move(4.0, 1.6), Move(0.0, 0.3))
+    cycle = WorkCycle(0.35, moves, {'tilt_valve': moves})
     frames = SimulatedCrane(machine, 80.0, 1, cycle, plant=Plant(machine, 'vm')).run()
     outputs = feed(Pipeline(machine, backend='vm'), frames)
     errors = [o.state.mean[-1, :2] - f.position for o, f in zip(outputs, frames[1:])]
