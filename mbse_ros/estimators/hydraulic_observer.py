@@ -2,15 +2,8 @@
 """The kinematic and hydraulic observer: exponential DEKF over a whole segment in one compiled call.
 
 Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
-a change of tuning needs no new compilation.
-
-Samples. The interpolated values between two samples repeat these samples' noise: taken as measurements of their own
-they count it several times, at whatever variance. So each sample corrects once, with its own variance, at its stamp;
-in between the model predicts, and once the next sample is there the states between the two are put on a line. Where
-samples are rare the prediction gets too long for a stiff fluid linearised: a sample is then taken in parts.
-
-Activity. A machine's acceleration wanders little in steady motion and much when a valve steps. The density of its
-random walk follows what the cylinder's pressures show: a factor per cylinder, in the state beside the covariance.
+a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see ``sample_plan``. The densities
+of the random walks follow how lively the machine is: see ``activity``.
 """
 
 from __future__ import annotations
@@ -27,16 +20,15 @@ from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
-from .activity import activity_factors, next_activity
+from .activity import activity_of
 from .dekf import correct, predict
 from .filters.update import wrapped
 from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
+from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-LONGEST_PREDICTION = 10e-3  # s; of samples that are rarer n parts are interpolated, each with n times the variance
-MOST_PLANS = 256            # kept
 NEVER = 1e300       # a gate that nothing is beyond
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
@@ -47,8 +39,9 @@ class SegmentResult:
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample (or part of one) earlier; each channel after the ones before it. NaN: a channel without a sample here.
-    ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
+    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the
+    channel. ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the
+    finite
     numbers."""
 
     mean: np.ndarray
@@ -63,8 +56,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each cylinder, dependent coordinates where the
-    model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
+    its stamp on, so those of one step act during the next), activity of each coordinate, dependent coordinates where
+    the model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
     spectral densities, largest activity, gate (of a normalised innovation squared), variances of the measurements,
     uncertain parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
     halvings_for).
@@ -72,19 +65,21 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    activity, largest, gate = ca.SX.sym('activity', len(machine.cylinders)), ca.SX.sym('largest'), ca.SX.sym('gate')
-    near = ca.SX.sym('near', model.dependent.numel())
+    near, activity, largest = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('activity', g), ca.SX.sym('largest')
+    gate = ca.SX.sym('gate')
+    lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
     solved = _closed(machine, model, near, X[:g])
     f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
-    W = ca.diag(activity_factors(machine, model.names, activity) * ca.diag(model.W))
+    W = ca.diag(lively.factors(activity, n) * ca.diag(model.W))
     X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
-    X, P, *seen = _corrected(machine, model, X, P, solved, measured, variance, gate)
+    X, P, innovations, spreads, used = _corrected(machine, model, X, P, solved, measured, variance, gate)
     X = X * ca.SX(model.scale)
-    after = next_activity(machine, activity, largest, *seen)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *seen[0], *seen[1])])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near), ca.vertcat(measured, commands),
+    after = lively.after(activity, largest, innovations, spreads, used)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *innovations, *spreads)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near),
+                                         ca.vertcat(measured, commands),
                                          ca.vertcat(dt, model.psd, largest, gate, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
@@ -139,8 +134,7 @@ class HydraulicObserver:
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        self._plans: dict[tuple, tuple] = {}
-        self._first = 3 + len(NOISES)       # place of the first variance among the parameters of the step
+        self._plans = SamplePlans(len(self.channels))
         self._variance = variances(machine)
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
@@ -148,7 +142,7 @@ class HydraulicObserver:
         self.rate = fastest_rate(machine)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
-        self.reset()
+        self._x: np.ndarray | None = None
         self.configure(settings)
 
     @property
@@ -200,61 +194,32 @@ class HydraulicObserver:
         n, dependent = len(X), np.zeros(0)
         if self.model.dependent.numel():
             dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
-        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.cylinders)),
+        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
-        self._due = np.zeros(len(self.channels))
+        self._plans.reset()
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        n, m, nx = len(values), len(self.channels), len(self.names)
+        n, m, nx, first = len(values), len(self.channels), len(self.names), 3 + len(NOISES)
         if dt != self._prepared:
             self.prepare(dt)
+        plan = self._plans.next(n, repeats, dt)
         self._p[0] = dt
-        key = n, dt, repeats.tobytes(), self._due.tobytes()
-        plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            plan = self._plans[key] = self._plan(n, repeats, dt)
-        used, self._p[self._first:self._first + m], self._due, (inside, left, right, share) = plan
+        self._p[first:first + m] = self._variance * plan.parts
         u = np.full((n, m + commands.shape[1]), nan)
         u[:, m:] = commands
-        np.copyto(u[:, :m], values, where=used)
-        first = self._x[:nx]
+        np.copyto(u[:, :m], values, where=plan.used)
+        before = self._x[:nx]
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
-        corrected = used & (values == values)
-        innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], corrected)
+        innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], plan.used & (values == values))
         rejected = np.abs(innovation) > self.threshold * np.sqrt(variance)
-        mean, states = y[:, :nx].copy(), np.concatenate([first[None, :], y[:, :nx]])
-        start = states[left]
-        mean[inside] = start + share * (states[right] - start)
-        return SegmentResult(mean, covariance, innovation, variance, rejected, isfinite(np.add.reduce(self._x)))
-
-    def _plan(self, n: int, repeats: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple]:
-        """Values to take (n, channels), their variances, what is due afterwards, how the states in between are made."""
-        parts = np.maximum(np.rint(repeats * (dt / LONGEST_PREDICTION)), 1.0)
-        used, due = self._samples(n, repeats / parts)
-        return used, self._variance * parts, due, _lines(np.flatnonzero(used.any(axis=1)))
-
-    def _samples(self, n: int, intervals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the values (n, channels) of a segment are taken: one in ``intervals``, back from the last; due then.
-
-        What is due beyond whole samples is carried on, so that in the long run each sample counts once, also where
-        sensors of several rates, or unsteady ones, share a segment that does not end at a sample of each.
-        """
-        used, after = np.zeros((n, len(intervals)), dtype=bool), np.empty(len(intervals))
-        for k, interval in enumerate(intervals.tolist()):
-            due = self._due[k] + n / interval
-            count = int(due + 0.5 + 1e-9)
-            after[k] = due - count
-            for j in range(count):
-                used[max(0, n - 1 - round(j * interval)), k] = True
-        return used, after
+        return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
+                             isfinite(np.add.reduce(self._x)))
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
@@ -290,13 +255,3 @@ def _last(innovations: np.ndarray, variances: np.ndarray, corrected: np.ndarray)
     columns = np.arange(len(step))
     there = corrected[step, columns]
     return np.where(there, innovations[step, columns], nan), np.where(there, variances[step, columns], variances[-1])
-
-
-def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For the steps that lie between samples, which stand at the steps ``samples``: the steps, and, counted from the
-    state before the first step, those at both ends of their lines; shares of the way (steps, 1)."""
-    ends = np.concatenate([[-1], samples])
-    steps = np.setdiff1d(np.arange(ends[-1] + 1), samples)
-    k = np.searchsorted(ends, steps)
-    left, right = ends[k - 1], ends[k]
-    return steps, left + 1, right + 1, ((steps - left) / (right - left))[:, None]
