@@ -8,10 +8,11 @@ a change of tuning needs no new compilation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 
 import casadi as ca
 import numpy as np
+from scipy.special import chdtri
 
 from ..compiled import Scan
 from ..errors import DescriptionError
@@ -35,12 +36,14 @@ class SegmentResult:
 
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample earlier, that is without anything interpolated from them; each channel after the ones before it.
-    ``finite`` is false when anything left the finite numbers."""
+    ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
+    numbers."""
 
     mean: np.ndarray
     covariance: np.ndarray
     innovation: np.ndarray
     innovation_variance: np.ndarray
+    rejected: np.ndarray
     finite: bool
 
 
@@ -110,7 +113,10 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
 
 
 class HydraulicObserver:
-    """Observer of one machine: holds the state between segments."""
+    """Observer of one machine: holds the state between segments.
+
+    ``threshold``: standard deviations beyond which the innovation of a sample is rejected.
+    """
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
         self.machine, self.backend = machine, backend
@@ -129,7 +135,7 @@ class HydraulicObserver:
         self.rate = fastest_rate(machine)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
-        self._x: np.ndarray | None = None
+        self.reset()
         self.configure(settings)
 
     @property
@@ -144,6 +150,7 @@ class HydraulicObserver:
         self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
         self._p_sample = self._p.copy()     # for a real sample: its own variance
         self._shared = None
+        self.threshold = np.inf if settings.gate >= 1 else sqrt(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -167,6 +174,7 @@ class HydraulicObserver:
     def reset(self) -> None:
         """Forget the state."""
         self._x = None
+        self._doubted = np.zeros(len(self.channels), dtype=bool)
 
     def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
@@ -195,17 +203,20 @@ class HydraulicObserver:
         self._p[0] = dt
         self._share(repeats)
         u = np.concatenate([values, commands], axis=1)
+        if self._doubted.any():     # interpolated from a sample that was rejected
+            u[:-1, :len(self.channels)][:, self._doubted] = nan
         before = len(u) - max(1, round(float(np.maximum.reduce(repeats))))     # steps before the last samples' interval
         head = None
         if before > 0:
             self._x, head = self._scan(self._x, u[:before], self._p)
             u = u[before:]
-        innovation, variance = self._predicted(u, dt)
+        innovation, variance, rejected = self._gated(u, dt)
+        self._doubted = rejected
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
         mean = y[:, :nx] if head is None else np.concatenate([head[:, :nx], y[:, :nx]])
-        return SegmentResult(mean, covariance, innovation, variance, isfinite(np.add.reduce(self._x)))
+        return SegmentResult(mean, covariance, innovation, variance, rejected, isfinite(np.add.reduce(self._x)))
 
     def _share(self, repeats: np.ndarray) -> None:
         """Variances of interpolated samples; they change rarely."""
@@ -215,6 +226,24 @@ class HydraulicObserver:
             inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
             first = 1 + len(NOISES)
             self._p[first:first + len(self._variance)] = self._variance * inflation
+
+    def _gated(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Innovations of the last samples, their variances, and which were beyond the gate: these become NaN in ``u``.
+
+        The farthest goes first, and the others are looked at again without it.
+        """
+        rejected = np.zeros(len(self.channels), dtype=bool)
+        innovation, variance = self._predicted(u, dt)
+        while True:
+            ratio = np.abs(innovation) / np.sqrt(variance)
+            far = (ratio > self.threshold) & ~rejected
+            if not far.any():
+                return innovation, variance, rejected
+            worst = int(np.argmax(np.where(far, ratio, 0.0)))
+            rejected[worst] = True
+            u[:, worst] = nan
+            again, spread = self._predicted(u, dt)
+            innovation, variance = np.where(rejected, innovation, again), np.where(rejected, variance, spread)
 
     def _predicted(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
         """Innovations of the last samples and their variances, when only those samples were measured.
