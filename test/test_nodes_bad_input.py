@@ -14,7 +14,7 @@ from sensor_msgs.msg import FluidPressure, JointState     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes._messages import joint_state     # noqa: E402
-from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
 PERIOD = 10_000_000
@@ -25,7 +25,7 @@ class Bench:
     def __init__(self):
         self.log, self.now = [], 1_000 * PERIOD
         self.peer = Peer(segment=SensorSegment, state=HydraulicState, payload=PayloadEstimate)
-        graph = crane_graph(parse_arguments({'simulate': 'false'}))
+        graph = machine_graph(parse_arguments({'simulate': 'false'}))
         wait = {'payload_node': 1, 'observer_node': 2, 'interpolation_node': 2}
         processes = tuple(replace(p, parameters={**p.parameters, 'wait_subscribers': wait[p.name]} | (
             {'sensor_reliability': 'reliable'} if p.name == 'interpolation_node' else {}))

@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray     # noqa: E402
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes import up     # noqa: E402
 from mbse_ros.nodes._messages import to_ns     # noqa: E402
-from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
 START = 180.0       # s, on a machine with much else to do
@@ -29,7 +29,7 @@ class Watched:
     """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
 
     def __init__(self, **arguments):
-        processes = crane_graph(parse_arguments(arguments)).processes
+        processes = machine_graph(parse_arguments(arguments)).processes
         more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
                 for p in processes]
         self.log = []
