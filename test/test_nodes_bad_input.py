@@ -18,8 +18,6 @@ from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa:
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
 PERIOD = 10_000_000
-START = 60.0
-
 
 class Bench:
     """The three processing nodes and a peer in the place of the machine, whose time runs as fast as it likes."""
@@ -34,7 +32,7 @@ class Bench:
             for p in graph.processes if p.name in wait)
         self.graph = RunningGraph(Graph(processes), self.log.append)
         self.graph.start()
-        self.until(lambda: self.peer.node.count_subscribers('sensors/position') >= 1, START)
+        self.until(lambda: self.peer.node.count_subscribers('sensors/position') >= 1)
 
     def play(self, periods, **values):
         """Go on for some sensor periods; returns the segments, after all of them came through."""
@@ -46,15 +44,16 @@ class Bench:
         return self.peer.heard['segment'][first:]
 
     def through(self):
-        """Wait until the newest samples have come out as payload."""
+        """Wait until the newest samples have come out as state and payload."""
         self.until(lambda: self.peer.heard['segment'] and self.end(self.peer.heard['segment'][-1]) == self.now)
-        self.until(lambda: self.peer.heard['payload']
-                        and self.peer.heard['payload'][-1].sequence == self.peer.heard['segment'][-1].sequence)
+        newest = self.peer.heard['segment'][-1].sequence
+        self.until(lambda: all(self.peer.heard[topic] and self.peer.heard[topic][-1].sequence == newest
+                               for topic in ('state', 'payload')))
 
-    def until(self, condition, limit=10.0):
+    def until(self, condition):
         """Listen until the condition holds; a failure shows the log of the nodes."""
         try:
-            self.peer.until(condition, limit)
+            self.peer.until(condition)
         except AssertionError:
             raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
 

@@ -15,7 +15,7 @@ __all__ = ['machine_sections', 'volume_range']
 _FRICTION = {'coulomb': 'N', 'static': 'N', 'transition_velocity': 'm/s', 'viscous': 'N*s/m',
              'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': ''}
 _VALVE = {'nominal_flow': 'm^3/s', 'nominal_pressure': 'Pa', 'nominal_command': 'V', 'command_limit': 'V',
-          'time_constant': 's', 'laminar_pressure': 'Pa', 'dead_band': 'V'}
+          'time_constant': 's', 'laminar_pressure': 'Pa', 'dead_band': 'V', 'make_up': 'Pa'}
 
 
 def machine_sections(machine: MechanismDescription) -> list[Section]:

@@ -16,7 +16,7 @@ _MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': Kind('Pa', 1e3), 'nominal_command': positive('V'),
             'command_limit': positive('V'), 'time_constant': positive('s'), 'laminar_pressure': positive('Pa')}
 _KINDS = ('orifice', 'compensated', 'unknown')
-_MORE = [*_ORIFICE, 'dead_band', 'gains']
+_MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
 
 
 def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinder]) -> Hydraulics:
@@ -28,10 +28,12 @@ def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinde
     for name in supplies:
         if name in parts['volumes'].named('volumes'):
             raise parts['supplies'].error('another name, there is a volume of this name', name, name)
-    volumes = {name: _volume(name, item, numbers, free, cylinders) for name, item in parts['volumes'].named('volumes').items()}
+    volumes = {name: _volume(name, item, numbers, free, cylinders)
+               for name, item in parts['volumes'].named('volumes').items()}
     if free:
         raise parts['volumes'].error('volumes that hold every chamber; missing: ' + ', '.join(free), list(volumes))
-    valves = {name: _valve(name, item, numbers, supplies, volumes) for name, item in parts['valves'].named('valves').items()}
+    valves = {name: _valve(name, item, numbers, supplies, volumes)
+              for name, item in parts['valves'].named('valves').items()}
     fed = {port for valve in valves.values() for port in (valve.a, valve.b)}
     if fed != set(volumes):
         raise parts['valves'].error('valves that feed every volume; not fed: '
@@ -77,9 +79,12 @@ def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar
     values = {key: numbers.scalar(parts[key], kind_of) for key, kind_of in _ORIFICE.items() if key in parts}
     if 'dead_band' in parts:
         values['dead_band'] = _dead_band(parts['dead_band'], numbers, values)
+    if 'make_up' in parts:
+        values['make_up'] = numbers.scalar(parts['make_up'], Kind('Pa', 1e3, 1e7))
     gains = {edge: numbers.scalar(item, positive('1')) for edge, item in parts['gains'].mapping([], EDGES).items()
              } if 'gains' in parts else {}
-    return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values, gains=gains)
+    return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values,
+                 gains=gains)
 
 
 def _dead_band(entry: Entry, numbers: Numbers, values: dict[str, Scalar]) -> Scalar:

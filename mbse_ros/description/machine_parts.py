@@ -93,7 +93,8 @@ class Valve:
     Kind 'orifice': m^3/s at Pa and V, the command's limit in V, the spool's lag in s, the pressure drop in Pa below
     which the flow is linear. 'compensated': the same, but the drop from the pump is held at ``nominal_pressure`` as
     long as the supply lasts. ``dead_band``, V: commands up to which the spool covers its ports; ``gains`` of the four
-    edges (``EDGES``), 1 where the file gives none. Kind 'unknown': only ``a`` and ``b`` are required, what the file
+    edges (``EDGES``), 1 where the file gives none; ``make_up``, Pa: how far below the tank a port is when its
+    anti-cavitation valve lets the nominal flow pass. Kind 'unknown': only ``a`` and ``b`` are required, what the file
     leaves out is '' or None.
     """
 
@@ -110,6 +111,7 @@ class Valve:
     time_constant: Scalar | None = None
     laminar_pressure: Scalar | None = None
     dead_band: Scalar | None = None
+    make_up: Scalar | None = None
     gains: dict[str, Scalar] = field(default_factory=dict)
 
 

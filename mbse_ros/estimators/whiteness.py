@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 LAGS = 20
+FEWEST = 50     # innovations from which something can be said
 
 
 def autocorrelation(series: np.ndarray, lags: int = LAGS) -> np.ndarray:
@@ -31,9 +32,20 @@ def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
         return 1.0
     r = autocorrelation(series, lags)
     statistic = count * (count + 2) * np.sum(r ** 2 / (count - np.arange(1, lags + 1)))
-    return float(chi2.sf(statistic, lags))
+    return float(chdtrc(lags, statistic))
 
 
 def white_of(series: np.ndarray, lags: int = LAGS) -> float:
     """``ljung_box`` of several series (k, s) at once: of the least likely one, as one of so many (Bonferroni)."""
     return min(1.0, series.shape[1] * min((ljung_box(column, lags) for column in series.T), default=1.0))
+
+
+def innovation_health(ratios: np.ndarray) -> tuple[float, float]:
+    """Mean of the squares of normalised innovations (k, s), NaN where not used, and their whiteness; NaN while few."""
+    used = np.isfinite(ratios)
+    if used.sum() < FEWEST:
+        return float('nan'), float('nan')
+    series = [column[np.isfinite(column)] for column in ratios.T if np.isfinite(column).sum() >= FEWEST]
+    # The least likely of several channels, as if it were one of as many trials (Bonferroni).
+    white = min([1.0, *(len(series) * ljung_box(column) for column in series)]) if series else float('nan')
+    return float(np.mean(ratios[used] ** 2)), white

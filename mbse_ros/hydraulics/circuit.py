@@ -13,7 +13,7 @@ from ..description.model import MechanismDescription
 from ..mechanism.values import Values
 from .fluid import pressure_rate
 from .friction import brown_mcphee, pressure_friction
-from .valve import beyond, edge_flows, flow_coefficient, port_flows
+from .valve import beyond, edge_flows, flow_coefficient, port_flows, turbulent_root
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,26 @@ class Circuit:
         pump, tank = ((supplies or {}).get(s, values(hydraulics.supplies[s])) for s in (valve.pump, valve.tank))
         limit = values(valve.laminar_pressure)
         a, b = (p[self.volumes.index(port)] for port in (valve.a, valve.b))
+        made_up = 0 if valve.make_up is None else self.make_up_flows(name, p, supplies)
         if valve.kind == 'orifice' and valve.dead_band is None and not valve.gains:
-            return ca.vertcat(*port_flows(spool, pump, tank, a, b, flow_coefficient(flow, command, drop), limit))
+            coefficient = flow_coefficient(flow, command, drop)
+            return ca.vertcat(*port_flows(spool, pump, tank, a, b, coefficient, limit)) + made_up
         band = 0.0 if valve.dead_band is None else values(valve.dead_band)
         opening = beyond(spool, band) * flow_coefficient(flow, command - band, drop)
         gains = {edge: values(gain) for edge, gain in valve.gains.items()}
-        return ca.vertcat(*edge_flows(opening, pump, tank, a, b, limit, gains,
-                                      drop if valve.kind == 'compensated' else None))
+        return made_up + ca.vertcat(*edge_flows(opening, pump, tank, a, b, limit, gains,
+                                                drop if valve.kind == 'compensated' else None))
+
+    def make_up_flows(self, name: str, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None,
+                      default: float = 1e5) -> ca.SX:
+        """Flows (2,), m3/s, that the anti-cavitation valves of a valve's ports draw from the tank; ``default``, Pa,
+        where the file gives no ``make_up``."""
+        hydraulics, values = self.description.hydraulics, self.values
+        valve = hydraulics.valves[name]
+        at = default if valve.make_up is None else values(valve.make_up)
+        tank = (supplies or {}).get(valve.tank, values(hydraulics.supplies[valve.tank]))
+        lack = ca.vertcat(*(ca.fmax(tank - p[self.volumes.index(port)], 0) for port in (valve.a, valve.b)))
+        return values(valve.nominal_flow) / ca.sqrt(at) * turbulent_root(lack, at / 100)
 
     def spool_rate(self, name: str, spool: ca.SX, command: ca.SX) -> ca.SX:
         """First-order lag of a modelled valve's spool, V/s (paper 003 Eq. 17); the command is cut at its limit."""

@@ -36,8 +36,9 @@ class Machine:
 
     def __init__(self, description: MechanismDescription) -> None:
         if not description.cylinders:
-            raise DescriptionError(description.file, 'cylinders', None, 'the sections `cylinders` and `hydraulics` of a '
-                                   'machine (a mechanism without them: mbse simulate, mbse up linkage)')
+            raise DescriptionError(description.file, 'cylinders', None,
+                                   'the sections `cylinders` and `hydraulics` of a machine (a mechanism without them: '
+                                   'mbse simulate, mbse up linkage)')
         self.description = description
         self.all_channels: tuple[Channel, ...] = machine_channels(description)
         self.model = Model(description)

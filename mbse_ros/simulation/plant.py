@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The true machine: multibody dynamics, chambers, friction and spools as one stiff system, integrated by RK4.
 
-Paper 003 section 4 ('artificial plant'), in any independent coordinates. State: dependent coordinates, independent ones,
-their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a drive that follows a speed.
+Paper 003 section 4 ('artificial plant'), in any independent coordinates. State: dependent coordinates, independent
+ones, their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a drive that follows a
+speed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,11 @@ import numpy as np
 from ..compiled import Kernel, Scan
 from ..description.load_payload import MASS
 from ..errors import DescriptionError, DivergenceError
-from ..hydraulics.valve import turbulent_root
 from ..machine import Machine
 
 MPA = 1e6
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
-MAKE_UP = 1e5          # Pa below the tank at which an anti-cavitation valve lets the nominal flow of its valve pass
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 
 
@@ -146,15 +145,11 @@ class Plant:
         return ca.vertcat(*(entries[k] for k in range(len(moved) + len(free))))
 
     def _flows(self, name: str, spool: ca.SX, p: ca.SX) -> ca.SX:
-        """Flows (2,) of a valve, and what its anti-cavitation valves draw from the tank."""
-        machine, values = self.machine, self.machine.system.values
-        hydraulics, volumes = machine.description.hydraulics, machine.volumes
-        valve = hydraulics.valves[name]
-        tank = values(hydraulics.supplies[valve.tank])
-        rest = ca.vertcat(*(p[volumes.index(port)] for port in (valve.a, valve.b)))
-        made_up = values(valve.nominal_flow) / np.sqrt(MAKE_UP) * turbulent_root(
-            ca.fmax(tank - rest, 0), values(valve.laminar_pressure) / 100)
-        return machine.circuit.valve_flows(name, spool, p) + made_up
+        """Flows (2,) of a valve; every plant has anti-cavitation valves, also where the file says nothing of them."""
+        circuit = self.machine.circuit
+        flows = circuit.valve_flows(name, spool, p)
+        valve = self.machine.description.hydraulics.valves[name]
+        return flows if valve.make_up is not None else flows + circuit.make_up_flows(name, p)
 
     def _static_balance(self) -> Kernel:
         """``(q, slow, parameters) -> (forces of the cylinders at rest, chamber areas)``.

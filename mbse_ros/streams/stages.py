@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
-from math import nan
+from collections import deque
+from math import nan, sqrt
 
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
 from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
+from ..estimators.hydraulic_sensors import variances
 from ..estimators.settings import ObserverSettings
+from ..estimators.whiteness import innovation_health
 from ..machine import Machine
+from ..machine.channels import Channel
 from ..payload.estimator import Mass, PayloadEstimator
 from ..payload.settings import PayloadSettings
+from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
+WINDOW = 200         # innovations from which the health is told
+DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
@@ -32,7 +39,10 @@ class ObserverStage:
                  backend: str = 'auto') -> None:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
-        self._range = machine.range.tolist()
+        self._range, self._stddev = machine.range.tolist(), np.sqrt(variances(machine)).tolist()
+        self._watch = Channels(machine.channels)
+        self._floors = [(i, _vacuum(channel)) for i, channel in enumerate(machine.all_channels)
+                        if channel.kind == 'pressure']
         self.reset()
 
     @property
@@ -52,7 +62,14 @@ class ObserverStage:
     def reset(self) -> None:
         """Forget the state; the next segment starts it anew."""
         self._observer.reset()
+        self._watch.reset()
         self._age = 0.0
+        self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
+
+    @property
+    def health(self) -> tuple[float, float]:
+        """Of the last innovations: mean NIS per measurement and whiteness (p-value of Ljung-Box), NaN while few."""
+        return innovation_health(np.array(self._ratios))
 
     def process(self, segment: Segment) -> StateEstimate:
         """State over a segment. Raises SampleError when its channels are not those of the machine."""
@@ -61,10 +78,13 @@ class ObserverStage:
         dt = segment.step_ns * 1e-9
         if restart:
             self.reset()
+            self._start = segment.start_ns * 1e-9
             self._observer.start(segment.values[0], segment.command_values[0])
-        result = self._observer.process(segment.values, segment.command_values, segment.repeats, dt)
-        measured = segment.values[-1].tolist()
-        status, reason = self._judge(result, measured)
+        values = self._accepted(segment.values)
+        result = self._observer.process(values, segment.command_values, segment.repeats, dt)
+        measured = values[-1].tolist()
+        self._take(segment, measured, result)
+        status, reason = self._judge(result, measured, segment.stamp_ns * 1e-9)
         self._age += dt * len(segment.values)       # a segment that began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
@@ -77,38 +97,83 @@ class ObserverStage:
         if len(segment.values) == 0:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
-    def _judge(self, result: SegmentResult, measured: list[float]) -> tuple[ObserverStatus, str]:
+    def _accepted(self, values: np.ndarray) -> np.ndarray:
+        """Samples (n, channels) without those that no pressure can have, and those of sensors found constant."""
+        self._impossible = [i for i, floor in self._floors if values[-1, i] < floor]
+        if not self._impossible and not any(self._watch.constant):
+            return values
+        values = values.copy()
+        values[:, self._impossible] = nan
+        for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
+            if not self._watch.accepts(place, float(values[-1, place])):
+                values[:, place] = nan
+        return values
+
+    def _take(self, segment: Segment, measured: list[float], result: SegmentResult) -> None:
+        """Remember what became of the last samples."""
+        innovation, variance = result.innovation.tolist(), result.innovation_variance.tolist()
+        used = (~result.rejected).tolist()
+        if not result.finite:
+            return
+        self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
+        self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
+                             for v, s, use, m in zip(innovation, variance, used, measured)])
+
+    def _judge(self, result: SegmentResult, measured: list[float], t: float) -> tuple[ObserverStatus, str]:
         if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
-        missing = [c for c, value in zip(self.machine.channels, measured) if value != value]
-        if len(missing) == len(measured):
+        constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
+        below = [self.machine.channels[i] for i in self._impossible]
+        missing = [c for c, value in zip(self.machine.channels, measured) if value != value
+                   and c not in (*constant, *below)]
+        if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
+        lost = self._far_outside(result)
+        rejected = self._watch.rejected(self._observer.threshold ** 2)
+        refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
+        if lost:
+            return ObserverStatus.LOST, lost
+        if self._watch.contradicted(t, self._start, self.settings.lost_after):
+            return ObserverStatus.LOST, refused
+        doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
+        reasons = [f'{word}: {", ".join(names)}' for word, names in (('missing', missing), ('constant', constant), ('below vacuum', below))
+                   if names]
+        if reasons or doubtful:
+            return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
+        if self._age < self.settings.settle_time:
+            return ObserverStatus.STARTING, 'settling after a start'
+        return ObserverStatus.OK, refused
+
+    def _far_outside(self, result: SegmentResult) -> str:
+        """Which coordinate is where it cannot be, or is not known; '' for none."""
         for i, (low, high) in enumerate(self._range):
             position, room = float(result.mean[-1, i]), LOST_SHARE * (high - low)
             name = self.machine.coordinates[i]
             unit = 'm' if name in self.machine.cylinders else 'rad or m'
             if not low - room <= position <= high + room:
-                return ObserverStatus.LOST, f'{name} at {position:.3f} {unit}, far outside its range'
+                return f'{name} at {position:.3f} {unit}, far outside its range'
             if result.covariance[i, i] > room ** 2:
-                return ObserverStatus.LOST, f'position of {name} not known to {room:.3f} {unit}'
-        if missing:
-            return ObserverStatus.COASTING, 'missing: ' + ', '.join(missing)
-        if self._age < self.settings.settle_time:
-            return ObserverStatus.STARTING, 'settling after a start'
-        return ObserverStatus.OK, ''
+                return f'position of {name} not known to {room:.3f} {unit}'
+        return ''
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
                   status: ObserverStatus, reason: str) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
         innovation, stddev = result.innovation, np.sqrt(result.innovation_variance)
-        count = sum(value == value for value in measured)
-        if count < len(measured):
-            innovation = np.where(np.isnan(segment.values[-1]), nan, innovation)
-        ratios = (innovation / stddev).tolist()
+        if any(value != value for value in measured):
+            innovation = np.where(np.isnan(measured), nan, innovation)
+        ratios = np.where(result.rejected, nan, innovation / stddev).tolist()
         nis = sum(ratio * ratio for ratio in ratios if ratio == ratio)
+        count = sum(ratio == ratio for ratio in ratios)
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
                              nis, count, status, reason)
+
+
+def _vacuum(channel: Channel) -> float:
+    """Sample below which there is no pressure, Pa."""
+    gain, offset, zero = channel.nominal
+    return offset - gain * zero - DEEPEST * channel.sensor.noise
 
 
 class PayloadStage:

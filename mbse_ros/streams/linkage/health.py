@@ -10,12 +10,11 @@ import numpy as np
 from ...compiled import Kernel
 from ...estimators.filters.linearised import linearised_function
 from ...estimators.observability import observability
-from ...estimators.whiteness import ljung_box
+from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
 from .engine import Engine
 from .records import Health
 
 WINDOW = 200        # innovations
-FEWEST = 50
 SEEN = 50           # instants of the observability's window
 SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow the derivatives of the accelerations
 
@@ -56,15 +55,8 @@ class HealthWatch:
 
     def tell(self, stddev: np.ndarray) -> Health:
         """Health over the last instants; ``stddev`` (s,) of the sensors."""
-        ratios = np.array(self._ratios)
-        used = np.isfinite(ratios)
-        if not used.any() or used.sum() < FEWEST:
-            return Health(size=self._size)
-        mean = float(np.mean(ratios[used] ** 2))
-        series = [column for column, there in zip(ratios.T, used.T) if there.sum() >= FEWEST]
-        # The least likely of several channels, as if it were one of as many trials (Bonferroni).
-        white = min([1.0, *(len(series) * ljung_box(column[np.isfinite(column)]) for column in series)])
-        return Health(mean, white if series else float('nan'), self._rank(stddev), self._size)
+        mean, white = innovation_health(np.array(self._ratios))
+        return Health(mean, white, self._rank(stddev) if mean == mean else -1, self._size)
 
     def _rank(self, stddev: np.ndarray) -> int:
         if len(self._states) < SEEN:
