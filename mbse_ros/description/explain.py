@@ -150,7 +150,8 @@ def _driver_note(mechanism: MechanismDescription, item: object) -> str:
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
-    on = item.volume or item.axis or item.coordinate or item.driver or (item.body if not item.points else ' and '.join(map(str, item.points)))
+    on = (item.volume or item.axis or item.coordinate or item.driver
+          or (item.body if not item.points else ' and '.join(map(str, item.points))))
     coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
     unit = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
             'inclinometer': 'rad', 'inclination': 'rad', 'pressure': 'Pa'}.get(item.kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..errors import SettingError
 
+CHAIN = 'n_four_bar'   # its name, as n_four_bar:N
 LARGEST = 200      # loops; a larger chain would hold more than the reader of the files takes
 
 

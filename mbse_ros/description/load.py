@@ -14,7 +14,7 @@ from .document import read_document
 from .entry import Entry
 from .quantity import Kind, not_negative
 from .consistency import check_machine, check_mechanism
-from .generate import n_four_bar
+from .generate import CHAIN, n_four_bar
 from .load_bodies import read_bodies
 from .load_cylinders import read_cylinders
 from .load_coordinates import read_drivers, read_independent, read_initial, read_named
@@ -41,7 +41,6 @@ _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodi
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
              *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
-_CHAIN = 'n_four_bar'
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
 
@@ -53,7 +52,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     something that cannot be used.
     """
     name = str(name_or_path)
-    if name.startswith(f'{_CHAIN}:'):
+    if name.startswith(f'{CHAIN}:'):
         return parse_mechanism(_chain(name), name)
     path = Path(name_or_path)
     if path.suffix not in _SUFFIXES:
@@ -61,7 +60,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
         if name not in known:
             close = difflib.get_close_matches(name, list(known), 1, 0.6)
             raise DescriptionError(
-                name, 'mechanism', name, f'a path to a .yaml file, {_CHAIN}:N, or one of the mechanisms '
+                name, 'mechanism', name, f'a path to a .yaml file, {CHAIN}:N, or one of the mechanisms '
                 + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
         path = known[name]
     try:
@@ -117,8 +116,8 @@ def _chain(name: str) -> str:
     try:
         return n_four_bar(int(number))
     except (ValueError, SettingError) as error:
-        raise DescriptionError(name, 'mechanism', number, f'{_CHAIN}:N with a whole number of loops N, such as '
-                               f'{_CHAIN}:5 ({error})') from error
+        raise DescriptionError(name, 'mechanism', number, f'{CHAIN}:N with a whole number of loops N, such as '
+                               f'{CHAIN}:5 ({error})') from error
 
 
 def _dimension(parts: dict[str, Entry]) -> int:

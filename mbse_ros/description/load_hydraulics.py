@@ -83,7 +83,8 @@ def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar
         values['make_up'] = numbers.scalar(parts['make_up'], Kind('Pa', 1e3, 1e7))
     gains = {edge: numbers.scalar(item, positive('1')) for edge, item in parts['gains'].mapping([], EDGES).items()
              } if 'gains' in parts else {}
-    return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values, gains=gains)
+    return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values,
+                 gains=gains)
 
 
 def _dead_band(entry: Entry, numbers: Numbers, values: dict[str, Scalar]) -> Scalar:

@@ -12,8 +12,8 @@ from .scalar import ZERO, Numbers
 __all__ = ['read_joints', 'shared_joints']
 
 # Keys beside type, parent and child: those that must stand there and those that may.
-_PLANE = {'revolute': ((), ('start', 'limits')), 'prismatic': (('axis',), ('angle', 'start', 'limits')), 'slot': (('axis',), ('start',)),
-          'fixed': ((), ('angle',)), 'distance': (('length',), ())}
+_PLANE = {'revolute': ((), ('start', 'limits')), 'prismatic': (('axis',), ('angle', 'start', 'limits')),
+          'slot': (('axis',), ('start',)), 'fixed': ((), ('angle',)), 'distance': (('length',), ())}
 _SPACE = {'revolute': (('axis',), ('rpy', 'start', 'limits')), 'prismatic': (('axis',), ('rpy', 'start', 'limits')),
           'cylindrical': (('axis',), ('rpy', 'start')), 'spherical': ((), ('rpy',)),
           'universal': (('axis', 'axis2'), ('rpy',)), 'fixed': ((), ('rpy',)), 'distance': (('length',), ())}

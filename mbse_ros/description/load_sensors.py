@@ -26,7 +26,8 @@ class MachineParts:
 _COMMON = ('stddev', 'resolution')
 _RATES = {'rad': 'rad/s', 'm': 'm/s'}
 # By kind: the keys that must stand there, those that may, and the unit of the standard deviation ('' where it depends).
-_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'stroke': (('cylinder',), (), 'm'), 'rate': (('coordinate',), (), ''),
+_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'stroke': (('cylinder',), (), 'm'),
+          'rate': (('coordinate',), (), ''),
           'position': (('point',), (), 'm'), 'velocity': (('point',), (), 'm/s'), 'gyro': (('body',), (), 'rad/s'),
           'accelerometer': (('point',), ('body', 'axes', 'gravity'), 'm/s^2'), 'distance': (('points',), (), 'm'),
           'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), ''),

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from .basics import GROUND, PointRef, Scalar, Vector
 from .machine_parts import Base, Cylinder, Hydraulics, Payload
 
-__all__ = ['GROUND', 'Base', 'Body', 'Coordinate', 'Cylinder', 'Driver', 'Force', 'Hydraulics', 'Initial', 'Joint', 'Level',
-           'MechanismDescription', 'Payload', 'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
+__all__ = ['GROUND', 'Base', 'Body', 'Coordinate', 'Cylinder', 'Driver', 'Force', 'Hydraulics', 'Initial', 'Joint',
+           'Level', 'MechanismDescription', 'Payload', 'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
 
 
 @dataclass(frozen=True)
@@ -217,3 +217,8 @@ class MechanismDescription:
     hydraulics: Hydraulics | None = None
     payload: Payload | None = None
     base: Base | None = None
+
+    @property
+    def mechanical_sensors(self) -> dict[str, Sensor]:
+        """Sensors of the motion and of forces: those that a mechanism without hydraulics has, too."""
+        return {name: sensor for name, sensor in self.sensors.items() if sensor.kind not in ('pressure', 'inclination')}

@@ -45,9 +45,10 @@ def sensor_factor(equations: Equations, sensor: str, bias: bool = False) -> Fact
 def channels_of(equations: Equations, sensor: str) -> SensorModel:
     """Outputs of one sensor in the symbols of the equations; raises SettingError."""
     description = equations.model.description
-    if sensor not in description.sensors:
-        raise SettingError('sensors', sensor, 'one of ' + (', '.join(description.sensors) or 'none: the file has none'))
-    given = description.sensors[sensor]
+    if sensor not in description.mechanical_sensors:
+        raise SettingError('sensors', sensor, 'one of ' + (', '.join(description.mechanical_sensors)
+                                                           or 'none: the file has none'))
+    given = description.mechanical_sensors[sensor]
     if given.kind == 'force' and f'drivers.{given.driver}' not in equations.system.rows:
         raise SettingError(f'sensors.{sensor}.driver', given.driver,
                            'a driver whose motion no other constraint implies: the force is not determined')
@@ -56,7 +57,7 @@ def channels_of(equations: Equations, sensor: str) -> SensorModel:
 
 def wraps(description: MechanismDescription, sensor: str) -> bool:
     """Whether a sensor tells an angle, of which full turns do not count."""
-    given: Sensor = description.sensors[sensor]
+    given: Sensor = description.mechanical_sensors[sensor]
     return given.kind == 'inclinometer' or given.kind == 'encoder' and is_angle(description, given.coordinate)
 
 

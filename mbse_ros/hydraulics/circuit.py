@@ -104,7 +104,8 @@ class Circuit:
         a, b = (p[self.volumes.index(port)] for port in (valve.a, valve.b))
         made_up = 0 if valve.make_up is None else self.make_up_flows(name, p, supplies)
         if valve.kind == 'orifice' and valve.dead_band is None and not valve.gains:
-            return ca.vertcat(*port_flows(spool, pump, tank, a, b, flow_coefficient(flow, command, drop), limit)) + made_up
+            coefficient = flow_coefficient(flow, command, drop)
+            return ca.vertcat(*port_flows(spool, pump, tank, a, b, coefficient, limit)) + made_up
         band = 0.0 if valve.dead_band is None else values(valve.dead_band)
         opening = beyond(spool, band) * flow_coefficient(flow, command - band, drop)
         gains = {edge: values(gain) for edge, gain in valve.gains.items()}

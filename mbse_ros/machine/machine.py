@@ -14,7 +14,7 @@ from ..description.model import MechanismDescription
 from ..dynamics.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
-from ..errors import DescriptionError, PositionProblemError
+from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.values import state_keys
@@ -22,6 +22,7 @@ from .channels import Channel, machine_channels
 from .parameters import Parameters
 
 UNLIMITED = np.pi       # rad, half the range of a joint without limits
+DEAD = 1e5              # |R| at a position found to 1e-15 m^2 where two branches meet
 NEWTON = 2              # steps from the last coordinates to the exact ones within one step of a filter
 
 
@@ -35,8 +36,9 @@ class Machine:
 
     def __init__(self, description: MechanismDescription) -> None:
         if not description.cylinders:
-            raise DescriptionError(description.file, 'cylinders', None, 'the sections `cylinders` and `hydraulics` of a '
-                                   'machine (a mechanism without them: mbse simulate, mbse up linkage)')
+            raise DescriptionError(description.file, 'cylinders', None,
+                                   'the sections `cylinders` and `hydraulics` of a machine (a mechanism without them: '
+                                   'mbse simulate, mbse up linkage)')
         self.description = description
         self.all_channels: tuple[Channel, ...] = machine_channels(description)
         self.model = Model(description)
@@ -176,7 +178,11 @@ class Machine:
 
         Raises PositionProblemError (out of reach), SingularConfigurationError (dead point).
         """
-        return self.model.position(np.atleast_1d(z), self.model.start.q if start is None else start)
+        q = self.model.position(np.atleast_1d(z), self.model.start.q if start is None else start)
+        condition = self.model.partition().condition(q)
+        if condition > DEAD:
+            raise SingularConfigurationError(self.coordinates, condition)
+        return q
 
     def outline(self, z: np.ndarray, start: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Polylines (k, 3), m, in the machine frame at independent coordinates (g,).

@@ -14,8 +14,8 @@ from ..mechanism.values import Values
 class Parameters:
     """Symbols of the uncertain numbers; every compiled function takes them as one vector.
 
-    ``names`` are keys of the file, ``mean`` and ``stddev`` (k,) in SI. The mass of the payload and measured inclinations
-    have symbols too, in ``states`` by their keys: they are not parameters.
+    ``names`` are keys of the file, ``mean`` and ``stddev`` (k,) in SI. The mass of the payload and measured
+    inclinations have symbols too, in ``states`` by their keys: they are not parameters.
     """
 
     def __init__(self, values: Values, states: set[str]) -> None:
@@ -32,7 +32,7 @@ class Parameters:
         return self._mean[self._places].copy()
 
     def whole(self, states: Mapping[str, ca.SX | float] | None = None, symbol: ca.SX | None = None) -> ca.SX:
-        """Expression of all values of the mechanism's model: ``states`` (0 where not given), the parameters elsewhere."""
+        """Expression of all values of the mechanism's model: ``states``, 0 where not given, and the parameters."""
         entries = dict(zip(self.names, ca.vertsplit(self.symbol if symbol is None else symbol) if self.names else []))
         return ca.vertcat(*(entries[name] if name in entries else ca.SX((states or {}).get(name, 0.0))
                             for name in self._all)) if self._all else ca.SX(0, 1)

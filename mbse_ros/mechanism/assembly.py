@@ -34,11 +34,10 @@ class MechanismSystem(System):
     ``row_bodies`` (m,) the bodies it ties; ``frames`` the pose and angular velocity of each body; ``potential`` is the
     energy of gravity and springs, J; ``other_forces`` (n,) those that change the sum of kinetic and potential energy;
     ``values`` holds the symbols of uncertain and free numbers; ``biases`` are those of the sensors that have some;
-    ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses`` and
-    ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular velocities
-    (none where natural coordinates carry a rotation).
-    ``sides`` (k,) are positive where the rows hold as meant; a row with a second solution, such as a block turned by
-    180 degrees on its rail, is zero there too.
+    ``gravity`` (d,) in the machine's frame, m/s2; ``applied`` (n,) what springs, loads and inputs add to Q; ``masses``
+    and ``spins`` are all that has inertia: points with their places, and tensors of bodies with their angular
+    velocities (none where natural coordinates carry a rotation). ``sides`` (k,) are positive where the rows hold as
+    meant; a row with a second solution, such as a block turned by 180 degrees on its rail, is zero there too.
     """
 
     description: MechanismDescription
@@ -111,7 +110,8 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     return MechanismSystem(
-        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd), M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
+        q=ca.vertcat(*kinematics.q), qd=ca.vertcat(*kinematics.qd),
+        M=ca.densify(M) if description.cylinders else M, Q=ca.densify(Q),
         Phi=ca.densify(ca.vertcat(*(row.expression for row in rows))) if rows else ca.SX(0, 1),
         names=tuple(kinematics.names), rows=tuple(row.name for row in rows), independent=[],
         start=np.array(kinematics.start), points=_points(kinematics), t=t, u=applied.u, driven=tuple(driven),

@@ -18,7 +18,8 @@ class Values:
     """Number or symbol of each Scalar; arithmetic over the parameters is done with their symbols.
 
     A parameter or other number becomes a symbol when it has a standard deviation or its key (or the parameter's bare
-    name) is among ``free``; so do the mass of the payload and an inclination that a sensor measures. ``names``, ``mean`` and ``stddev`` describe the symbols, in the order of ``symbol``.
+    name) is among ``free``; so do the mass of the payload and an inclination that a sensor measures. ``names``,
+    ``mean`` and ``stddev`` describe the symbols, in the order of ``symbol``.
     """
 
     def __init__(self, description: MechanismDescription, free: Collection[str] = ()) -> None:

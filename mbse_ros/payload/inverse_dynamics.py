@@ -32,9 +32,9 @@ GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerati
 class Residual:
     """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns.
 
-    Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters; ``pistons``
-    and ``speeds`` (cylinders,). ``share`` is the part of G1 that comes from motion, relative to its static part: 0 at
-    rest, -1 in free fall.
+    Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters;
+    ``pistons`` and ``speeds`` (cylinders,). ``share`` is the part of G1 that comes from motion, relative to its static
+    part: 0 at rest, -1 in free fall.
     """
 
     near: ca.SX
@@ -95,12 +95,12 @@ def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) ->
 def sample_step(machine: Machine) -> ca.Function:
     """One sample ``(x, X, p) -> (x+, y)``.
 
-    ``x`` = dependent coordinates, start of the position problem; clean samples so far. ``p`` = covariance of X (column by
-    column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain
+    ``x`` = dependent coordinates, start of the position problem; clean samples so far. ``p`` = covariance of X (column
+    by column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain
     parameters. The weights are taken at the reference mass: at a sample's own they would depend on its error, and a
-    mean weighed so is too low.
-    ``y`` = information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect
-    to each parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall.
+    mean weighed so is too low. ``y`` = information, 1/kg2; information times mass, 1/kg; information times the
+    derivative of the mass with respect to each parameter; gate that is closed (0: none). Nothing is divided by G1,
+    which crosses zero in free fall.
     """
     r, parameters = residual(machine), machine.parameters.symbol
     n, k, count, unknowns = r.X.numel(), parameters.numel(), len(machine.coordinates), ca.SX.sym('m')

@@ -41,8 +41,9 @@ class SensorFrame:
 class SimulatedCrane:
     """Plant, operator and sensors of one machine; the same seed gives the same samples, bit for bit.
 
-    ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll' and
-    'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it once.
+    ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
+    and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
+    once.
     """
 
     def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,

@@ -116,7 +116,8 @@ def dig(valves: Mapping[str, str], drives: Sequence[str]) -> WorkCycle:
     hold = Move(0.0, 1.0)
     boom = (hold, Move(0.0, 4.5), Move(6.5, 3.0, 0.4, 0.75), Move(0.0, 5.5), Move(-5.0, 3.5, 0.4, 0.3), Move(0.0, 4.5))
     arm = (hold, Move(6.0, 3.5, 0.3, 0.8), Move(0.0, 6.5), Move(-6.0, 3.0, 0.3, 0.3), Move(0.0, 8.0))
-    bucket = (hold, Move(0.0, 1.0), Move(6.0, 3.0, 0.3, 0.85), Move(0.0, 5.5), Move(-7.0, 3.0, 0.3, 0.2), Move(0.0, 8.5))
+    bucket = (hold, Move(0.0, 1.0), Move(6.0, 3.0, 0.3, 0.85), Move(0.0, 5.5), Move(-7.0, 3.0, 0.3, 0.2),
+              Move(0.0, 8.5))
     swing = (hold, Move(0.0, 5.5), Move(0.4, 3.0, 0.8), Move(0.0, 4.0), Move(-0.4, 3.0, 0.8), Move(0.0, 5.5))
     others = {valves['arm']: arm, valves['bucket']: bucket, **{name: swing for name in drives}}
     load = ((0.0, 0.0), (3.0, 0.0), (5.0, 1.0), (11.0, 1.0), (12.5, 0.0))

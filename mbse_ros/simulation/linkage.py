@@ -51,7 +51,7 @@ class SimulatedLinkage:
     def __init__(self, model: Model, sensors: Sequence[str] = (), seed: int = 1,
                  settings: LinkagePlantSettings = LinkagePlantSettings()) -> None:
         self.model, self.settings = model, settings
-        self._problem = problem(model, tuple(sensors) or tuple(model.description.sensors))
+        self._problem = problem(model, tuple(sensors) or tuple(model.description.mechanical_sensors))
         self.channels = self._problem.channels
         self.period_ns = round(1e9 / settings.rate)
         self._substeps = max(1, round(self.period_ns * 1e-9 / SUBSTEP))

@@ -26,6 +26,9 @@ one on. A channel that has never sent is awaited without end (a wrong topic must
 ``waiting_for``. What waits meanwhile is bounded by ``lost_after``.
 Where no channel sends for longer than ``max_gap`` the next segment has ``restart`` set and a grid of its own.
 
+Late samples. With ``delay`` above 0 all samples wait until one has come that is so much newer, and are taken in the
+order of their stamps: what comes late or out of order by less is used.
+
 Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than ``max_gap`` back
 mean that the clock went back (a bag played in a loop): all starts anew there, the first refused sample included.
 """
@@ -42,6 +45,7 @@ from ..errors import SampleError
 from ..settings import Settings, setting
 from .channel_buffer import ChannelBuffer
 from .records import Segment
+from .reorder import Reorder
 from .segment_grid import SegmentGrid
 
 
@@ -52,6 +56,8 @@ class InterpolationSettings(Settings):
     step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.1)
     max_gap: float = setting(0.1, 'longest interval between samples that is interpolated; where all sensors are silent '
                                   'for longer the estimate starts anew', 's', 0.001, 10.0)
+    delay: float = setting(0.0, 'A sample that comes so late, or out of order by so much, is still used: every segment '
+                                'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
     lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
                                      'waited for', 's', 0.01, 60.0)
 
@@ -68,6 +74,7 @@ class Interpolator:
         self._dropped: Counter[str] = Counter()
         self._grid = SegmentGrid(self.channels, self.commands)
         self._inputs = self._grid.inputs()
+        self._reorder = Reorder()
         self.configure(settings)
 
     def configure(self, settings: InterpolationSettings) -> None:
@@ -76,10 +83,12 @@ class Interpolator:
         step, self._gap, self._patience = (
             round(1e9 * value) for value in (settings.step, settings.max_gap, settings.lost_after))
         self._grid.configure(step, self._gap)
+        self._reorder.delay = round(1e9 * settings.delay)
 
     def reset(self) -> None:
         """Forget all samples and which inputs have sent; ``dropped`` and the segments' sequence go on."""
         self._grid.reset()
+        self._reorder.reset()
         self._inputs = self._grid.inputs()
 
     @property
@@ -104,6 +113,28 @@ class Interpolator:
         is dropped and counted, the stream goes on.
         """
         stamp = integer(stamp_ns)
+        if not self._reorder.delay:
+            return self._add(channel, stamp, value)
+        if channel not in self._inputs:
+            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
+        found: list[Segment] = []
+        for sample in self._reorder.add(channel, stamp, value):
+            found.extend(self._add(*sample))
+        return tuple(found)
+
+    def flush(self) -> tuple[Segment, ...]:
+        """Segments of the samples that wait for late ones, at the end of a log; samples that cannot be used are
+        counted."""
+        found: list[Segment] = []
+        for sample in self._reorder.flush():
+            try:
+                found.extend(self._add(*sample))
+            except SampleError:
+                continue
+        return tuple(found)
+
+    def _add(self, channel: str, stamp: int, value: float) -> tuple[Segment, ...]:
+        """Take a sample in its order."""
         buffer = self._inputs.get(channel)
         if buffer is None:
             raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')

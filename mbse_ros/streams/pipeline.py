@@ -53,8 +53,12 @@ class Pipeline:
         return tuple(self._estimate(segment) for segment in segments) if segments else ()
 
     def flush(self) -> tuple[Output, ...]:
-        """What still waits to be joined, estimated."""
-        return tuple(self._estimate(segment) for segment in self._merger.flush()) if self._merger else ()
+        """What still waits for late samples or to be joined, estimated."""
+        segments = self.interpolator.flush()
+        if self._merger is not None:
+            joined = [item for segment in segments for item in self._merger.add(segment)]
+            segments = (*joined, *self._merger.flush())
+        return tuple(self._estimate(segment) for segment in segments)
 
     def _estimate(self, segment: Segment) -> Output:
         state = self.observer.process(segment)

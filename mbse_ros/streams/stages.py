@@ -14,12 +14,14 @@ from ..estimators.hydraulic_sensors import variances
 from ..estimators.settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
+from ..machine.channels import Channel
 from ..payload.estimator import Mass, PayloadEstimator
 from ..payload.settings import PayloadSettings
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 WINDOW = 200         # innovations from which the health is told
+DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
@@ -39,6 +41,8 @@ class ObserverStage:
         self._observer = HydraulicObserver(machine, settings, backend)
         self._range, self._stddev = machine.range.tolist(), np.sqrt(variances(machine)).tolist()
         self._watch = Channels(machine.channels)
+        self._floors = [(i, _vacuum(channel)) for i, channel in enumerate(machine.all_channels)
+                        if channel.kind == 'pressure']
         self.reset()
 
     @property
@@ -64,7 +68,7 @@ class ObserverStage:
 
     @property
     def health(self) -> tuple[float, float]:
-        """Over the last innovations: mean NIS per measurement and whiteness (p-value of Ljung-Box); NaN while too few."""
+        """Of the last innovations: mean NIS per measurement and whiteness (p-value of Ljung-Box), NaN while few."""
         return innovation_health(np.array(self._ratios))
 
     def process(self, segment: Segment) -> StateEstimate:
@@ -94,10 +98,12 @@ class ObserverStage:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
     def _accepted(self, values: np.ndarray) -> np.ndarray:
-        """Samples (n, channels) without those of sensors found constant."""
-        if not any(self._watch.constant):
+        """Samples (n, channels) without those that no pressure can have, and those of sensors found constant."""
+        self._impossible = [i for i, floor in self._floors if values[-1, i] < floor]
+        if not self._impossible and not any(self._watch.constant):
             return values
         values = values.copy()
+        values[:, self._impossible] = nan
         for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
             if not self._watch.accepts(place, float(values[-1, place])):
                 values[:, place] = nan
@@ -109,6 +115,7 @@ class ObserverStage:
         used = (~result.rejected).tolist()
         if not result.finite:
             return
+        measured = [value if v == v else nan for value, v in zip(measured, innovation)]     # values between samples
         self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
         self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
                              for v, s, use, m in zip(innovation, variance, used, measured)])
@@ -117,18 +124,21 @@ class ObserverStage:
         if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
         constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        missing = [c for c, value in zip(self.machine.channels, measured) if value != value and c not in constant]
-        if len(missing) + len(constant) == len(measured):
-            return ObserverStatus.LOST, 'nothing is measured' + (f'; constant: {", ".join(constant)}' if constant else '')
+        below = [self.machine.channels[i] for i in self._impossible]
+        missing = [c for c, value in zip(self.machine.channels, measured) if value != value
+                   and c not in (*constant, *below)]
+        if all(value != value for value in measured):
+            return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
-        rejected = self._watch.rejected(self._observer.threshold)
+        rejected = self._watch.rejected(self._observer.threshold ** 2)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
             return ObserverStatus.LOST, lost
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
             return ObserverStatus.LOST, refused
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        reasons = [f'{word}: {", ".join(names)}' for word, names in (('missing', missing), ('constant', constant)) if names]
+        reasons = [f'{word}: {", ".join(names)}' for word, names in (('missing', missing), ('constant', constant), ('below vacuum', below))
+                   if names]
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
         if self._age < self.settings.settle_time:
@@ -159,6 +169,12 @@ class ObserverStage:
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
                              nis, count, status, reason)
+
+
+def _vacuum(channel: Channel) -> float:
+    """Sample below which there is no pressure, Pa."""
+    gain, offset, zero = channel.nominal
+    return offset - gain * zero - DEEPEST * channel.sensor.noise
 
 
 class PayloadStage:

@@ -71,9 +71,9 @@ def _inputs(machine: Machine, model: HydraulicModel) -> tuple[np.ndarray, np.nda
     columns, rows = np.triu_indices(n)
     lower = np.zeros(len(rows))
     lower[columns == rows] = np.array([1e-4, 1e-2, 0.3, 5e3, 5e3, 1e-3]) ** 2
-    variance = 10 * np.array([4e-4, 12e3, 8e3]) ** 2
-    p = np.concatenate([[DT], [getattr(settings, name) for name in NOISES], variance, machine.parameters.mean])
-    return np.concatenate([X, lower, [4.0]]), np.array([0.2, 5e6, 3e6, 4.0]), p
+    variance, psd = np.array([4e-4, 12e3, 8e3]) ** 2, [getattr(settings, name) for name in NOISES]
+    p = np.concatenate([[DT], psd, [settings.activity_range, 1e300], variance, machine.parameters.mean])
+    return np.concatenate([X, lower, [4.0, 1.0]]), np.array([0.2, 5e6, 3e6, 4.0]), p
 
 
 def _online(machine: Machine, model: HydraulicModel, backend: str) -> Callable[[], object]:

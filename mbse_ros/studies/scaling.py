@@ -23,7 +23,7 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.state_equations import state_function
 from ..errors import SettingError
 from ..report.text import number
-from ..cli.described import CHAIN
+from ..description.generate import CHAIN
 from ..report.files import check_folder
 from ..report.json_file import check_json_file, write_json
 from .kernel_cost import bound

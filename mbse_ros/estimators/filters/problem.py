@@ -83,7 +83,7 @@ class Problem:
 
 def problem(model: Model, sensors: Sequence[str], free: Collection[str] = ()) -> Problem:
     """Problem of a model with some of its sensors, in this order; raises SettingError for a sensor it has not."""
-    known = model.description.sensors
+    known = model.description.mechanical_sensors
     for name in sensors:
         if name not in known:
             raise SettingError('sensors', name, 'one of ' + (', '.join(known) or 'none, the file has no sensors'))

@@ -70,7 +70,7 @@ def sights(model: Model, sensors: Sequence[str], motion: Motion, kinds: Sequence
     """Sight with each transition model of ``kinds`` over windows of so many seconds. Raises SettingError."""
     if not model.degrees_of_freedom:
         raise SettingError('mechanism', model.description.name, 'a mechanism with degrees of freedom left to estimate')
-    everything = [*sensors, *(name for name in model.description.sensors if name not in sensors)]
+    everything = [*sensors, *(name for name in model.description.mechanical_sensors if name not in sensors)]
     of = problem(model, everything)
     zd, u = motion.qd[:, of.z], np.zeros((len(motion.t), of.system.u.numel() - of.g))
     length = max(2, int(round(window / motion.dt)))

@@ -44,8 +44,8 @@ class Kinematics:
 
     ``natural``: by body the direction whose derivative is the angular velocity (constant mass matrix), natural
     coordinates only. ``world``: positions of points that are coordinates themselves. ``joints``: for joints that the
-    coordinates know, their own coordinate (angle or displacement). ``tree``: by body of a tree of joints the body before
-    it, and its rotation and origin in the frame of that.
+    coordinates know, their own coordinate (angle or displacement). ``tree``: by body of a tree of joints the body
+    before it, and its rotation and origin in the frame of that.
     """
 
     description: MechanismDescription

@@ -43,7 +43,7 @@ class LinkageStage:
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
                  step: float = 0.005, backend: str = 'auto') -> None:
         self.model, self.backend, self.step_ns = model, backend, round(step * 1e9)
-        self.sensors = tuple(sensors) or tuple(model.description.sensors)
+        self.sensors = tuple(sensors) or tuple(model.description.mechanical_sensors)
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
         self._workshop = Workshop(model, self.sensors, self.step_ns * 1e-9, backend)
