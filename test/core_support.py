@@ -12,8 +12,9 @@ import numpy as np
 from mbse_ros.errors import SampleError
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine, with_valves
-from mbse_ros.mechanism.description.load import parse_description
-from mbse_ros.mechanism.description.model import Friction, Quantity
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.description.machine_parts import Friction
+from mbse_ros.description.basics import Scalar
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower
@@ -33,7 +34,7 @@ def crane(valve: str = 'orifice') -> Machine:
 @lru_cache(maxsize=None)
 def two_cylinders(valve: str = 'orifice') -> Machine:
     """A boom and a jib, each with its own cylinder and valve."""
-    return Machine(with_valves(parse_description(TWO_CYLINDERS, 'two_cylinders.yaml'), valve))
+    return Machine(with_valves(parse_mechanism(TWO_CYLINDERS, 'two_cylinders.yaml'), valve))
 
 
 @lru_cache(maxsize=None)
@@ -101,6 +102,6 @@ def cycle_run(valve: str, payload: float = 50.0, seed: int = 1, ramp: float = 0.
 
 def frictionless(machine: Machine, viscous: float = 0.0) -> Machine:
     """The same machine with viscous friction, N s/m, in its cylinders and no other."""
-    none = Friction(*(Quantity(v) for v in (0.0, 0.0, 5e-3, viscous, 0.0, 0.0, 1.0)))
+    none = Friction(*(Scalar(v) for v in (0.0, 0.0, 5e-3, viscous, 0.0, 0.0, 1.0)))
     d = machine.description
     return Machine(replace(d, cylinders={n: replace(c, friction=none) for n, c in d.cylinders.items()}))
