@@ -42,10 +42,11 @@ class Activity:
         result = []
         for k, channels in enumerate(self.channels):
             count = sum((used[i] for i in channels), ca.SX(0))
-            ratio = sum((used[i] * squares[i] for i in channels), ca.SX(0)) / ca.fmax(count, 1)
+            ratio = sum((used[i] * squares[i] for i in channels), ca.SX(0)) / (count + (count == 0))
             rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
-            result.append(ca.if_else(count > 0, ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest),
-                                     activity[k]))
+            level = activity[k] * rate
+            level = ca.if_else(level > largest, largest, ca.if_else(level * largest < 1, 1 / largest, level))
+            result.append(ca.if_else(count > 0, level, activity[k]))
         return ca.vertcat(*result)
 
 

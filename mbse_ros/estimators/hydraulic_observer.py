@@ -30,7 +30,7 @@ from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 NEVER = 1e300       # a gate that nothing is beyond
-MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
+MISSING = -1e300    # a NaN compares as false with this, as with everything
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
         solved = _closed(machine, model, solved, X[:g])
     seen: list[tuple[ca.SX, ...]] = []
     for k, item in enumerate(model.measured):
-        present, sample, unit = measured[k] > MISSING, ca.fmax(measured[k], MISSING), 1.0
+        present, unit = measured[k] > MISSING, 1.0
+        sample = ca.if_else(present, measured[k], 0.0)
         if item.index is None:
             h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
@@ -112,7 +113,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
             error = sample * unit + shift - X[item.index] if shift else sample * unit - X[item.index]
             row = item.index
         if item.wraps:
-            error = wrapped(ca.if_else(present, error, 0.0))
+            error = wrapped(error)
         X, P, innovation, spread, *rest = correct(X, P, row, error, variance[k] * unit ** 2, present, gate)
         seen.append((innovation * (1 / unit), spread * (1 / unit ** 2), *rest))
     return X, P, *(list(column) for column in zip(*seen))
