@@ -50,7 +50,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @lru_cache(maxsize=None)
 def _may_need_ros(path: Path) -> bool:
-    return path.name.startswith('test_nodes_') or re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text()) is not None
+    return path.name.startswith('test_nodes_') or bool(re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text()))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
