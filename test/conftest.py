@@ -7,8 +7,10 @@ import fcntl
 import importlib.util
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import hypothesis
@@ -39,12 +41,26 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError('rclpy cannot be imported in ' + os.environ['MBSE_ROS_ENVIRONMENT'])
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m ros`` files that have no such test are not imported: that takes longer than many of the tests."""
+    if config.getoption('markexpr') == 'ros' and collection_path.suffix == '.py':
+        return True if not _may_need_ros(collection_path) else None
+    return None
+
+
+@lru_cache(maxsize=None)
+def _may_need_ros(path: Path) -> bool:
+    return path.name.startswith('test_nodes_') or re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text()) is not None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the nodes carry the marker ros; without ROS 2 all that carry it are skipped."""
     without_ros = importlib.util.find_spec('rclpy') is None
     for item in items:
         if item.path.name.startswith('test_nodes_') or 'ros_domain' in getattr(item, 'fixturenames', ()):
             item.add_marker('ros')
+        if item.get_closest_marker('ros') and not _may_need_ros(item.path):
+            raise pytest.UsageError(f'{item.nodeid} needs ROS 2, and its file does not say so: -m ros would not find it')
         if without_ros and item.get_closest_marker('ros'):
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
 

@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import signal
 import tempfile
 import time
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from pathlib import Path
 import conftest
 import numpy as np
 import rclpy
+from rcl_interfaces.srv import ListParameters
 from rclpy.context import Context
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -22,7 +25,8 @@ from mbse_ros.nodes._qos import OUTPUT
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
-MATCH = 10.0        # s: the longest a discovery takes
+MATCH = 60.0        # s: the longest that anything takes on a machine with much else to do
+PATIENCE = ((signal.SIGTERM, MATCH), (signal.SIGKILL, 5.0))       # of a graph that is stopped
 CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
 COMMANDS = ('command/lift_valve',)
 
@@ -90,23 +94,16 @@ class Peer:
             assert time.monotonic() < end, 'waited in vain'
             self.step()
 
-    def spin(self, seconds):
-        """Listen for a while."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.step()
-
     def step(self):
         """Listen for a moment; ``also`` may give another node of the process its turn."""
         self.executor.spin_once(timeout_sec=0.02)
         self.also()
 
     def publish(self, kind, topic, message, readers=1):
-        """Publish, the first time after the match with as many readers."""
+        """Publish, the first time after the match with as many readers; only reliable ones get the first message."""
         if topic not in self.outputs:
             self.outputs[topic] = self.node.create_publisher(kind, topic, OUTPUT)
             self.until(lambda: self.outputs[topic].get_subscription_count() >= readers)
-            self.spin(0.3)      # a best-effort reader must have seen us too
         self.outputs[topic].publish(message)
 
     def samples(self, stamp_ns, position=0.2675, piston=3e6, rod=2e6, command=0.0):
@@ -115,6 +112,18 @@ class Peer:
         self.publish(JointState, 'sensors/position', joint_state(stamp_ns, 'm', ['lift'], [position]))
         self.publish(FluidPressure, 'sensors/pressure/lift_piston', fluid_pressure(stamp_ns, 'm', piston))
         self.publish(FluidPressure, 'sensors/pressure/lift_rod', fluid_pressure(stamp_ns, 'm', rod))
+
+    def settle(self, node, messages):
+        """Wait until a node has done what it has to do with so many messages of each topic.
+
+        They have arrived there once they are acknowledged, and each call of a service comes after one of each topic.
+        """
+        assert all(output.wait_for_all_acked(Duration(seconds=MATCH)) for output in self.outputs.values())
+        client = self.node.create_client(ListParameters, f'{node}/list_parameters')
+        self.until(client.service_is_ready)
+        for _ in range(messages + 1):
+            self.until(client.call_async(ListParameters.Request()).done)
+        self.node.destroy_client(client)
 
     def call(self, kind, service, request):
         """Response of a service."""

@@ -14,21 +14,20 @@ class Carrier:
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.names = machine, state_names(machine)[0]
-        r, c, s = machine.reduced, machine.circuit, machine.system
-        zdd, p = ca.SX.sym('zdd', len(machine.cylinders)), ca.SX.sym('p', len(machine.volumes))
-        g = r.Mbar @ zdd - r.Qbar - c.hydraulic_forces(p) + c.friction_forces(r.zd, p)
-        self._g = ca.Function('g', [s.q, r.zd, zdd, p, s.payload, machine.parameters.symbol], [g])
+        r, c, s, S = machine.reduced, machine.circuit, machine.system, machine.piston_rates
+        zdd, p = ca.SX.sym('zdd', len(machine.coordinates)), ca.SX.sym('p', len(machine.volumes))
+        force = c.hydraulic_forces(p) - c.friction_forces(S @ r.zd, p)
+        g = r.Mbar @ zdd - r.Qbar - S.T @ force
+        inputs = [s.q, r.zd, zdd, p, machine.payload, machine.parameters.symbol]
+        self._g = ca.Function('g', inputs, [g[machine.actuated], S[:, machine.actuated]])
         self._areas = np.array(ca.evalf(c.areas()))[::2, 0]
 
     def part(self, X: np.ndarray, kind: str) -> np.ndarray:
         return X[[name.startswith(kind) for name in self.names]]
 
     def residual(self, X: np.ndarray, mass: float, parameters: np.ndarray | None = None) -> np.ndarray:
-        """Force that is missing along each cylinder (cylinders,), N (paper 003 Eq. 55)."""
-        p = self.machine.parameters.mean if parameters is None else parameters
-        q = self.machine.position_problem.solve(self.part(X, 'position'))
-        return np.array(self._g(q, self.part(X, 'velocity'), self.part(X, 'acceleration'), self.part(X, 'pressure'),
-                                mass, p))[:, 0]
+        """Force that is missing along each coordinate that cylinders move, N or N m (paper 003 Eq. 55)."""
+        return self._terms(X, mass, parameters)[0][:, 0]
 
     def state(self, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, mass: float, rod: float = 2e6) -> np.ndarray:
         """State that carries the mass: the piston sides take the balance."""
@@ -37,8 +36,15 @@ class Carrier:
         X[kinds == 'pressure'] = rod
         piston = np.flatnonzero(kinds == 'pressure')[::2]
         for _ in range(60):
-            missing = self.residual(X, mass)
+            missing, S = self._terms(X, mass, None)
+            missing = np.linalg.solve(S.T, missing[:, 0])
             X[piston] += missing / self._areas
             if np.abs(missing).max() < 1e-9:
                 break
         return X
+
+    def _terms(self, X: np.ndarray, mass: float, parameters: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        p = self.machine.parameters.mean if parameters is None else parameters
+        q = self.machine.position(self.part(X, 'position'))
+        g, S = self._g(q, self.part(X, 'velocity'), self.part(X, 'acceleration'), self.part(X, 'pressure'), mass, p)
+        return g.full(), S.full()

@@ -22,6 +22,7 @@ _FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no
 # The browser reads commands from descriptor 3 and writes answers to 4.
 _LAUNCH = ('import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); '
            'os.execv(sys.argv[3], sys.argv[3:])')
+LIMIT = 120.0       # s, on a machine with much else to do
 
 
 class Browser:
@@ -55,7 +56,7 @@ class Browser:
             message['sessionId'] = self._session
         os.write(self._commands, json.dumps(message).encode() + b'\0')
         while True:
-            answer = self._read(30.0)
+            answer = self._read(LIMIT)
             if answer.get('id') == self._count:
                 assert 'error' not in answer, f'{method}: {answer["error"]}'
                 return answer['result']
@@ -67,7 +68,7 @@ class Browser:
         assert 'exceptionDetails' not in answer, answer['exceptionDetails']
         return answer['result'].get('value')
 
-    def wait_for(self, expression: str, seconds: float = 20.0) -> Any:
+    def wait_for(self, expression: str, seconds: float = LIMIT) -> Any:
         """The first true value of an expression within so many seconds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -76,6 +77,11 @@ class Browser:
                 return value
             time.sleep(0.05)
         raise AssertionError(f'not true within {seconds} s: {expression}')
+
+    def frames(self, count: int) -> None:
+        """Let the page be drawn so many times."""
+        self.value(f'new Promise(done => {{ let left = {count}; '
+                   'const step = () => left-- ? requestAnimationFrame(step) : done(); step(); })')
 
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
@@ -101,7 +107,7 @@ class Browser:
     def close(self) -> None:
         os.close(self._commands)          # the browser ends when its command pipe does
         try:
-            self._process.wait(10)
+            self._process.wait(LIMIT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -129,7 +129,7 @@ def test_a_killed_process_leaves_what_was_written_before(tmp_path, storage):
               'from mbse_ros.bags.writer import BagWriter\nwriter = BagWriter(sys.argv[1], sys.argv[2], "/crane")\n'
               'for k in range(1, 400): write_instant(writer, k)\nos.kill(os.getpid(), signal.SIGKILL)\n')
     paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-    run = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'bag'), storage, *paths], timeout=60)
+    run = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'bag'), storage, *paths], timeout=300)
     assert run.returncode == -signal.SIGKILL
     reader = read_samples(tmp_path / 'bag', CHANNELS, COMMANDS)
     samples = list(reader)

@@ -4,6 +4,7 @@
 import pytest
 from cli_support import mbse, refused
 from PIL import Image
+from printed import within
 from source_tree import ROOT
 
 MECHANISMS = sorted(path.stem for path in (ROOT / 'config' / 'mechanisms').glob('*.yaml'))
@@ -50,9 +51,9 @@ def test_counts_and_the_assembled_start():
     from four_bar_by_hand import joints, potential
     text, _ = words('four_bar')
     assert 'coordinates 5 natural coordinates constraints 4 none redundant degrees of freedom 1' in text
-    assert 'independent coordinates theta condition 2.55' in text and 'theta 1.047198 rad (60 deg)' in text
-    assert f'P2.x {joints(1.0471975512)[1, 0]:.7g} m' in text
-    assert f'energy {potential(1.0471975512):.7g} J kinetic 0 J' in text
+    assert within('independent coordinates theta condition 2.55', text) and within('theta 1.047198 rad (60 deg)', text)
+    assert within(f'P2.x {joints(1.0471975512)[1, 0]:.7g} m', text)
+    assert within(f'energy {potential(1.0471975512):.7g} J kinetic 0 J', text)
 
 
 def test_other_coordinates():

@@ -122,18 +122,29 @@ def test_pauses_and_missing_values():
 
 
 def test_processor_time(monkeypatch):
-    monkeypatch.setattr(usage, 'START_UP', 0.0)
+    """By a clock of the test's own, against what the system says of this process before and after each reading."""
+    def used():
+        return sum(os.times()[:2])
+    now, me = [50.0], {'me': os.getpid()}
+    monkeypatch.setattr(usage, 'time', SimpleNamespace(monotonic=lambda: now[0]))
     meter = usage.CpuMeter()
-    meter.update({'me': os.getpid(), 'nobody': 2 ** 22 + 1})
-    end = time.perf_counter() + 0.3
-    while time.perf_counter() < end:
+    now[0] += usage.START_UP - 1.0
+    meter.update(me)
+    assert meter.seconds == 5.0
+    while time.process_time() < 0.2:        # the start-up does not count
         pass
-    meter.update({'me': os.getpid()})
-    assert 0.05 < meter.share('me') < 1.5 and meter.share('nobody') == 0.0
-    monkeypatch.setattr(usage, 'START_UP', 60.0)
-    early = usage.CpuMeter()
-    early.update({'me': os.getpid()})
-    assert early.share('me') == 0.0 and early.seconds < 10.0
+    now[0] += 1.0
+    first = used()
+    meter.update({**me, 'nobody': 2 ** 22 + 1})
+    begin, end = used(), time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    assert meter.share('me') == 0.0
+    now[0] += 2.0
+    last = used()
+    meter.update(me)
+    assert last - begin - 0.03 <= 2.0 * meter.share('me') <= used() - first + 0.03      # s; the system counts in 10 ms
+    assert meter.share('nobody') == 0.0
 
 
 def test_interleaved_calls_take_turns(monkeypatch):

@@ -67,7 +67,7 @@ def children(n: int) -> list[str]:
     command = [sys.executable, '-c', CHILD]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])}
     running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(n)]
-    return [process.communicate(timeout=120)[0].strip() for process in running]
+    return [process.communicate(timeout=300)[0].strip() for process in running]
 
 
 def test_a_hit_starts_no_compiler(counter: Counter) -> None:

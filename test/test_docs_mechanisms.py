@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from cli_support import mbse
+from printed import Checker, same, within
 
 from mbse_ros.cli.mechanism_table import read_table
 from mbse_ros.dynamics.model import Model, load_model
@@ -70,7 +71,7 @@ def test_the_python_sessions(folder, monkeypatch):
     monkeypatch.chdir(folder)
     session = '\n'.join(text for kind, text in BLOCKS if kind == 'python')
     example = doctest.DocTestParser().get_doctest(session, {}, 'mechanisms.md', None, 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(Checker(), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(example)
     assert runner.failures == 0 and runner.tries > 15
 
@@ -81,7 +82,7 @@ def test_the_messages(folder):
         if kind == 'yaml' and body.startswith('# wrong in pump_jack.yaml') and after == 'text':
             with pytest.raises(DescriptionError) as caught:
                 Model(parse_mechanism(written(merged(read(text), read(body))), 'pump_jack.yaml'), backend='vm')
-            assert ' '.join(message.split()) == str(caught.value)
+            assert same(message, str(caught.value)), caught.value
             tried += 1
     assert tried == 3
 
@@ -114,10 +115,10 @@ def test_what_check_prints(folder, monkeypatch):
     monkeypatch.chdir(folder)
     first = next(text for kind, text in BLOCKS if kind == 'yaml')
     Path('first.yaml').write_text(first)
-    printed = ' '.join(mbse('check', 'first.yaml').out.split())
+    printed = mbse('check', 'first.yaml').out
     shown = next(text for kind, text in BLOCKS if kind == 'text' and text.startswith('equations of motion'))
     Path('first.yaml').unlink()
-    assert ' '.join(shown.split()) in printed
+    assert within(shown, printed), printed
 
 
 def test_the_table_names_all_mechanisms():

@@ -7,42 +7,40 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import crane
-from mbse_ros.dynamics.matrix_r import reduce
-from mbse_ros.mechanism.parameters import ParameterSet
-from mbse_ros.mechanism.machine_system import System, build_system
-from spatial_tree import spatial_tree
+from lagrange_by_hand import Lagrange, spatial_machine
+from mbse_ros.machine import Machine
 
 PAYLOAD = 30.0
 
 
 class Setup:
-    """A mechanism's functions, and consistent states of it."""
+    """A machine's functions, and consistent states of it."""
 
-    def __init__(self, system: System, parameters: ParameterSet) -> None:
-        self.system, self.parameters = system, parameters
-        self.reduced = r = reduce(system)
-        J = ca.jacobian(system.Phi, system.q)
-        inputs = [system.q, r.zd, system.payload, parameters.symbol]
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.system, r = machine, machine.system, machine.reduced
+        J = ca.jacobian(self.system.Phi, self.system.q)
+        inputs = [self.system.q, r.zd, machine.payload, machine.parameters.symbol]
         self.f = ca.Function('f', inputs, [J, r.R, r.S, r.c, r.Mbar, r.Qbar, r.R @ r.zd])
-        self.full = ca.Function('full', [system.q, system.qd, *inputs[2:]], [system.M, system.Q])
-        self.points = ca.Function('points', [system.q, parameters.symbol], list(system.points.values()))
+        self.full = ca.Function('full', [self.system.q, self.system.qd, *inputs[2:]], [self.system.M, self.system.Q])
+        self.lagrange = Lagrange(machine.description)
 
     def state(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates that satisfy the constraints, near the start, and piston velocities."""
-        rng, k = np.random.default_rng(seed), len(self.system.joints)
-        joints = self.system.start + rng.uniform(-0.3, 0.3, k)
-        at = dict(zip(self.system.points, self.points(np.concatenate([joints, np.zeros(k)]), self.parameters.mean)))
-        lengths = [float(ca.norm_2(at[f'{n}.eye'] - at['ground.eye'])) for n in self.system.cylinders]
-        return np.concatenate([joints, np.array(lengths) - 0.01]), rng.uniform(-0.5, 0.5, k)
+        rng, q = np.random.default_rng(seed), self.system.start.copy()
+        joints = [name for name in self.system.names if name in self.lagrange.moving]
+        at = [self.system.names.index(name) for name in joints]
+        q[at] += rng.uniform(-0.3, 0.3, len(at))
+        frames = self.lagrange.at(dict(zip(joints, q[at])))
+        q[self.machine.pistons] = [self.lagrange.piston(frames, name) for name in self.machine.cylinders]
+        return q, rng.uniform(-0.5, 0.5, len(at))
 
     def at(self, q: np.ndarray, zd: np.ndarray) -> list[np.ndarray]:
-        return [item.full() for item in self.f(q, zd, PAYLOAD, self.parameters.mean)]
+        return [item.full() for item in self.f(q, zd, PAYLOAD, self.machine.parameters.mean)]
 
 
 @pytest.fixture(scope='module')
 def tree() -> Setup:
-    parameters = ParameterSet()
-    return Setup(build_system(spatial_tree(1), parameters), parameters)
+    return Setup(Machine(spatial_machine(1)))
 
 
 @pytest.mark.parametrize('seed', range(5))
@@ -60,7 +58,7 @@ def test_reduced_equations_are_those_with_multipliers(tree: Setup, seed: int) ->
     """``M qdd - J' lam = Q + B' F``, ``J qdd = c`` solved as a whole gives the same accelerations."""
     q, zd = tree.state(seed)
     J, R, S, c, Mbar, Qbar, qd = tree.at(q, zd)
-    M, Q = (item.full() for item in tree.full(q, qd, PAYLOAD, tree.parameters.mean))
+    M, Q = (item.full() for item in tree.full(q, qd, PAYLOAD, tree.machine.parameters.mean))
     force, m = np.array([400.0, -900.0, 250.0]), len(J)
     B = np.eye(len(q))[tree.system.independent]
     right = np.concatenate([Q[:, 0] + B.T @ force, c[:, 0]])
@@ -76,9 +74,9 @@ def test_reduced_equations_are_those_with_multipliers(tree: Setup, seed: int) ->
 def test_crane_is_reduced_by_its_lever() -> None:
     """One degree of freedom: with ``L = dz/dtheta``, ``Mbar = M / L^2`` and gravity's force is its moment over L."""
     machine = crane()
-    q = machine.position_problem.solve(np.array([0.2]))
+    q = machine.position(np.array([0.2]))
     r, parameters = machine.reduced, machine.parameters.mean
-    f = ca.Function('f', [machine.system.q, r.zd, machine.system.payload, machine.parameters.symbol],
+    f = ca.Function('f', [machine.system.q, r.zd, machine.payload, machine.parameters.symbol],
                     [r.Mbar, r.Qbar, machine.system.M[0, 0]])
     lengths = [np.hypot(0.3025 * np.cos(a) + 0.105 * np.sin(a) - 0.26,
                         0.3025 * np.sin(a) - 0.105 * np.cos(a) + 1.039986751) for a in q[0] + np.array([-1e-5, 1e-5])]

@@ -38,7 +38,7 @@ def run(tree, *command, **variables):
     """Run a command in the tree's environment: what it printed, and what was made."""
     environment = {key: value for key, value in os.environ.items() if key not in INHERITED}
     done = subprocess.run([tree / 'tools' / 'environment.sh', *command], env={**environment, **variables},
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=300)
     return done.stdout, done.stderr
 
 
@@ -106,6 +106,6 @@ def test_without_root_missing_packages_are_one_line_to_type(tmp_path):
     user.write_text('#!/bin/sh\necho 1000\n')
     user.chmod(0o755)
     done = subprocess.run([ROOT / 'tools' / 'system_packages.sh', 'cmake', 'g++'], capture_output=True, text=True,
-                          env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'}, timeout=30)
+                          env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'}, timeout=300)
     assert done.returncode == 1
     assert done.stderr == 'mbse_ros: system packages are missing; type: sudo apt-get install cmake g++\n'

@@ -70,7 +70,7 @@ class NumpyObserver:
         p, psd = machine.parameters, np.array([getattr(settings, name) for name in NOISES])
         self.fA = Kernel(ca.Function('fA', [model.X, model.U, p.symbol], [model.f, model.A]), 'vm')
         self.W = np.array(ca.Function('W', [model.psd, p.symbol], [model.W])(psd, p.mean))
-        self.p, self.scale, self.H = p.mean, model.scale, np.eye(len(X))[list(model.measured)]
+        self.p, self.scale, self.H = p.mean, model.scale, np.eye(len(X))[[item.index for item in model.measured]]
         self.X, self.P = X / self.scale, P / np.outer(self.scale, self.scale)
 
     def step(self, y: np.ndarray, u: np.ndarray, variance: np.ndarray) -> None:
@@ -127,7 +127,7 @@ def test_one_call_is_step_by_step_to_the_bit(valve: str, backend: str) -> None:
 def test_missing_equals_a_machine_without_that_sensor() -> None:
     """A pressure that is always NaN, against a description that has no such sensor."""
     d = crane().description
-    without = Machine(replace(d, sensors=replace(d.sensors, pressure={'lift_piston': 12e3})))
+    without = Machine(replace(d, sensors={name: s for name, s in d.sensors.items() if name != 'lift_rod'}))
     values, commands = measurements(200)
     values[:, 2] = np.nan
     full, less = (HydraulicObserver(machine, ObserverSettings(), 'vm') for machine in (crane(), without))
@@ -232,7 +232,7 @@ def test_a_new_tuning_keeps_the_state() -> None:
 def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
     stiff = load_machine('patu655_lift')
     observer = HydraulicObserver(stiff, ObserverSettings(transition='4'), 'vm')
-    assert fastest_rate(stiff, observer.model) > 1000.0 and 'use exact' in observer.note
+    assert fastest_rate(stiff) > 1000.0 and 'use exact' in observer.note
     observer.configure(ObserverSettings())
     assert observer.note == ''
     observer.configure(ObserverSettings(transition='4'))

@@ -14,7 +14,7 @@ from mechanism_samples import (along, angle, body, distance, driven, four_bar, f
                                mechanism, pins, reversed_chain, slider_crank, welded)
 from spatial_samples import spatial_four_bar
 
-from mbse_ros.dynamics.configurations import assemble
+from mbse_ros.dynamics.configurations import assemble, nearest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
@@ -93,6 +93,26 @@ def test_derivative_by_a_parameter(kind: str, place: int, name: str) -> None:
     slope = (45 * (rebuilt(h) - rebuilt(-h)) - 9 * (rebuilt(2 * h) - rebuilt(-2 * h))
              + rebuilt(3 * h) - rebuilt(-3 * h)) / (60 * h)
     assert exact == pytest.approx(slope, rel=1e-8)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_what_does_not_close_is_told_by_the_nearest_place(kind: str) -> None:
+    """With a coupler too short the least residual is where its gradient vanishes, wherever the way there begins."""
+    short = build_mechanism(parse_mechanism(study().replace('length: 2.2', 'length: 0.2')), kind)
+    i, size = [short.names.index('theta')], []
+    found = ca.Function('phi', [short.q, short.t, short.values.symbol], [short.Phi, ca.jacobian(short.Phi, short.q)])
+
+    def residual(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        phi, J = evaluate(found, q, [0.0], np.zeros(0))
+        return phi[0, :, 0].real, J[0].real
+    for disturbance in (0.0, 1e-12, 1e-3):
+        guess = short.start + disturbance * np.cos(np.arange(short.n))
+        q = nearest(residual, guess, i, np.array([0.8]))
+        phi, J = residual(q)
+        gradient = np.delete(J.T @ phi, i)
+        assert q[i[0]] == 0.8 and np.max(np.abs(phi)) > 1e-2 and np.max(np.abs(gradient)) < 1e-5
+        size.append(np.max(np.abs(phi)))
+    assert size == pytest.approx([size[0]] * 3, rel=1e-4)
 
 
 def test_free_by_name_or_by_key() -> None:

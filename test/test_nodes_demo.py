@@ -17,7 +17,7 @@ from mbse_ros.bags.series import read_payload, read_truth  # noqa: E402
 
 def test_the_demo_lifts_records_and_agrees_with_itself(ros_domain, tmp_path) -> None:
     done = subprocess.run([sys.executable, '-m', 'mbse_ros.cli', 'demo', '--payload', '80', '-o', str(tmp_path)],
-                          capture_output=True, text=True, timeout=240, env=os.environ.copy())
+                          capture_output=True, text=True, timeout=900, env=os.environ.copy())
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = tmp_path.iterdir()
     payload, truth = read_payload(folder / 'bag'), read_truth(folder / 'bag')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transitions of the nodes: all of them and back, impossible ones, failures."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +13,7 @@ from nodes_support import Peer, ros, segment     # noqa: E402
 from rclpy.executors import SingleThreadedExecutor     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
+from mbse_ros.nodes import _lifecycle     # noqa: E402
 from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS     # noqa: E402
 from mbse_ros.nodes._messages import segment_to_message     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
@@ -84,9 +85,14 @@ def test_over_the_wire(node):
         peer.publish(SensorSegment, 'segment', segment_to_message(segment(1, restart=True), 'x'))
         peer.until(lambda: peer.heard['state'])
         assert change(Transition.TRANSITION_DEACTIVATE)
+        readers = peer.outputs['segment'].get_subscription_count
+        peer.until(lambda: readers() == 0)
         peer.publish(SensorSegment, 'segment', segment_to_message(segment(2, 10_000_000), 'x'))
-        peer.spin(0.2)
-        assert [message.sequence for message in peer.heard['state']] == [1]
+        assert change(Transition.TRANSITION_ACTIVATE)
+        peer.until(lambda: readers() == 1)
+        peer.publish(SensorSegment, 'segment', segment_to_message(segment(3, 20_000_000), 'x'))
+        peer.until(lambda: len(peer.heard['state']) > 1)
+        assert [message.sequence for message in peer.heard['state']] == [1, 3]
     finally:
         peer.close()
 
@@ -96,13 +102,16 @@ def test_waits_for_those_who_read_its_output(node, monkeypatch):
     told = []
     monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: told.append(text))
     node.trigger_configure()
-    begin = time.monotonic()
-    assert node.trigger_activate() == SUCCESS and time.monotonic() - begin >= 0.3
+    now = [5.0]
+    with monkeypatch.context() as patch:
+        patch.setattr(_lifecycle, 'time', SimpleNamespace(
+            monotonic=lambda: now[0], sleep=lambda seconds: now.append(now.pop() + seconds)))
+        assert node.trigger_activate() == SUCCESS and now[0] == pytest.approx(5.3, abs=0.02)
     assert '/state: 0 of 1 subscribers' in told[0]
     node.trigger_deactivate()
     peer, told[:] = Peer(state=HydraulicState), []
     try:
-        node.settings = type(node.settings)(wait_subscribers=1, wait_time=10.0)
+        node.settings = type(node.settings)(wait_subscribers=1, wait_time=60.0)
         assert node.trigger_activate() == SUCCESS and not told
     finally:
         peer.close()

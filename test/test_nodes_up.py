@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -16,17 +17,28 @@ pytest.importorskip('mbse_ros.msg')
 from mbse_ros.errors import DescriptionError, MbseError, SettingError     # noqa: E402
 from mbse_ros.nodes import up as room     # noqa: E402
 from mbse_ros.nodes.catalogue import NODES     # noqa: E402
-from mbse_ros.nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import MachineArguments, Graph, Process, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph, command, up     # noqa: E402
+
+LIMIT = 300.0       # s, on a machine with much else to do
+SLEEP = f'import time; time.sleep({LIMIT})'
 
 
 def names(**arguments):
-    return {process.name for process in crane_graph(parse_arguments(arguments)).processes}
+    return {process.name for process in machine_graph(parse_arguments(arguments)).processes}
 
 
 def script(name, code, **more):
     """A process that is a line of Python."""
     return Process(os.path.basename(sys.executable), name, package='elsewhere', arguments=('-c', code), **more)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What each look after the processes has found: False last where the graph was over by itself."""
+    found, step = [], RunningGraph.step
+    monkeypatch.setattr(RunningGraph, 'step', lambda self: found.append(step(self)) or found[-1])
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +54,7 @@ def test_arguments_choose_the_processes():
 
 
 def test_every_parameter_exists_and_the_values_get_there():
-    graph = crane_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
+    graph = machine_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
                                          'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false'}))
     processes = {process.name: process for process in graph.processes}
     for process in graph.processes:
@@ -66,7 +78,7 @@ def test_every_parameter_exists_and_the_values_get_there():
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):
-        crane_graph(parse_arguments(given))
+        machine_graph(parse_arguments(given))
 
 
 def test_command_line():
@@ -82,17 +94,15 @@ def test_command_line():
 
 
 def test_rviz_is_remapped_into_the_namespace():
-    rviz = {p.name: p for p in crane_graph(CraneArguments(rviz=True, namespace='crane')).processes}['rviz2']
+    rviz = {p.name: p for p in machine_graph(MachineArguments(rviz=True, namespace='crane')).processes}['rviz2']
     assert rviz.remappings == {'/markers': '/crane/markers'}
     assert rviz.arguments[0] == '-d' and os.path.isfile(rviz.arguments[1])
 
 
-def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_all():
+def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_all(steps):
     lines = []
-    graph = Graph((script('talker', 'import time; print("hello"); time.sleep(1)', final=True),
-                   script('listener', 'import time; time.sleep(60)')))
-    begin = time.monotonic()
-    assert up(graph, lines.append) == 0 and time.monotonic() - begin < 20
+    graph = Graph((script('talker', 'print("hello")', final=True), script('listener', SLEEP)))
+    assert up(graph, lines.append, duration=LIMIT) == 0 and steps[-1] is False
     assert '[talker  ] hello' in lines and any('talker ended: the graph is over' in line for line in lines)
 
 
@@ -105,50 +115,49 @@ def test_a_failure_is_told_and_remembered():
 
 
 def test_a_killed_process_is_started_again_slower_each_time(monkeypatch):
-    monkeypatch.setattr(room, 'RESPAWN_DELAY', 0.05)
-    lines, graph = [], None
-    graph = RunningGraph(Graph((script('a', 'import time; time.sleep(60)', respawn=True),)), lines.append)
+    now, lines = [100.0], []
+    monkeypatch.setattr(room, 'time', SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
+    graph = RunningGraph(Graph((script('a', SLEEP, respawn=True),)), lines.append)
     graph.start()
-    delays = []
-    for _ in range(2):
+    for delay in (0.5, 1.0, 2.0):
         graph.children['a'].send_signal(signal.SIGKILL)
         graph.children['a'].wait()
-        graph.step()
-        delays.append(graph._due['a'] - time.monotonic())
-        while 'a' not in graph.children:
-            graph.step()
-            time.sleep(0.01)
+        assert graph.step() and not graph.children
+        now[0] += 0.99 * delay
+        assert graph.step() and not graph.children
+        now[0] += 0.02 * delay
+        assert graph.step() and list(graph.children) == ['a']
     graph.stop()
-    assert delays[1] > delays[0] and sum('a killed by SIGKILL: starting it again' in line for line in lines) == 2
+    assert sum('a killed by SIGKILL: starting it again' in line for line in lines) == 3
     assert graph.status == 0
 
 
 def test_a_deaf_process_is_killed(monkeypatch):
     monkeypatch.setattr(room, 'ESCALATION', ((signal.SIGTERM, 0.3), (signal.SIGKILL, 5.0)))
-    lines = []
-    graph = RunningGraph(Graph((script('deaf', 'import signal, time; signal.signal(15, signal.SIG_IGN); print("up"); '
-                                               'time.sleep(60)'),)), lines.append)
+    lines, heard = [], threading.Event()
+    graph = RunningGraph(Graph((script('deaf', 'import signal; signal.signal(15, signal.SIG_IGN); print("deaf now")'
+                                               f'\n{SLEEP}'),)), lambda line: (lines.append(line), heard.set()))
     graph.start()
-    while not any('up' in line for line in lines):
-        time.sleep(0.01)
+    assert heard.wait(LIMIT)
     graph.stop()
     assert graph.status == 1 and any('SIGTERM was not enough for deaf' in line for line in lines)
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(number):
+def test_a_signal_ends_it(number, steps):
+    """One that comes once the process runs."""
     before = signal.getsignal(number)
-    threading.Timer(0.5, os.kill, (os.getpid(), number)).start()
-    assert up(Graph((script('a', 'import time; time.sleep(60)'),)), lambda line: None) == 0
-    assert signal.getsignal(number) is before
+    graph = Graph((script('a', f'print("here")\n{SLEEP}'),))
+    assert up(graph, lambda line: os.kill(os.getpid(), number) if 'here' in line else None) == 0
+    assert steps[-1] is True and signal.getsignal(number) is before
 
 
-def test_duration_ends_it():
-    assert up(Graph((script('a', 'import time; time.sleep(60)'),)), lambda line: None, duration=0.3) == 0
+def test_duration_ends_it(steps):
+    assert up(Graph((script('a', SLEEP),)), lambda line: None, duration=0.3) == 0 and steps[-1] is True
 
 
 @pytest.mark.parametrize('parameter, text', [('machine:=no_such', 'patu655_lift'), ('window:=-4', 'window')])
 def test_a_node_that_cannot_start_says_why(parameter, text, ros_domain):
     done = subprocess.run([sys.executable, '-m', 'mbse_ros.nodes.payload_node', '--ros-args', '-p', parameter],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 2 and 'FATAL' in done.stderr and text in done.stderr and 'Traceback' not in done.stderr

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from core_support import VALVES, Run, crane, cycle_run, estimate, feed, simulate, two_cylinders
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.mechanism.description.model import Quantity
+from mbse_ros.description.model import Scalar
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
@@ -107,7 +107,8 @@ def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
 def test_two_cylinders_weigh_as_well() -> None:
     """General dimensions, end to end: boom and jib move together, each behind its own valve."""
     machine = two_cylinders()
-    cycle = WorkCycle(0.35, (Move(0.0, 0.4), Move(4.0, 1.6), Move(0.0, 0.3)))
+    moves = (Move(0.0, 0.4), Move(4.0, 1.6), Move(0.0, 0.3))
+    cycle = WorkCycle(0.35, moves, {'tilt_valve': moves})
     frames = SimulatedCrane(machine, 80.0, 1, cycle, plant=Plant(machine, 'vm')).run()
     outputs = feed(Pipeline(machine, backend='vm'), frames)
     errors = [o.state.mean[-1, :2] - f.position for o, f in zip(outputs, frames[1:])]
@@ -140,7 +141,7 @@ def test_measured_lift(shared_data: Path) -> None:
     last = outputs[-1].payload
     assert last.mass == pytest.approx(211.0, rel=0.05) and last.lower < 211.0 < last.upper
     cylinder = machine.description.cylinders['lift']
-    cylinder = replace(cylinder, friction=replace(cylinder.friction, pressure_difference=Quantity(0.0)))
+    cylinder = replace(cylinder, friction=replace(cylinder.friction, pressure_difference=Scalar(0.0)))
     without = measured_run(Machine(replace(machine.description, cylinders={'lift': cylinder})), samples)
     lifting = [b.payload.mass - a.payload.mass for a, b in zip(outputs, without)
                if a.payload.status is PayloadStatus.UPDATING and a.state.stamp_ns > 8e9]

@@ -2,7 +2,6 @@
 """The files of a report, and its page in a real browser: no network, no errors, plots drawn, the machine moving."""
 
 import re
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -111,7 +110,7 @@ def browser(folder, tmp_path_factory):
     browser = report_browser.Browser(tmp_path_factory.mktemp('profile'))
     try:
         browser.open((folder / 'index.html').as_uri())
-        browser.wait_for('document.documentElement && document.documentElement.dataset.charts', 120)
+        browser.wait_for('document.documentElement && document.documentElement.dataset.charts')
         yield browser
     finally:
         browser.close()
@@ -137,7 +136,7 @@ def test_the_animation_plays_stops_and_follows_the_slider(browser):
     browser.wait_for("Number(slider.value) > 0.05")      # it plays by itself
     browser.value("play.textContent === 'Pause' && play.click()")
     stopped = browser.value('slider.value')
-    time.sleep(0.2)
+    browser.frames(10)
     assert browser.value('slider.value') == stopped
     browser.value("slider.value = 3; slider.dispatchEvent(new Event('input'))")
     low = browser.value(points)

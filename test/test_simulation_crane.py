@@ -90,7 +90,7 @@ def test_wrong_parameters_change_the_truth() -> None:
 
 
 def test_the_plant_of_a_machine_with_unknown_valves_has_orifices() -> None:
-    assert plant_of(crane('unknown'), 'vm').machine.valves_of('orifice') == ('lift_valve',)
+    assert plant_of(crane('unknown'), 'vm').machine.modelled_valves == ('lift_valve',)
 
 
 def test_work_cycle_lifts_holds_and_lowers_at_three_speeds() -> None:
@@ -115,7 +115,7 @@ def test_random_cycles_stay_within_the_stroke(seed: int) -> None:
 
 
 def test_operator_ramps_and_stops_early() -> None:
-    operator = Operator(WorkCycle(0.3, (Move(6.0, 1.0, 0.2, until=0.5), Move(0.0, 5.0))))
+    operator = Operator((Move(6.0, 1.0, 0.2, until=0.5), Move(0.0, 5.0)))
     assert [operator.command(t, 0.3) for t in (0.0, 0.1, 0.2, 0.5)] == pytest.approx([0.0, 3.0, 6.0, 6.0])
     assert operator.command(0.6, 0.5) == pytest.approx(6.0)         # reached: down within its ramp
     assert operator.command(0.7, 0.52) == pytest.approx(3.0)
@@ -124,7 +124,7 @@ def test_operator_ramps_and_stops_early() -> None:
 
 def test_operator_keeps_clear_of_the_ends() -> None:
     for command, share in ((5.0, 0.93), (-5.0, 0.07)):
-        operator = Operator(WorkCycle(share, (Move(command, 2.0, 0.2),)))
+        operator = Operator((Move(command, 2.0, 0.2),))
         found = [operator.command(t, share) for t in (0.0, 0.1, 0.2, 0.3)]
         assert found == [0.0, pytest.approx(0.5 * command), 0.0, 0.0]
 

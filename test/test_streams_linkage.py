@@ -303,7 +303,7 @@ def test_an_input_after_a_change_of_the_filter_is_not_lost():
 
 def test_a_filter_is_compiled_in_the_background(model, measured):
     one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), Workshop._make
-    one._workshop._make = lambda settings: may.wait(5.0) and make(one._workshop, settings)
+    one._workshop._make = lambda settings: may.wait(120.0) and make(one._workshop, settings)
     feed(one, measured[:20])
     one.configure(other, wait=False)
     assert one.ordered == other and one.settings == SETTINGS and not one.take_up()

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import SampleError
-from .channels import IMU_FIELDS, Channel
+from .channels import COMMANDS, IMU_FIELDS, SENSORS, Channel, parse_channel
 from .messages import stamp_of
-from .topics import FLUID_PRESSURE, IMU, JOINT_STATE
+from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 
 Refuse = Callable[[SampleError], None]
 _PLURAL = {'position': 'positions', 'velocity': 'velocities'}
@@ -28,6 +28,35 @@ class TopicReader(NamedTuple):
 
     msgtype: str
     samples: Callable[[str, Any], list[Sample]]
+
+
+def topic_readers(channels: Iterable[str], commands: Iterable[str], topics: TopicMap,
+                  refuse: Refuse) -> dict[str, TopicReader]:
+    """How to read each topic, relative to the namespace, that carries channels or commands (command/...).
+
+    ``refuse``: see joint_reader. Raises ValueError, a phrase, for a channel of unknown kind.
+    """
+    sensors = {name: parse_channel(name, SENSORS) for name in channels}
+    valves = {name: parse_channel(name, COMMANDS) for name in commands}
+    joints: dict[str, dict[str, str]] = {}
+    imus: dict[str, dict[str, Channel]] = {}
+    pressures: dict[str, str] = {}
+    for text, channel in sensors.items():
+        if channel.kind in IMU_FIELDS:
+            imus.setdefault(channel.name, {})[text] = channel
+        elif channel.kind == 'pressure':
+            pressures[channel.name] = text
+        else:
+            joints.setdefault(channel.name, {})[channel.kind] = text
+    readers: dict[str, TopicReader] = {}
+    if joints:
+        readers[topics.position] = joint_reader(joints, refuse)
+    readers |= {f'{topics.pressure}/{volume}': pressure_reader(text) for volume, text in pressures.items()}
+    readers |= {f'{topics.imu}/{sensor}': imu_reader(own) for sensor, own in imus.items()}
+    if valves:
+        named = {channel.name: {'position': text} for text, channel in valves.items()}
+        readers[topics.command] = joint_reader(named, refuse)
+    return readers
 
 
 def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ..errors import BagError, SampleError
 from .bag import Bag, decode, open_bag
-from .channel_samples import Sample, TopicReader, imu_reader, joint_reader, pressure_reader
-from .channels import COMMANDS, IMU_FIELDS, SENSORS, Channel, parse_channel
+from .channel_samples import Sample, TopicReader, topic_readers
 from .topics import TopicMap
 
 __all__ = ['Sample', 'SampleReader', 'read_samples']
@@ -82,32 +81,11 @@ class SampleReader:
 
     def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> dict[str, TopicReader]:
         """How to read each topic."""
-        sensors, valves = self._parsed(channels, SENSORS), self._parsed(commands, COMMANDS)
-        joints: dict[str, dict[str, str]] = {}
-        imus: dict[str, dict[str, Channel]] = {}
-        pressures: dict[str, str] = {}
-        for text, channel in sensors.items():
-            if channel.kind in IMU_FIELDS:
-                imus.setdefault(channel.name, {})[text] = channel
-            elif channel.kind == 'pressure':
-                pressures[channel.name] = text
-            else:
-                joints.setdefault(channel.name, {})[channel.kind] = text
-        readers: dict[str, TopicReader] = {}
-        if joints:
-            readers[topics.position] = joint_reader(joints, self._refuse)
-        if valves:
-            named = {channel.name: {'position': text} for text, channel in valves.items()}
-            readers[topics.command] = joint_reader(named, self._refuse)
-        readers |= {f'{topics.pressure}/{volume}': pressure_reader(text) for volume, text in pressures.items()}
-        readers |= {f'{topics.imu}/{sensor}': imu_reader(own) for sensor, own in imus.items()}
-        return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
-
-    def _parsed(self, names: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, Channel]:
         try:
-            return {name: parse_channel(name, kinds) for name in names}
+            readers = topic_readers(channels, commands, topics, self._refuse)
         except ValueError as error:
             raise BagError(str(self.bag.path), str(error)) from error
+        return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}
 
     def _check_topics(self, topics: TopicMap) -> None:
         """Refuse a bag without any of the topics or with one of another type.

@@ -42,11 +42,16 @@ def simulate(
         payload: Annotated[Optional[float], typer.Option(help='Machine: true payload, kg. [50]')] = None,
         seed: Annotated[Optional[int], typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
         cycle: Annotated[Optional[str], typer.Option(
-            help='Machine: lift_hold_lower or random. [lift_hold_lower]')] = None,
+            help='Machine: lift_hold_lower or boom (the first valve alone), random (all), dig. [lift_hold_lower]'
+            )] = None,
         ramp: Annotated[Optional[float], typer.Option(
             help='Machine: ramps of the valve command in lift_hold_lower, s. [0.2]')] = None,
         rate: Annotated[Optional[float], typer.Option(help='Machine: rate of the sensors, Hz. [100]')] = None,
         storage: Annotated[Optional[str], typer.Option(help='Machine: mcap or sqlite3. [mcap]')] = None,
+        base_roll: Annotated[Optional[float], typer.Option(
+            help='Machine: true roll of the base, deg, where a sensor measures it. [0]')] = None,
+        base_pitch: Annotated[Optional[float], typer.Option(
+            help='Machine: true pitch of the base, deg, where a sensor measures it. [0]')] = None,
         duration: Annotated[Optional[float], typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
         dt: Annotated[Optional[float], typer.Option(help='Mechanism: step, s. [0.001]')] = None,
         scheme: Annotated[Optional[str], typer.Option(
@@ -60,25 +65,25 @@ def simulate(
         json_: Annotated[Optional[Path], typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or a mechanism's motion."""
-    from .described import is_mechanism
-    machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage}
+    from .described import describe
+    machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
+               'base-roll': base_roll, 'base-pitch': base_pitch}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
                  'independent': independent}
-    if is_mechanism(name):
-        from .mechanism_simulate import Request, simulate_mechanism
-        refuse_options('a machine', machine)
-        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
-    else:
-        from .simulate import simulate_bag
+    description = describe(name)
+    if description.cylinders:
+        from .simulate import Request, simulate_bag
         refuse_options('a mechanism', {**mechanism, 'json': json_})
-        defaults = {'payload': 50.0, 'seed': 1, 'cycle': 'lift_hold_lower', 'ramp': 0.2, 'rate': 100.0,
-                    'storage': 'mcap'}
-        simulate_bag(name, output, **{**defaults, **_given(machine)})
+        simulate_bag(description, output, Request(**_given(machine)))
+    else:
+        from .mechanism_simulate import Request as MotionRequest, simulate_mechanism
+        refuse_options('a machine', machine)
+        simulate_mechanism(MotionRequest(name, **_given(mechanism)), output, json_)
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
     """The options that were given."""
-    return {option: value for option, value in options.items() if value is not None}
+    return {option.replace('-', '_'): value for option, value in options.items() if value is not None}
 
 
 @app.command()
@@ -191,17 +196,23 @@ def check(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
         draw: Annotated[Optional[Path], typer.Option(
-            '--draw', '-o', help='Draw the start of a mechanism into this PNG.')] = None,
+            '--draw', '-o', help='Draw the start into this PNG.')] = None,
         coordinates: Coordinates = None) -> None:
     """Validate a machine or a mechanism and explain it."""
-    from .described import is_mechanism
-    if is_mechanism(name):
-        from .mechanism_check import check_mechanism
-        check_mechanism(name, draw, coordinates)
-    else:
-        from .check import check_machine
-        refuse_options('a mechanism', {'draw': draw, 'coordinates': coordinates})
-        check_machine(name)
+    from .check import check_described
+    check_described(name, draw, coordinates)
+
+
+@app.command()
+def convert(
+        old: Annotated[Path, typer.Argument(help='Machine file of the old format mbse/machine/1.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='New file to write, .yaml.')]) -> None:
+    """Rewrite an old machine file in the present format.
+
+    What did not change keeps its comments and layout.
+    """
+    from .convert import convert_command
+    convert_command(old, output)
 
 
 @app.command('export-c')

@@ -14,7 +14,7 @@ from ..report.text import number
 from ..simulation import estimator_benchmark
 from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators_plots import write_estimator_plots
-from .mechanism_check import warnings
+from .check_model import warnings
 from .mechanism_picture import Picture
 from .mechanism_simulate import write_motion, write_pictures
 from ..report.sections import print_table

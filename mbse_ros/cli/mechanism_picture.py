@@ -52,7 +52,7 @@ class Picture:
         """Points of the ground that carry a spring or an actuator, and no pin."""
         d = self.model.description
         pairs = [spring.points for spring in d.springs.values() if spring.points]
-        pairs += [item.points for item in d.coordinates.values() if item.kind == 'distance']
+        pairs += [item.points for item in d.coordinates.values() if item.kind in ('distance', 'piston')]
         pinned = {str(end) for joint in d.joints.values() for end in (joint.parent, joint.child)}
         found = dict.fromkeys(str(point) for pair in pairs for point in pair if point.body == GROUND)
         return [place for place in found if place not in pinned]
@@ -72,10 +72,12 @@ class Picture:
         return None if ends is None else Element(spring.name, 'coil', points[ends[0]], points[ends[0]])
 
     def _actuators(self, points: dict[str, np.ndarray]) -> list[Element]:
-        """Cylinders: distances and displacements on which an input or a driver acts."""
+        """Cylinders: those of a machine, and distances on which an input or a driver acts."""
         d = self.model.description
+        cylinders = [Element(item.name, 'actuator', points[str(item.base)], points[str(item.rod_eye)])
+                     for item in d.cylinders.values()]
         acting: list[Force | object] = [*d.forces.values(), *d.drivers.values()]
-        found = []
+        found = cylinders
         for name in dict.fromkeys(item.coordinate for item in acting if item.coordinate):
             coordinate = d.coordinates[name]
             if coordinate.kind == 'distance':

@@ -1,54 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse simulate``."""
+"""``mbse simulate`` of a machine."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import track
 
 from ..bags.writer import BagWriter
+from ..description.model import MechanismDescription
 from ..errors import SettingError
-from ..machine import load_machine
-from ..simulation.crane import CraneSettings, SensorFrame, SimulatedCrane
-from ..simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
+from ..machine import Machine
+from ..simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name
 
-CYCLES = ('lift_hold_lower', 'random')
 START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same bag
+STEEPEST = 45.0                          # deg
+USUAL = 50.0                             # kg
 
 
-def cycle_of(name: str, ramp: float, seed: int) -> WorkCycle:
-    """Cycle by its name; raises SettingError."""
-    if name not in CYCLES:
-        raise SettingError('cycle', name, 'one of ' + ', '.join(CYCLES))
-    if not 0.001 <= ramp <= 2.0:
-        raise SettingError('ramp', ramp, 'from 0.001 to 2.0 s')
-    return lift_hold_lower(ramp) if name == 'lift_hold_lower' else random_cycle(np.random.default_rng([seed, 1]))
+@dataclass(frozen=True)
+class Request:
+    """What is simulated: ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz,
+    attitude of the base in deg."""
+
+    payload: float | None = None
+    seed: int = 1
+    cycle: str = 'lift_hold_lower'
+    ramp: float = 0.2
+    rate: float = 100.0
+    storage: str = 'mcap'
+    base_roll: float | None = None
+    base_pitch: float | None = None
 
 
 def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) -> None:
-    """Samples, commands and truth of one instant."""
+    """Samples, commands and truth of one instant; the truth is in the independent coordinates."""
     writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
-    writer.write_truth(frame.stamp_ns, crane.machine.cylinders, frame.position, frame.velocity, frame.acceleration,
+    writer.write_truth(frame.stamp_ns, crane.machine.coordinates, frame.position, frame.velocity, frame.acceleration,
                        crane.machine.volumes, frame.pressure, frame.payload)
 
 
-def simulate_bag(machine: str, output: Path, payload: float, seed: int, cycle: str, ramp: float, rate: float,
-                 storage: str) -> None:
-    """Simulate and write; the same arguments give the same bag."""
-    if seed < 0:
-        raise SettingError('seed', seed, 'a whole number from 0')
-    model = load_machine(machine)
-    low, high = model.description.payload.limits
-    if not low <= payload <= high:
-        raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {model.name})')
-    crane = SimulatedCrane(model, payload, seed, cycle_of(cycle, ramp, seed), CraneSettings(rate=rate),
-                           start_ns=START_NS)
+def simulate_bag(description: MechanismDescription, output: Path, request: Request) -> None:
+    """Simulate and write; the same arguments give the same bag. Raises DescriptionError, SettingError, BagError."""
+    if request.seed < 0:
+        raise SettingError('seed', request.seed, 'a whole number from 0')
+    machine = Machine(description)
+    payload, base = _payload(machine, request.payload), _base(machine, request)
+    cycle = cycle_by_name(request.cycle, machine, request.seed, request.ramp)
+    settings = CraneSettings(rate=request.rate)
+    crane = SimulatedCrane(machine, payload, request.seed, cycle, settings, start_ns=START_NS, base=base)
     count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
-    with BagWriter(output, storage, frame=model.name) as writer:
-        for _ in track(range(count), f'simulating {model.name}', transient=True, disable=not Console().is_terminal):
+    with BagWriter(output, request.storage, frame=machine.name) as writer:
+        for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
             write_frame(writer, crane, crane.frame())
-    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {payload:g} kg, seed {seed}')
+    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {request.rate:g} Hz, payload {payload:g} kg'
+               f'{" at times" if len(cycle.load) > 1 else ""}, seed {request.seed}')
+
+
+def _payload(machine: Machine, payload: float | None) -> float:
+    """Within the limits of the file; 0 where it has no section `payload`."""
+    described = machine.description.payload
+    if described is None:
+        if payload:
+            raise SettingError('payload', payload, f'0 kg: {machine.name} has no section `payload`')
+        return 0.0
+    low, high = described.limits
+    payload = min(max(USUAL, low), high) if payload is None else payload
+    if not low <= payload <= high:
+        raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {machine.name})')
+    return payload
+
+
+def _base(machine: Machine, request: Request) -> dict[str, float]:
+    """True inclinations, rad; only measured ones can differ from the file's."""
+    found = {}
+    for axis, degrees in (('roll', request.base_roll), ('pitch', request.base_pitch)):
+        if degrees is None:
+            continue
+        if axis not in machine.inclinations:
+            raise SettingError(f'base-{axis}', degrees, f'no such option for {machine.name}: no sensor of kind '
+                               f'inclination measures the {axis} of its base')
+        if not abs(degrees) <= STEEPEST:
+            raise SettingError(f'base-{axis}', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+        found[axis] = math.radians(degrees)
+    return found

@@ -15,6 +15,7 @@ Residual = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]    # q -> Phi (
 TOLERANCE = 1e-12
 LARGEST_STEP = 0.5     # of any coordinate in one iteration; a longer step may leave the branch of the guess
 LEAD = 0.2             # of a coordinate that is led from the guess to its given value, m or rad
+DESCENT = 100          # iterations of a search for the place where least is open
 SAMPLES = 6
 DISTANCE = 0.05        # how far the samples lie from a configuration, m or rad
 
@@ -38,6 +39,26 @@ def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), i
         step = lstsq(J[:, free], phi, cond=1e-10)[0] if free else np.zeros(0)
         q[free] -= step * min(1.0, LARGEST_STEP / max(np.max(np.abs(step), initial=0.0), 1e-300))
     raise PositionProblemError(size, iterations, q)
+
+
+def nearest(residual: Residual, guess: np.ndarray, fixed: Sequence[int], values: np.ndarray) -> np.ndarray:
+    """Configuration (n,) downhill from the guess with the least sum of squares of ``Phi``, for where nothing closes.
+
+    By Levenberg and Marquardt: Gauss-Newton wanders there, and ends elsewhere on each processor.
+    """
+    q, free, damping = np.array(guess, dtype=float), [i for i in range(len(guess)) if i not in set(fixed)], 1e-3
+    q[list(fixed)] = values
+    phi, J = residual(q)
+    for _ in range(DESCENT if np.isfinite(phi).all() and np.isfinite(J).all() else 0):
+        rows, right = np.vstack([J[:, free], damping * np.eye(len(free))]), np.append(phi, np.zeros(len(free)))
+        there = q.copy()
+        there[free] -= np.linalg.lstsq(rows, right, rcond=None)[0]
+        phi_there, J_there = residual(there)
+        if phi_there @ phi_there < phi @ phi and np.isfinite(J_there).all():
+            q, phi, J, damping = there, phi_there, J_there, 0.4 * damping
+        else:
+            damping *= 2.0
+    return q
 
 
 def assemble_towards(residual: Residual, guess: np.ndarray, fixed: Sequence[int], values: np.ndarray) -> np.ndarray:

@@ -16,12 +16,14 @@ from ..errors import DescriptionError, PositionProblemError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..description.load import load_mechanism
 from ..description.model import MechanismDescription
-from .configurations import assemble_towards, neighbours, slowest
+from .configurations import assemble_towards, nearest, neighbours, slowest
 from .matrix_r import constraint_rates
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
 from .redundancy import independent_rows
 from .terms_arrays import Terms
+
+CLOSED = 1e-6        # residual, below which loops close
 
 
 @dataclass(frozen=True)
@@ -153,8 +155,12 @@ class Model:
             problem = 'a start on the other of two branches'
             expected = 'points, or positions of bodies, nearer to the start that is meant'
         except PositionProblemError as error:
-            problem = f'a loop that does not close: residual {error.residual:.3g}'
-            expected = f'{expected}; worst: {self._worst(np.array(error.coordinates))}'
+            q = nearest(self.residual, self.system.start, fixed, values)
+            size = float(np.max(np.abs(self.residual(q)[0])))
+            if not size > CLOSED:      # or not a number; it closes on a way that is not taken
+                q, size = np.array(error.coordinates), error.residual
+            problem = f'a loop that does not close: residual {size:.3g}'
+            expected = f'{expected}; worst: {self._worst(q)}'
         where = 'initial.position' if given else 'points' if self.description.dimension == 2 else 'bodies'
         raise DescriptionError(self.description.file, where, problem, expected)
 

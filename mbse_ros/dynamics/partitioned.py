@@ -22,6 +22,7 @@ from .terms_arrays import Terms
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
+MOST_STEPS = 1_000
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -51,7 +52,7 @@ class Partitioned:
         self.system = _with_rows(system, rows).with_independent(independent)
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
-        self._backend = affordable(backend, self._pieces.operations)
+        self._backend = affordable(backend, self._pieces.operations) if backend == 'auto' else backend
 
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
@@ -74,21 +75,32 @@ class Partitioned:
 
         A far way is gone in steps. Raises PositionProblemError too, also where it ends on another branch.
         """
-        q = np.array(guess, dtype=float)
-        away = np.asarray(z, dtype=float) - q[self.independent]
-        steps = int(np.ceil(np.max(np.abs(away), initial=0.0) / LONGEST_STEP))
+        q, z = np.array(guess, dtype=float), np.asarray(z, dtype=float)
+        try:
+            q = self._walked(q, z, t)
+        except PositionProblemError as error:       # say what was asked for, not how far the way led
+            q[self.independent] = z
+            raise PositionProblemError(error.residual, error.iterations, q) from None
+        sides, = self._sides(q, self.parameters)
+        if (sides <= 0).any():
+            raise PositionProblemError(0.0, POSITION_ITERATIONS, q, 'another branch than the guess is on')
+        return q
+
+    def _walked(self, q: np.ndarray, z: np.ndarray, t: float) -> np.ndarray:
+        """Coordinates after the way to independent ones (g,)."""
+        away = z - q[self.independent]
+        if not np.isfinite(away).all():
+            raise PositionProblemError(np.inf, 0, q)
+        steps = int(min(np.ceil(np.max(np.abs(away), initial=0.0) / LONGEST_STEP), MOST_STEPS))
         if steps > 1:
             q = self.close(q, t)
         for left in range(max(steps, 1) - 1, -1, -1):
-            target = np.asarray(z) - away * (left / max(steps, 1))
+            target = z - away * (left / max(steps, 1))
             if steps > 1:
                 step = target - q[self.independent]     # along R, to first order
                 q = q + self.velocity(q, step, t) - self.velocity(q, 0 * step, t)
             q[self.independent] = target
             q = self.close(q, t)
-        sides, = self._sides(q, self.parameters)
-        if (sides <= 0).any():
-            raise PositionProblemError(0.0, POSITION_ITERATIONS, q, 'another branch than the guess is on')
         return q
 
     def close(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:

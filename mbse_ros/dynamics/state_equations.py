@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 
@@ -133,14 +134,21 @@ class Pieces:
 
     def __init__(self, system: System, parameters: ca.SX) -> None:
         q, qd, u, t = system.q, system.qd, system.u, system.t
-        J, b, c = constraint_rates(system)
-        qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
-        G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
-        partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
+        self._system, self._parameters = system, parameters
+        J, b, c = self._rates = constraint_rates(system)
         self.constraints = ca.Function('constraints', [q, t, parameters], [J, b], {'cse': True})
         self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
                                     [system.M, system.Q, ca.jacobian(system.Q, u), c], {'cse': True})
-        self.tangents = ca.Function('tangents', [q, qd, u, t, parameters, qdd, lam], partial, {'cse': True})
+
+    @cached_property
+    def tangents(self) -> ca.Function:
+        """By far the largest one, made when it is first asked for: positions and velocities do without."""
+        system, (J, b, c) = self._system, self._rates
+        q, qd = system.q, system.qd
+        qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
+        G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
+        partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
+        return ca.Function('tangents', [q, qd, system.u, system.t, self._parameters, qdd, lam], partial, {'cse': True})
 
     @property
     def operations(self) -> int:

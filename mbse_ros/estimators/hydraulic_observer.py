@@ -2,13 +2,14 @@
 """The kinematic and hydraulic observer: exponential DEKF over a whole segment in one compiled call.
 
 Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
-a change of tuning needs no new compilation.
+a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see ``sample_plan``. The densities
+of the random walks follow how lively the machine is: see ``activity``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from math import inf, isfinite, nan, sqrt
 
 import casadi as ca
 import numpy as np
@@ -19,24 +20,28 @@ from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
-from .dekf import correct, correct_by, predict
+from .activity import activity_of
+from .dekf import correct, predict
 from .filters.update import wrapped
 from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
+from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-PREDICTION_STEP = 2.5e-3    # s
-MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
+NEVER = 1e300       # a gate that nothing is beyond
+MISSING = -1e300    # a NaN compares as false with this, as with everything
 
 
 @dataclass(frozen=True)
 class SegmentResult:
     """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step.
 
+    Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample earlier, that is without anything interpolated from them; each channel after the ones before it.
-    ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
+    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the
+    channel. ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the
+    finite
     numbers."""
 
     mean: np.ndarray
@@ -51,25 +56,31 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), dependent coordinates where the model needs them, near
-    which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities,
-    variances of the measurements, uncertain parameters; ``y`` = state, innovations, their variances. ``halvings`` of
-    the step make 'exact' exact (see halvings_for).
+    its stamp on, so those of one step act during the next), activity of each coordinate, dependent coordinates where
+    the model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
+    spectral densities, largest activity, gate (of a normalised innovation squared), variances of the measurements,
+    uncertain parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
+    halvings_for).
     """
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    near = ca.SX.sym('near', model.dependent.numel())
+    near, activity, largest = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('activity', g), ca.SX.sym('largest')
+    gate = ca.SX.sym('gate')
+    lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
     solved = _closed(machine, model, near, X[:g])
     f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
-    X, P = predict(X, P, f, A, model.W, dt, order, noise, halvings)
-    X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
+    W = ca.diag(lively.factors(activity, n) * ca.diag(model.W))
+    X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
+    X, P, innovations, spreads, squares, used = _corrected(machine, model, X, P, solved, measured, variance, gate)
     X = X * ca.SX(model.scale)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, solved), ca.vertcat(X, *innovations, *spreads)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, near), ca.vertcat(measured, commands),
-                                         ca.vertcat(dt, model.psd, variance, machine.parameters.symbol)],
+    after = lively.after(activity, largest, squares, used)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *innovations, *spreads)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near),
+                                         ca.vertcat(measured, commands),
+                                         ca.vertcat(dt, model.psd, largest, gate, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
 
@@ -79,37 +90,33 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> c
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """State and covariance after one measurement after the other; innovations and their variances, SI.
+               variance: ca.SX, gate: ca.SX) -> tuple:
+    """State and covariance after one measurement after the other; innovations and variances, SI, the squares of the one
+    over the other, and what was used.
 
-    What is not an entry of the state is linearised at the prediction.
+    What is not an entry of the state is linearised at the prediction. An innovation beyond the gate is left out.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads = [], []
+    seen: list[tuple[ca.SX, ...]] = []
     for k, item in enumerate(model.measured):
-        weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
+        present, unit = measured[k] > MISSING, 1.0
+        sample = ca.if_else(present, measured[k], 0.0)
         if item.index is None:
             h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
-            error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
-            X, P, innovation, spread = correct_by(X, P, H, error, variance[k], weight)
-            unit = 1.0
-        elif item.wraps:
-            error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
-            X, P, innovation, spread = correct_by(X, P, ca.SX.eye(X.numel())[item.index, :], error, variance[k], weight)
-            unit = 1.0
+            row = H
         else:
             unit = float(to_model[item.index]) / item.gain
-            value = sample * unit
             shift = float(to_model[item.index]) * (item.zero - item.offset / item.gain)
-            if shift:
-                value = value + shift
-            X, P, innovation, spread = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
-        innovations.append(innovation / unit)
-        spreads.append(spread / unit ** 2)
-    return X, P, innovations, spreads
+            error = sample * unit + shift - X[item.index] if shift else sample * unit - X[item.index]
+            row = item.index
+        if item.wraps:
+            error = wrapped(error)
+        X, P, innovation, spread, *rest = correct(X, P, row, error, variance[k] * unit ** 2, present, gate)
+        seen.append((innovation * (1 / unit), spread * (1 / unit ** 2), *rest))
+    return X, P, *(list(column) for column in zip(*seen))
 
 
 class HydraulicObserver:
@@ -127,7 +134,7 @@ class HydraulicObserver:
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        self._rows: dict[int, np.ndarray] = {}
+        self._plans = SamplePlans(len(self.channels))
         self._variance = variances(machine)
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
@@ -135,7 +142,7 @@ class HydraulicObserver:
         self.rate = fastest_rate(machine)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._prepared = NOMINAL_STEP
-        self.reset()
+        self._x: np.ndarray | None = None
         self.configure(settings)
 
     @property
@@ -147,10 +154,9 @@ class HydraulicObserver:
         """Take new tuning from the next segment on; the state stays."""
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, self._variance, self.machine.parameters.mean])
-        self._p_sample = self._p.copy()     # for a real sample: its own variance
-        self._shared = None
-        self.threshold = np.inf if settings.gate >= 1 else sqrt(chdtri(1, 1 - settings.gate))
+        self.threshold = inf if settings.gate >= 1 else sqrt(chdtri(1, 1 - settings.gate))
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range, min(self.threshold ** 2, NEVER)],
+                                  self._variance, self.machine.parameters.mean])
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -160,7 +166,6 @@ class HydraulicObserver:
         if key not in self._scans:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
-        self._rows.clear()
 
     @property
     def note(self) -> str:
@@ -174,7 +179,6 @@ class HydraulicObserver:
     def reset(self) -> None:
         """Forget the state."""
         self._x = None
-        self._doubted = np.zeros(len(self.channels), dtype=bool)
 
     def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
@@ -190,76 +194,32 @@ class HydraulicObserver:
         n, dependent = len(X), np.zeros(0)
         if self.model.dependent.numel():
             dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
-        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, dependent])
+        self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
+                                  dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
+        self._plans.reset()
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
-        each step; ``repeats`` (channels,): steps that share one sample, so that its information counts once.
+        each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        nx = len(self.names)
+        n, m, nx, first = len(values), len(self.channels), len(self.names), 3 + len(NOISES)
         if dt != self._prepared:
             self.prepare(dt)
+        plan = self._plans.next(n, repeats, dt)
         self._p[0] = dt
-        self._share(repeats)
-        u = np.concatenate([values, commands], axis=1)
-        if self._doubted.any():     # interpolated from a sample that was rejected
-            u[:-1, :len(self.channels)][:, self._doubted] = nan
-        before = len(u) - max(1, round(float(np.maximum.reduce(repeats))))     # steps before the last samples' interval
-        head = None
-        if before > 0:
-            self._x, head = self._scan(self._x, u[:before], self._p)
-            u = u[before:]
-        innovation, variance, rejected = self._gated(u, dt)
-        self._doubted = rejected
+        self._p[first:first + m] = self._variance * plan.parts
+        u = np.full((n, m + commands.shape[1]), nan)
+        u[:, m:] = commands
+        np.copyto(u[:, :m], values, where=plan.used)
+        before = self._x[:nx]
         self._x, y = self._scan(self._x, u, self._p)
         covariance = self._x[self._full]
         covariance *= self._to_si
-        mean = y[:, :nx] if head is None else np.concatenate([head[:, :nx], y[:, :nx]])
-        return SegmentResult(mean, covariance, innovation, variance, rejected, isfinite(np.add.reduce(self._x)))
-
-    def _share(self, repeats: np.ndarray) -> None:
-        """Variances of interpolated samples; they change rarely."""
-        key = repeats.tobytes(), self.settings.shared_information
-        if key != self._shared:
-            self._shared = key
-            inflation = np.maximum(self.settings.shared_information * repeats, 1.0)
-            first = 1 + len(NOISES)
-            self._p[first:first + len(self._variance)] = self._variance * inflation
-
-    def _gated(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Innovations of the last samples, their variances, and which were beyond the gate: these become NaN in ``u``.
-
-        The farthest goes first, and the others are looked at again without it.
-        """
-        rejected = np.zeros(len(self.channels), dtype=bool)
-        innovation, variance = self._predicted(u, dt)
-        while True:
-            ratio = np.abs(innovation) / np.sqrt(variance)
-            far = (ratio > self.threshold) & ~rejected
-            if not far.any():
-                return innovation, variance, rejected
-            worst = int(np.argmax(np.where(far, ratio, 0.0)))
-            rejected[worst] = True
-            u[:, worst] = nan
-            again, spread = self._predicted(u, dt)
-            innovation, variance = np.where(rejected, innovation, again), np.where(rejected, variance, spread)
-
-    def _predicted(self, u: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-        """Innovations of the last samples and their variances, when only those samples were measured.
-
-        A few longer steps do: nothing is corrected on the way.
-        """
-        n, m, nx = len(u), len(self.channels), len(self.names)
-        rows = self._rows.get(n)
-        if rows is None:
-            steps = min(n, max(1, round(n * dt / PREDICTION_STEP)))
-            rows = self._rows[n] = np.array([(k + 1) * n // steps - 1 for k in range(steps)])
-        alone = u[rows]
-        alone[:-1, :m] = nan
-        self._p_sample[0] = n * dt / len(rows)
-        _, y = self._scan(self._x, alone, self._p_sample)
-        return y[-1, nx:nx + m], y[-1, nx + m:]
+        innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], plan.used & (values == values))
+        rejected = np.abs(innovation) > self.threshold * np.sqrt(variance)
+        return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
+                             isfinite(np.add.reduce(self._x)))
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
@@ -285,3 +245,13 @@ class HydraulicObserver:
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""
         return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)
+
+
+def _last(innovations: np.ndarray, variances: np.ndarray, corrected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Innovation and variance of the last sample of each channel (channels,); NaN where a segment has none."""
+    if corrected[-1].all():
+        return innovations[-1], variances[-1]
+    step = len(corrected) - 1 - np.argmax(corrected[::-1], axis=0)
+    columns = np.arange(len(step))
+    there = corrected[step, columns]
+    return np.where(there, innovations[step, columns], nan), np.where(there, variances[step, columns], variances[-1])

@@ -16,18 +16,18 @@ class ObserverSettings(Settings):
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))
-    acceleration_psd: float = setting(10.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
-    pressure_psd: float = setting(0.2, 'What the valve model does not tell of the pressures', 'MPa^2/s', 0.0, 1e4)
+    acceleration_psd: float = setting(20.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
+    pressure_psd: float = setting(0.4, 'What the valve model does not tell of the pressures', 'MPa^2/s', 0.0, 1e4)
     spool_psd: float = setting(1e-6, 'What the lag model does not tell of the spool', 'V^2/s', 0.0, 1e3)
-    flow_psd: float = setting(5e-4, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
+    flow_psd: float = setting(1.25e-3, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
                               1e-9, 1e3)
     free_psd: float = setting(1.0, 'Random walk of the acceleration of a coordinate that no cylinder moves', '(SI)^2/s',
                               1e-9, 1e6)
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
-    shared_information: float = setting(
-        0.4, 'Variance of an interpolated sample, in sample variances times the steps that share a sample: 1 is right '
-             'for slow states, 1/steps for those that follow each sample', '', 0.0, 1.0)
+    activity_range: float = setting(
+        5.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
+             'show; 1: fixed', '', 1.0, 1e4)
     start_velocity: float = setting(0.05, 'Standard deviation of the velocity at the start', 'm/s', 1e-6, 10.0)
     start_acceleration: float = setting(0.5, 'Standard deviation of the acceleration at the start', 'm/s^2', 1e-6, 1e3)
     gate: float = setting(0.9999999999, 'Probability beyond which the innovation of a sample is rejected; 1: none is',

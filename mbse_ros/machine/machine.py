@@ -14,7 +14,7 @@ from ..description.model import MechanismDescription
 from ..dynamics.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
-from ..errors import DescriptionError, PositionProblemError
+from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.values import state_keys
@@ -22,6 +22,7 @@ from .channels import Channel, machine_channels
 from .parameters import Parameters
 
 UNLIMITED = np.pi       # rad, half the range of a joint without limits
+DEAD = 1e5              # |R| at a position found to 1e-15 m^2 where two branches meet
 NEWTON = 2              # steps from the last coordinates to the exact ones within one step of a filter
 
 
@@ -45,6 +46,8 @@ class Machine:
         self.circuit = Circuit(description, self.system.values)
         self.parameters = Parameters(self.system.values, state_keys(description))
         self.coordinates = self.model.independent
+        if not self.coordinates:
+            raise DescriptionError(description.file, 'joints', list(description.joints), 'a body that can move')
         self.pistons = self.system.indices(description.cylinders)
         self._check_positions()
 
@@ -177,7 +180,11 @@ class Machine:
 
         Raises PositionProblemError (out of reach), SingularConfigurationError (dead point).
         """
-        return self.model.position(np.atleast_1d(z), self.model.start.q if start is None else start)
+        q = self.model.position(np.atleast_1d(z), self.model.start.q if start is None else start)
+        condition = self.model.partition().condition(q)
+        if condition > DEAD:
+            raise SingularConfigurationError(self.coordinates, condition)
+        return q
 
     def outline(self, z: np.ndarray, start: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Polylines (k, 3), m, in the machine frame at independent coordinates (g,).

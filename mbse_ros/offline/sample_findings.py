@@ -58,18 +58,28 @@ def sample_lines(samples: Sequence[Sample], refused: Collection[int], start_ns: 
 
 
 def stroke_lines(samples: Iterable[Sample], machine: Machine) -> list[str]:
-    """Positions that no piston can have: outside the stroke by more than 1 % of it."""
+    """Positions that the machine cannot have: outside a stroke or a joint's limits by more than 1 % of them."""
     values: dict[str, list[float]] = {}
     for channel, _, value in samples:
         values.setdefault(channel, []).append(value)
     lines = []
-    for cylinder, (low, high) in zip(machine.cylinders, machine.stroke):
-        position, room = np.array(values.get(f'position/{cylinder}', ())), STROKE_MARGIN * (high - low)
+    for name, (low, high, what, unit) in _ranges(machine).items():
+        position, room = np.array(values.get(f'position/{name}', ())), STROKE_MARGIN * (high - low)
         outside = position[(position < low - room) | (position > high + room)]
         if outside.size:
-            lines.append(f'position/{cylinder}: {_samples(outside.size)} of {position.size} outside the stroke of '
-                         f'{low:g} to {high:g} m, the first {outside[0]:.4g} m')
+            lines.append(f'position/{name}: {_samples(outside.size)} of {position.size} outside {what} of '
+                         f'{low:g} to {high:g} {unit}, the first {outside[0]:.4g} {unit}')
     return lines
+
+
+def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
+    """Strokes of pistons and limits of joints by coordinate, with the words for them and the unit."""
+    found = {name: (*stroke, 'the stroke', 'm') for name, stroke in zip(machine.cylinders, machine.stroke.tolist())}
+    for name, coordinate in machine.description.coordinates.items():
+        joint = machine.description.joints.get(coordinate.joint)
+        if joint is not None and joint.limits is not None:
+            found[name] = (*joint.limits, 'the limits', 'rad' if joint.type == 'revolute' else 'm')
+    return found
 
 
 def _pauses(stamps: np.ndarray, start: int, end: int, gap: int) -> list[str]:

@@ -15,9 +15,9 @@ COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:
     """Truth at stamps (n,), ns: linear between those recorded, NaN outside them and in holes of more than 0.1 s.
 
-    None where there is none, or it is of a machine with other cylinders or volumes.
+    None where there is none, or it is of a machine with other independent coordinates or volumes.
     """
-    if truth is None or (truth.cylinders, truth.volumes) != (machine.cylinders, machine.volumes):
+    if truth is None or (truth.cylinders, truth.volumes) != (machine.coordinates, machine.volumes):
         return None
     known, rows = np.unique(truth.stamp_ns, return_index=True)
     after = np.clip(np.searchsorted(known, stamps_ns), min(1, len(known) - 1), len(known) - 1)

@@ -1,53 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse check`` of a mechanism: what was understood, what follows from it, what is odd about it, a drawing."""
+"""What follows from a mechanism's file: counts of the equations of motion, the assembled start, what is odd."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
-import typer
-from rich.text import Text
 
+from ..description.tables import Row, Section
 from ..dynamics.configurations import neighbours
-from ..dynamics.model import Model, load_model
+from ..dynamics.model import Model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.redundancy import redundant_rows
-from ..description.tables import Row, Section
-from ..description.explain import explain
-from ..report.files import check_file
 from .mechanism_units import shown, unit_of
-from ..report.sections import print_sections, wide_console
 
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
 FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth telling
 _LONGEST = 40          # coordinates of the start that are listed
 
 
-def check_mechanism(name: str, draw: Path | None = None, coordinates: str | None = None) -> None:
-    """Print the tables of a mechanism file and of its model; warnings go to stderr; draw the start where asked.
-
-    Raises DescriptionError, SettingError and the errors of the assembly.
-    """
-    check_file(draw, '--draw', ('.png',))
-    model = load_model(name, coordinates)
-    console = wide_console()
-    kind = coordinates or model.description.coordinate_type
-    print_sections(console, [*explain(model.description), _equations(model, kind), _start(model)])
-    for warning in warnings(model):
-        typer.echo(f'warning: {warning}', err=True)
-    if draw is not None:
-        from ..report.linkage_drawing import write_linkage        # here, because plots take their time to import
-        from .mechanism_picture import Picture
-        draw.parent.mkdir(parents=True, exist_ok=True)
-        write_linkage(Picture(model).at(model.start.q), draw)
-        console.print(Text('drawn', 'green'), str(draw), sep=': ', soft_wrap=True, markup=False, highlight=False)
-    console.print(Text('ok', 'green'), f'{model.description.file}: all loops close at the start', sep=': ',
-                  soft_wrap=True, markup=False, highlight=False)
-
-
-def _equations(model: Model, coordinates: str) -> Section:
+def equation_section(model: Model, coordinates: str) -> Section:
     """Counts of coordinates and constraints, and what was chosen."""
     count, g = len(model.names), model.degrees_of_freedom
     kind = coordinates.replace('_', '-') + ' coordinates'
@@ -63,7 +35,7 @@ def _equations(model: Model, coordinates: str) -> Section:
     return Section('equations of motion', tuple(rows))
 
 
-def _start(model: Model) -> Section:
+def start_section(model: Model) -> Section:
     """The assembled start: named coordinates first."""
     start, d = model.start, model.description
     named = [name for name in model.names if name in d.coordinates]
@@ -88,7 +60,7 @@ def warnings(model: Model) -> Iterable[str]:
     """What is odd about a model that can be built."""
     if not model.degrees_of_freedom and not model.system.driven:
         yield 'nothing can move: no degree of freedom is left, and there is no driver'
-    for item in _redundant(model):
+    for item in _redundant(model) if not model.description.cylinders else ():     # a machine's table has them
         yield (f'constraint {item}: the motion is determined, the reactions in the joints concerned are not')
     yield from _dead_point(model)
     yield from _guess(model)
