@@ -23,6 +23,7 @@ POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordi
 POSITION_ITERATIONS = 30
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
 MOST_STEPS = 1_000
+SLOPES = 4                      # about what all operations are to those of the constraints
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -155,7 +156,13 @@ class Partitioned:
 
     @cached_property
     def _state(self) -> Kernel:
-        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), self._backend)
+        backend = affordable(self._given, self._pieces.operations)
+        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+
+    @property
+    def _backend(self) -> str:
+        """Of functions of the constraints alone."""
+        return affordable(self._given, SLOPES * self._pieces.constraints.n_instructions())
 
     @cached_property
     def _newton(self) -> Kernel:
