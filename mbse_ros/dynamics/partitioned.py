@@ -53,7 +53,7 @@ class Partitioned:
         self.system = _with_rows(system, rows).with_independent(independent)
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
-        self._backend = affordable(backend, self._pieces.operations) if backend == 'auto' else backend
+        self._given = backend
 
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
