@@ -21,7 +21,7 @@ from ..streams.interpolation import Interpolator
 from ._diagnostics import OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
 from ._messages import segment_to_message
-from ._qos import sensor_input
+from ._qos import deep_input
 from ._run import run
 from ._types import message_class
 
@@ -52,7 +52,7 @@ class InterpolationNode(ManagedNode):
         self._lost: set[str] = set()
         self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
         self._own = {*self.machine.model.names, *self.machine.valves}
-        qos = sensor_input(self.settings.sensor_reliability)
+        qos = deep_input(self.settings.sensor_reliability)
         readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(), self._refuse)
         for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
             self.input(message_class(reader.msgtype), topic, partial(self.on_message, topic, reader), qos)
