@@ -125,7 +125,8 @@ def _first_step(machine: str, backend: str) -> float:
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, 'MBSE_CACHE_DIR': cache}
         program = FIRST_STEP.format(machine=machine, backend=backend)
-        done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True,
+                              check=True)
     return float(done.stdout)
 
 
