@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 from core_support import TWO_CYLINDERS, crane, two_cylinders
+from lagrange_by_hand import Lagrange
 from mbse_ros.errors import DescriptionError, PositionProblemError
 from mbse_ros.machine import Machine, load_machine, with_valves
-from mbse_ros.mechanism.description.kinematics import frames, point_position
-from mbse_ros.mechanism.description.model import PointRef
 
 
 def test_names_in_the_order_of_all_vectors() -> None:
@@ -27,8 +27,8 @@ def test_names_in_the_order_of_all_vectors() -> None:
 
 def test_an_unknown_valve_needs_no_command() -> None:
     machine = crane('unknown')
-    assert machine.commands == machine.valves_of('orifice') == ()
-    assert machine.valves_of('unknown') == ('lift_valve',)
+    assert machine.commands == machine.modelled_valves == ()
+    assert machine.unknown_valves == ('lift_valve',)
 
 
 def test_valve_kinds_may_be_mixed() -> None:
@@ -41,7 +41,7 @@ def test_valve_kinds_may_be_mixed() -> None:
 
 def test_a_volume_without_a_sensor_is_no_channel() -> None:
     d = crane().description
-    machine = Machine(replace(d, sensors=replace(d.sensors, pressure={'lift_rod': 8e3})))
+    machine = Machine(replace(d, sensors={name: s for name, s in d.sensors.items() if name != 'lift_piston'}))
     assert machine.channels == ('position/lift', 'pressure/lift_rod')
 
 
@@ -52,7 +52,7 @@ def test_a_valve_without_data_is_no_orifice() -> None:
     assert 'nominal_flow' in caught.value.key
     with pytest.raises(DescriptionError) as caught:
         with_valves(d, 'proportional')
-    assert 'orifice, unknown' in caught.value.expected
+    assert 'orifice, compensated, unknown' in caught.value.expected
 
 
 def test_machines_load_by_name_or_path(tmp_path: Path) -> None:
@@ -72,10 +72,12 @@ def test_outline_stands_where_the_bodies_are(share: float) -> None:
     machine = two_cylinders()
     z = machine.stroke @ [0.5, 0.5] * 0.5 + share * 0.1
     lines = machine.outline(z)
-    q = machine.position_problem.solve(z)
-    placed = frames(machine.description, dict(zip(machine.system.joints, q)))
-    at = lambda body, point: point_position(machine.description, placed, PointRef(body, point))     # noqa: E731
-    assert set(lines) == {'cylinder/lift', 'cylinder/tilt', 'payload'}      # no body of this machine has an outline
+    q, hand = machine.position(z), Lagrange(machine.description)
+    placed = hand.at(dict(zip(machine.system.names, q)))
+    at = lambda body, point: hand.place(body, point, placed)     # noqa: E731
+    assert set(lines) == {'boom', 'jib', 'cylinder/lift', 'cylinder/tilt', 'payload'}
+    points = machine.description.bodies['boom'].points     # no outline is given: all of them
+    np.testing.assert_allclose(lines['boom'], [at('boom', name) for name in points], atol=1e-12)
     np.testing.assert_allclose(lines['payload'], [at('jib', 'tip')], atol=1e-12)
     base, gland, eye = lines['cylinder/tilt']
     np.testing.assert_allclose([base, eye], [at('boom', 'base'), at('jib', 'eye')], atol=1e-12)
@@ -97,5 +99,6 @@ def test_all_uncertain_numbers_have_a_symbol_before_any_function_exists() -> Non
     before = list(machine.parameters.names)
     assert {'bodies.boom.mass', 'hydraulics.oil_bulk_modulus', 'cylinders.lift.friction.scale'} < set(before)
     machine.outline(np.array([0.2]))
-    _ = machine.reduced, machine.position_problem
-    assert machine.parameters.names == before
+    _ = machine.reduced, machine.newton, machine.circuit.hydraulic_forces(ca.SX(2, 1))
+    assert [name for name in machine.system.values.names if name != 'payload.mass'] == before
+    assert list(machine.parameters.names) == before and list(machine.parameters.states) == ['payload.mass']

@@ -17,7 +17,7 @@ pytest.importorskip('mbse_ros.msg')
 from mbse_ros.errors import DescriptionError, MbseError, SettingError     # noqa: E402
 from mbse_ros.nodes import up as room     # noqa: E402
 from mbse_ros.nodes.catalogue import NODES     # noqa: E402
-from mbse_ros.nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import MachineArguments, Graph, Process, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph, command, up     # noqa: E402
 
 LIMIT = 300.0       # s, on a machine with much else to do
@@ -25,7 +25,7 @@ SLEEP = f'import time; time.sleep({LIMIT})'
 
 
 def names(**arguments):
-    return {process.name for process in crane_graph(parse_arguments(arguments)).processes}
+    return {process.name for process in machine_graph(parse_arguments(arguments)).processes}
 
 
 def script(name, code, **more):
@@ -54,7 +54,7 @@ def test_arguments_choose_the_processes():
 
 
 def test_every_parameter_exists_and_the_values_get_there():
-    graph = crane_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
+    graph = machine_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
                                          'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false'}))
     processes = {process.name: process for process in graph.processes}
     for process in graph.processes:
@@ -78,7 +78,7 @@ def test_every_parameter_exists_and_the_values_get_there():
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):
-        crane_graph(parse_arguments(given))
+        machine_graph(parse_arguments(given))
 
 
 def test_command_line():
@@ -94,7 +94,7 @@ def test_command_line():
 
 
 def test_rviz_is_remapped_into_the_namespace():
-    rviz = {p.name: p for p in crane_graph(CraneArguments(rviz=True, namespace='crane')).processes}['rviz2']
+    rviz = {p.name: p for p in machine_graph(MachineArguments(rviz=True, namespace='crane')).processes}['rviz2']
     assert rviz.remappings == {'/markers': '/crane/markers'}
     assert rviz.arguments[0] == '-d' and os.path.isfile(rviz.arguments[1])
 

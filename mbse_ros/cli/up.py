@@ -8,11 +8,12 @@ from pathlib import Path
 
 from ..bags.bag import open_bag
 from ..errors import BagError, SettingError
-from ..nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments
+from ..nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
 from ..nodes.linkage_graph import LinkageArguments, linkage_graph
 from ..nodes.up import up
 
-GRAPHS = {'crane': (CraneArguments, crane_graph), 'linkage': (LinkageArguments, linkage_graph)}
+GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
+          'linkage': (LinkageArguments, linkage_graph)}
 
 
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:

@@ -37,16 +37,16 @@ class Activity:
                 found[i] = activity[k] if found[i] is None else ca.fmax(found[i], activity[k])
         return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
 
-    def after(self, activity: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
-              weights: list[ca.SX]) -> ca.SX:
-        """Activity (g,) after a step: within 1/``largest`` and ``largest``."""
+    def after(self, activity: ca.SX, largest: ca.SX, squares: list[ca.SX], used: list[ca.SX]) -> ca.SX:
+        """Activity (g,) after a step with these normalised squares of innovations: within 1/``largest`` and ``largest``."""
         result = []
         for k, channels in enumerate(self.channels):
-            count = sum((weights[i] for i in channels), ca.SX(0))
-            ratio = sum((innovations[i] ** 2 / variances[i] for i in channels), ca.SX(0)) / ca.fmax(count, 1)
+            count = sum((used[i] for i in channels), ca.SX(0))
+            ratio = sum((used[i] * squares[i] for i in channels), ca.SX(0)) / (count + (count == 0))
             rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
-            result.append(ca.if_else(count > 0, ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest),
-                                     activity[k]))
+            level = activity[k] * rate
+            level = ca.if_else(level > largest, largest, ca.if_else(level * largest < 1, 1 / largest, level))
+            result.append(ca.if_else(count > 0, level, activity[k]))
         return ca.vertcat(*result)
 
 

@@ -30,16 +30,18 @@ def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: 
 
 
 def correct(X: ca.SX, P: ca.SX, row: int | ca.SX, error: ca.SX, variance: ca.SX, present: ca.SX,
-            gate: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+            gate: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State and covariance after one measurement of an entry ``row`` of the state, or by a row (1, n) of derivatives.
 
-    ``error`` is what it differs from its prediction at X; it is left out where it is not ``present`` or its square is
-    more than ``gate`` times its variance. Also returns the innovation, 0 where it is missing, its variance and whether
-    it was used.
+    ``error`` is what it differs from its prediction at X, a finite number also where it is missing; it is left out
+    where it is not ``present`` or its square is more than ``gate`` times its variance. Also returns the innovation, 0
+    where it is missing, its variance, its square over that and whether it was used.
     """
     column = P[:, row] if isinstance(row, int) else P @ row.T
     spread = (P[row, row] if isinstance(row, int) else row @ column) + variance
-    innovation = ca.if_else(present, error, 0.0)
-    weight = present * (innovation * innovation <= gate * spread)
-    gain = column * (weight / spread)
-    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, weight
+    innovation = present * error
+    inverse = 1 / spread
+    square = innovation * innovation * inverse
+    used = present * (square <= gate)
+    gain = column * (used * inverse)
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, square, used

@@ -30,7 +30,7 @@ from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 NEVER = 1e300       # a gate that nothing is beyond
-MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
+MISSING = -1e300    # a NaN compares as false with this, as with everything
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
     W = ca.diag(lively.factors(activity, n) * ca.diag(model.W))
     X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
-    X, P, innovations, spreads, used = _corrected(machine, model, X, P, solved, measured, variance, gate)
+    X, P, innovations, spreads, squares, used = _corrected(machine, model, X, P, solved, measured, variance, gate)
     X = X * ca.SX(model.scale)
-    after = lively.after(activity, largest, innovations, spreads, used)
+    after = lively.after(activity, largest, squares, used)
     x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *innovations, *spreads)])
     return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near),
                                          ca.vertcat(measured, commands),
@@ -90,17 +90,19 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> c
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX, gate: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX], list[ca.SX]]:
-    """State and covariance after one measurement after the other; innovations and variances, SI, and what was used.
+               variance: ca.SX, gate: ca.SX) -> tuple:
+    """State and covariance after one measurement after the other; innovations and variances, SI, the squares of the one
+    over the other, and what was used.
 
     What is not an entry of the state is linearised at the prediction. An innovation beyond the gate is left out.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads, weights = [], [], []
+    seen: list[tuple[ca.SX, ...]] = []
     for k, item in enumerate(model.measured):
-        present, sample, unit = measured[k] > MISSING, ca.fmax(measured[k], MISSING), 1.0
+        present, unit = measured[k] > MISSING, 1.0
+        sample = ca.if_else(present, measured[k], 0.0)
         if item.index is None:
             h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
@@ -111,12 +113,10 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
             error = sample * unit + shift - X[item.index] if shift else sample * unit - X[item.index]
             row = item.index
         if item.wraps:
-            error = wrapped(ca.if_else(present, error, 0.0))
-        X, P, innovation, spread, weight = correct(X, P, row, error, variance[k] * unit ** 2, present, gate)
-        innovations.append(innovation / unit)
-        spreads.append(spread / unit ** 2)
-        weights.append(weight)
-    return X, P, innovations, spreads, weights
+            error = wrapped(error)
+        X, P, innovation, spread, *rest = correct(X, P, row, error, variance[k] * unit ** 2, present, gate)
+        seen.append((innovation * (1 / unit), spread * (1 / unit ** 2), *rest))
+    return X, P, *(list(column) for column in zip(*seen))
 
 
 class HydraulicObserver:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..machine import Machine
 from .batch import Solution
+from .graph import FactorGraph
 from .likelihood import Likelihood
 from .machine_factors import MPA, MachineKinds, machine_kinds
 from .machine_graph import machine_graph
@@ -22,6 +24,7 @@ from .soft_solve import solve_soft
 NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
+WIDER = (10.0, 100.0)           # times the density, where the motion is rougher than the settings say
 
 
 @dataclass(frozen=True)
@@ -79,16 +82,23 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     motion = followed(machine, kinds, log, settings)
     balanced = moving(machine, kinds, log, settings, motion)
     check_motion(motion, settings, balanced)
-    force = settings.unknown_force or FORCES[0]
-    graph = machine_graph(machine, kinds, log, settings, motion, balanced, force)
-    solution = solve_soft(graph, graph.values(**motion.start))
-    likelihood = Likelihood(graph, solution.x)
+    force, rough = settings.unknown_force or FORCES[0], 1.0
+
+    def solve(start: np.ndarray | None) -> tuple[FactorGraph, Solution, Likelihood]:
+        wider = replace(settings, acceleration_psd=rough * settings.acceleration_psd,
+                        free_psd=rough * settings.free_psd)
+        graph = machine_graph(machine, kinds, log, wider, motion, balanced, force)
+        solution = solve_soft(graph, graph.values(**motion.start) if start is None else start, check=start is None)
+        return graph, solution, Likelihood(graph, solution.x)
+
+    graph, solution, likelihood = solve(None)
+    rough = likely_share(likelihood, kinds.jerk.name, WIDER)
+    if rough != 1.0:
+        graph, solution, likelihood = solve(solution.x)
     if settings.unknown_force == 0.0:
         force = likely_force(likelihood)
         if force != FORCES[0]:
-            graph = machine_graph(machine, kinds, log, settings, motion, balanced, force)
-            solution = solve_soft(graph, solution.x, check=False)
-            likelihood = Likelihood(graph, solution.x)
+            graph, solution, likelihood = solve(solution.x)
     likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
     stddev = sandwich_stddev(graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
@@ -107,15 +117,16 @@ def likely_force(likelihood: Likelihood) -> float:
     return chosen
 
 
-def likely_share(likelihood: Likelihood, label: str) -> float:
-    """The share of the density of the acceleration's random walk that makes the samples most likely.
+def likely_share(likelihood: Likelihood, label: str, shares: Sequence[float] = SHARES) -> float:
+    """How many times the density of the acceleration's random walk makes the samples most likely: 1 or one of
+    ``shares``, each tried where the one before was better.
 
-    The density is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
-    of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the mass
-    is that of the noise that is.
+    The density of the settings is that of steps of valves and gives the estimate, which a stiffer one would bend: what
+    it cannot follow of a ramp it would blame on the machine's numbers. A rougher motion (a long boom that swings) needs
+    more. But so much noise is seldom there, and the interval of the mass is that of the noise that is.
     """
     best, chosen = likelihood(), 1.0
-    for share in SHARES:
+    for share in shares:
         found = likelihood({label: np.sqrt(share)})
         if found <= best:
             break

@@ -46,6 +46,8 @@ class Machine:
         self.circuit = Circuit(description, self.system.values)
         self.parameters = Parameters(self.system.values, state_keys(description))
         self.coordinates = self.model.independent
+        if not self.coordinates:
+            raise DescriptionError(description.file, 'joints', list(description.joints), 'a body that can move')
         self.pistons = self.system.indices(description.cylinders)
         self._check_positions()
 
