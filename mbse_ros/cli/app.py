@@ -16,10 +16,11 @@ from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
-                  help='State and payload estimation of hydraulic cranes: simulate, record, estimate, replay, explain.')
+                  help='State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.')
 app.add_typer(benchmark, name='benchmark')
 
-Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
+Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
+                                                    'or unknown.')]
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]
