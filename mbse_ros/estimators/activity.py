@@ -17,8 +17,12 @@ import numpy as np
 from ..machine import Machine
 from .hydraulic_model import HydraulicModel
 
-SURPRISE = 4.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
-RELAXATION = 0.05   # share by which the activity goes towards what the innovations show, at a sample
+import os
+SURPRISE = float(os.environ.get('A_SUR', 8))
+MEMORY = float(os.environ.get('A_MEM', 0.1))
+RATE = float(os.environ.get('A_RATE', 0.03))
+NIS = float(os.environ.get('A_NIS', 0.5))
+POSITION = os.environ.get('A_POS', '1') == '1'
 
 
 @dataclass(frozen=True)
@@ -37,17 +41,21 @@ class Activity:
                 found[i] = activity[k] if found[i] is None else ca.fmax(found[i], activity[k])
         return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
 
-    def after(self, activity: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
-              weights: list[ca.SX]) -> ca.SX:
-        """Activity (g,) after a step: within 1/``largest`` and ``largest``."""
+    def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
+              weights: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step."""
+        ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
         result = []
         for k, channels in enumerate(self.channels):
-            count = sum((weights[i] for i in channels), ca.SX(0))
-            ratio = sum((innovations[i] ** 2 / variances[i] for i in channels), ca.SX(0)) / ca.fmax(count, 1)
-            rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
-            result.append(ca.if_else(count > 0, ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest),
-                                     activity[k]))
-        return ca.vertcat(*result)
+            seen = sum((weights[i] for i in channels), ca.SX(0))
+            count = ca.fmax(seen, 1)
+            square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
+            drive = sum((ratios[i] * trend[i] for i in channels), ca.SX(0)) / count
+            rate = ca.exp(ca.fmax(ca.fmin(RATE * (drive + NIS * ca.if_else(seen > 0, square - 1, 0)), 0.7), -0.7)) * ca.fmax(1, square / SURPRISE)
+            result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
+        after = [ca.if_else(weight, (1 - MEMORY) * trend[i] + ratio, trend[i])
+                 for i, (weight, ratio) in enumerate(zip(weights, ratios))]
+        return ca.vertcat(*result), ca.vertcat(*after)
 
 
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
@@ -60,7 +68,9 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
         own = {volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, chambers].any(axis=1))}
         entries = {f'acceleration/{name}'} | {f'flow/{valve}.{port}' for valve in machine.unknown_valves
                                               for port in 'ab' if getattr(valves[valve], port) in own}
-        seen = {f'pressure/{volume}' for volume in own} or {f'position/{name}'}
+        seen = {f'pressure/{volume}' for volume in own}
+        if (len(entries) > 1 and POSITION) or not own:
+            seen |= {f'position/{name}'}
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
         channels.append(tuple(i for i, item in enumerate(model.measured)
                               if item.index is not None and model.names[item.index] in seen))

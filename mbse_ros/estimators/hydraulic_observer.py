@@ -62,7 +62,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    near, activity, largest = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('activity', g), ca.SX.sym('largest')
+    near, activity, trend = (ca.SX.sym(*item) for item in (('near', model.dependent.numel()), ('a', g), ('t', m)))
+    largest = ca.SX.sym('largest')
     lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
@@ -72,9 +73,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
     X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
     X = X * ca.SX(model.scale)
-    after = lively.after(activity, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)])
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *innovations, *spreads)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near),
+    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)])
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, solved), ca.vertcat(X, *innovations, *spreads)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, near),
                                          ca.vertcat(measured, commands),
                                          ca.vertcat(dt, model.psd, largest, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
@@ -133,6 +134,8 @@ class HydraulicObserver:
         self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
+        first = n + len(rows) + self.model.U.numel()
+        self._activity = slice(first, first + len(machine.coordinates))
         self._to_si = np.outer(self.model.scale, self.model.scale)
         self._plans = SamplePlans(len(self.channels))
         self._variance = variances(machine)
@@ -155,7 +158,7 @@ class HydraulicObserver:
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
         self._p = np.concatenate([[0.0], psd, [settings.activity_range], self._variance, self.machine.parameters.mean])
-        self.threshold = 1e300 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
+        self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -194,7 +197,7 @@ class HydraulicObserver:
         if self.model.dependent.numel():
             dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  dependent])
+                                  np.zeros(len(self.channels)),                                  dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
 
@@ -221,31 +224,51 @@ class HydraulicObserver:
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
-        The first and farthest sample beyond the gate is left out, and all is looked at again without it.
+        Where one is beyond it, all is looked at again as if the machine had become as lively as can be: then the first
+        and farthest sample beyond the gate is left out, until none is. If without these the machine is quiet, it was.
         """
-        m, nx, start = len(self.channels), len(self.names), self._x
+        m, start = len(self.channels), self._x
         there = u[:, :m] == u[:, :m]
+        y, far = self._looked(start, u)
         refused: dict[tuple[int, int], tuple[float, float]] = {}
-        while True:
-            self._x, y = self._scan(start, u, self._p)
-            innovations, variances = y[:, nx:nx + m], y[:, nx + m:]
-            squares = innovations * innovations
-            far = squares > self.threshold * variances
-            if not far.any():
-                break
-            row = int(np.argmax(far.any(axis=1)))
-            worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
-            refused[row, worst] = float(innovations[row, worst]), float(variances[row, worst])
-            u[row, worst] = nan
-        last = (len(u) - 1 - np.argmax(there[::-1], axis=0)).tolist()
-        rejected = np.zeros(m, dtype=bool)
-        innovation, variance = np.full(m, nan), variances[-1].copy()
-        for k, row in enumerate(last):
+        if far is not None:
+            lively = start.copy()
+            lively[self._activity] = self.settings.activity_range
+            while True:
+                y, far = self._looked(lively, u)
+                if far is None:
+                    break
+                refused[far[:2]], u[far[:2]] = far[2:], nan
+            if refused:
+                end = self._x
+                again, far = self._looked(start, u)
+                y, self._x = (again, self._x) if far is None else (y, end)
+        return y, *self._last(y, there, refused)
+
+    def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
+        """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
+        the gate in the first step that has one."""
+        m, nx = len(self.channels), len(self.names)
+        self._x, y = self._scan(start, u, self._p)
+        squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:]
+        far = squares > self.threshold * variances
+        if not far.any():
+            return y, None
+        row = int(np.argmax(far.any(axis=1)))
+        worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
+        return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
+
+    def _last(self, y: np.ndarray, there: np.ndarray, refused: dict[tuple[int, int], tuple[float, float]]
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Innovation, variance and rejection of the last sample of each channel."""
+        m, nx = len(self.channels), len(self.names)
+        innovation, variance, rejected = np.full(m, nan), y[-1, nx + m:].copy(), np.zeros(m, dtype=bool)
+        for k, row in enumerate((len(y) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
             if (row, k) in refused:
                 (innovation[k], variance[k]), rejected[k] = refused[row, k], True
             elif there[row, k]:
-                innovation[k], variance[k] = innovations[row, k], variances[row, k]
-        return y, innovation, variance, rejected
+                innovation[k], variance[k] = y[row, nx + k], y[row, nx + m + k]
+        return innovation, variance, rejected
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
