@@ -3,8 +3,9 @@
 
 A machine's acceleration wanders little in steady motion and much when a valve steps, and no machine is as lively as the
 next. So the densities of a coordinate's acceleration, and of the unknown flows into its cylinders, are multiplied by
-its activity: it jumps with a sample that surprises, and goes slowly towards the value at which innovations are as large
-as they say.
+its activity. Innovations of a filter that is right have nothing to do with those before: where they go on in the same
+direction the filter lags and the activity rises, where they alternate it is too nervous and the activity falls. It
+jumps with a sample that surprises.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ import numpy as np
 from ..machine import Machine
 from .hydraulic_model import HydraulicModel
 
-import os
-SURPRISE = float(os.environ.get('A_SUR', 8))
-MEMORY = float(os.environ.get('A_MEM', 0.1))
-RATE = float(os.environ.get('A_RATE', 0.03))
-NIS = float(os.environ.get('A_NIS', 0.5))
-POSITION = os.environ.get('A_POS', '1') == '1'
+SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
+MEMORY = 0.1        # share of the trend that a sample forgets
+RATE = 0.03         # growth of the activity by the product of innovation and trend
+STEP = 0.7          # at most so much of its logarithm at a sample
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,17 @@ class Activity:
 
     def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
               weights: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step."""
+        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step.
+
+        The trend is the sum of the ratios of innovations to their deviations, older ones forgotten.
+        """
         ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
         result = []
         for k, channels in enumerate(self.channels):
-            seen = sum((weights[i] for i in channels), ca.SX(0))
-            count = ca.fmax(seen, 1)
+            count = ca.fmax(sum((weights[i] for i in channels), ca.SX(0)), 1)
             square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
             drive = sum((ratios[i] * trend[i] for i in channels), ca.SX(0)) / count
-            rate = ca.exp(ca.fmax(ca.fmin(RATE * (drive + NIS * ca.if_else(seen > 0, square - 1, 0)), 0.7), -0.7)) * ca.fmax(1, square / SURPRISE)
+            rate = ca.exp(ca.fmax(ca.fmin(RATE * drive, STEP), -STEP)) * ca.fmax(1, square / SURPRISE)
             result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
         after = [ca.if_else(weight, (1 - MEMORY) * trend[i] + ratio, trend[i])
                  for i, (weight, ratio) in enumerate(zip(weights, ratios))]
@@ -59,7 +60,8 @@ class Activity:
 
 
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
-    """A coordinate's channels are its own position and the pressures of the cylinders that it moves."""
+    """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
+    unknown, which is what the pressures then show."""
     moves = _moves(machine)
     valves, volumes = machine.description.hydraulics.valves, machine.volumes
     channels, noises = [], []
@@ -69,7 +71,7 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
         entries = {f'acceleration/{name}'} | {f'flow/{valve}.{port}' for valve in machine.unknown_valves
                                               for port in 'ab' if getattr(valves[valve], port) in own}
         seen = {f'pressure/{volume}' for volume in own}
-        if (len(entries) > 1 and POSITION) or not own:
+        if len(entries) > 1 or not own:
             seen |= {f'position/{name}'}
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
         channels.append(tuple(i for i, item in enumerate(model.measured)

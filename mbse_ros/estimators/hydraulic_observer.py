@@ -38,7 +38,7 @@ class SegmentResult:
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the channel.
+    sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
     numbers."""
 
@@ -54,8 +54,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each coordinate, dependent coordinates where the
-    model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
+    its stamp on, so those of one step act during the next), activity of each coordinate and trend of each channel,
+    dependent coordinates where the model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
     spectral densities, largest activity, variances of the measurements, uncertain parameters; ``y`` = state,
     innovations, their variances. ``halvings`` of the step make 'exact' exact (see halvings_for).
     """
@@ -74,7 +74,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
     X = X * ca.SX(model.scale)
     after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)])
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, solved), ca.vertcat(X, *innovations, *spreads)])
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, solved),
+                        ca.vertcat(X, *innovations, *spreads)])
     return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, near),
                                          ca.vertcat(measured, commands),
                                          ca.vertcat(dt, model.psd, largest, variance, machine.parameters.symbol)],

@@ -26,14 +26,14 @@ class ObserverSettings(Settings):
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
     activity_range: float = setting(
-        5.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
+        30.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
              'show; 1: fixed', '', 1.0, 1e4)
     start_velocity: float = setting(0.05, 'Standard deviation of the velocity at the start', 'm/s', 1e-6, 10.0)
     start_acceleration: float = setting(0.5, 'Standard deviation of the acceleration at the start', 'm/s^2', 1e-6, 1e3)
-    gate: float = setting(0.9999999999, 'Probability beyond which the innovation of a sample is rejected; 1: none is', '',
-                          0.5, 1.0)
-    doubt_after: float = setting(0.2, 'A channel whose samples are all rejected for longer makes the state COASTING', 's',
-                                 0.001, 60.0)
+    gate: float = setting(0.9999999999, 'Probability beyond which the innovation of a sample is rejected; 1: none is',
+                          '', 0.5, 1.0)
+    doubt_after: float = setting(0.2, 'A channel whose samples are all rejected for longer makes the state COASTING',
+                                 's', 0.001, 60.0)
     lost_after: float = setting(0.5, 'Where all samples of half of the channels, or more, are rejected for longer the '
                                      'state is LOST and starts again', 's', 0.01, 600.0)
     constant_after: float = setting(1.0, 'A sensor whose value has not changed at all for so long, though by the '

@@ -36,14 +36,15 @@ GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerati
 
 @dataclass(frozen=True)
 class Residual:
-    """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns; where
-    there are as many cylinders as such coordinates, one for each cylinder: the force, N, that is missing along it, or
-    that times a lever where each coordinate moves one.
+    """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns.
 
-    Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters; ``pistons``
-    and ``speeds`` (cylinders,) and ``rates`` (cylinders, nx), the derivatives of the speeds by X's velocities. ``share``
-    (a,) is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall. ``concerns``
-    (a, cylinders): whose friction is in an equation.
+    Where there are as many cylinders as such coordinates it is one for each cylinder: the force, N, that is missing
+    along it, or that times a lever where each coordinate moves one.
+
+    Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters;
+    ``pistons``, ``speeds`` (cylinders,), ``rates`` (cylinders, nx), the derivatives of the speeds by X. ``share`` (a,)
+    is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall; ``slopes`` (a, nx)
+    its derivatives by X, but for their signs. ``concerns`` (a, cylinders): whose friction is in an equation.
     """
 
     near: ca.SX
@@ -51,6 +52,7 @@ class Residual:
     g0: ca.SX
     G1: ca.SX
     share: ca.SX
+    slopes: ca.SX
     pistons: ca.SX
     speeds: ca.SX
     rates: ca.SX
@@ -81,11 +83,13 @@ def residual(machine: Machine) -> Residual:
         [machine.closed(near, z, 1), zd, part['inclination']])
     unknowns, moving = machine.payload, ca.vertcat(zd, zdd)
     G1 = ca.jacobian(g, unknowns)
-    static = ca.jacobian(ca.substitute(g, ca.vertcat(X[[i for i, name in enumerate(names) if name.startswith((
-        'velocity/', 'acceleration/'))]]), ca.SX.zeros(moving.numel())), unknowns)
+    motion = [i for i, name in enumerate(names) if name.startswith(('velocity/', 'acceleration/'))]
+    static = ca.jacobian(ca.substitute(g, X[motion], ca.SX.zeros(moving.numel())), unknowns)
     share = ca.sqrt(ca.sum2((G1 - static) ** 2) / ca.sum2(static ** 2))
+    slopes = ca.SX(len(concerns), X.numel())
+    slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), 1, len(motion))
     g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
-    return Residual(near, X, g0, G1, share, pistons, speeds, rates, concerns)
+    return Residual(near, X, g0, G1, share, slopes, pistons, speeds, rates, concerns)
 
 
 def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
@@ -117,8 +121,7 @@ def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) ->
 def sample_step(machine: Machine) -> ca.Function:
     """One sample ``(x, X, p) -> (x+, y)``.
 
-    ``x`` = dependent coordinates, start of the position problem; equations trusted in the sample before (1 or 0; 0: none
-    was); clean samples so far. ``p`` = covariance of X (column by column), gates (speed m/s and in standard deviations,
+    ``x`` = dependent coordinates, start of the position problem; equations trusted in the sample before, 1 or 0; clean samples so far. ``p`` = covariance of X (column by column), gates (speed m/s and in standard deviations,
     share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain parameters. The weights are taken
     at the reference mass: at a sample's own they would depend on its error, and a mean weighed so is too low.
     ``y`` = information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect
@@ -128,8 +131,8 @@ def sample_step(machine: Machine) -> ca.Function:
     n, k, count, unknowns = r.X.numel(), parameters.numel(), len(machine.coordinates), ca.SX.sym('m')
     g, seed, a = r.g0 + r.G1 @ unknowns, ca.SX.sym('seed', r.g0.numel()), r.g0.numel()
     arguments = [r.near, r.X, parameters]
-    terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, r.pistons, r.speeds, ca.densify(r.rates)],
-                        {'cse': True})
+    terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, ca.densify(r.slopes), r.pistons, r.speeds,
+                                              ca.densify(r.rates)], {'cse': True})
     slopes = ca.Function('slopes', [*arguments, unknowns, seed],
                          [ca.jtimes(g, r.X, seed, True), ca.jtimes(g, parameters, seed, True)], {'cse': True})
     close = ca.Function('close', arguments, [machine.closed(r.near, r.X[:count])[machine.system.dependent]])
@@ -137,9 +140,10 @@ def sample_step(machine: Machine) -> ca.Function:
     x, X, p = kind.sym('x', r.near.numel() + a + 1), kind.sym('X', n), kind.sym('p', n * n + LEADING + k)
     P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + LEADING - 1], p[n * n + LEADING:]
     solved, before = close(x[:r.near.numel()], X, values), x[r.near.numel():-1]
-    g0, G1, share, pistons, speeds, rates = terms(solved, X, values)
+    g0, G1, share, steep, pistons, speeds, rates = terms(solved, X, values)
     rows = ca.horzcat(*(slopes(solved, X, values, p[n * n + LEADING - 1], unit)[0] for unit in np.eye(a)))
-    passed, weighing = _gates(machine, r.concerns, n)(pistons, speeds, rates, share, P, gates), _weighing(machine, n, a)
+    passed = _gates(machine, r.concerns, n)(pistons, speeds, rates, share, steep, P, gates)
+    weighing = _weighing(machine, n, a)
     information, weighted, row, first = weighing(g0, G1, rows, P, passed)
     sensitivity = -slopes(solved, X, values, first, row)[1]
     closed, trusted = _closed_gate(a)(passed, before, information, gates)
@@ -167,21 +171,24 @@ def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
 
 
 def _gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
-    """``(pistons, speeds, rates, share, P, gates)`` -> (equations, 3): 1 where a gate and all before it are passed.
+    """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
 
-    In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much.
+    In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
+    both beyond what the observer's covariance may feign.
     """
     count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
     pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)
     share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', LEADING - 1)
+    slopes = ca.SX.sym('slopes', len(concerns), n)
     inside = ca.logic_and(pistons - stroke[:, 0] > gates[4], stroke[:, 1] - pistons > gates[4])
     spread = ca.sum2((rates @ P) * rates)
     moving = ca.logic_and(ca.fabs(speeds) >= gates[0], speeds ** 2 >= gates[1] ** 2 * spread)
+    calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * ca.sum2((slopes @ P) * slopes)
     found = []
     for i, own in enumerate(concerns):
         in_stroke, moves = (ca.mmin(item[np.flatnonzero(own).tolist()]) for item in (inside, moving))
-        found.append([in_stroke, in_stroke * moves, in_stroke * moves * (share[i] <= gates[2])])
-    return ca.Function('gates', [pistons, speeds, rates, share, P, gates],
+        found.append([in_stroke, in_stroke * moves, in_stroke * moves * calm[i]])
+    return ca.Function('gates', [pistons, speeds, rates, share, slopes, P, gates],
                        [ca.vertcat(*(ca.horzcat(*row) for row in found))])
 
 
@@ -228,7 +235,7 @@ class InverseDynamics:
     def configure(self, settings: PayloadSettings) -> None:
         """Set the gates."""
         s, largest = settings, settings.max_sample_share * self._full_scale
-        self._p[self._size:self._size + LEADING - 1] = [s.min_speed, s.min_speed_ratio, s.max_acceleration_share,
+        self._p[self._size:self._size + LEADING - 1] = [s.min_speed, s.significance, s.max_acceleration_share,
                                                         largest ** -2, s.stroke_margin]
 
     def reset(self) -> None:
@@ -245,7 +252,8 @@ class InverseDynamics:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
         self._p[:self._size] = covariance.ravel()
-        self._p[self._size + LEADING - 1] = self.machine.description.payload.limits[0] if reference is None else reference
+        least = self.machine.description.payload.limits[0]
+        self._p[self._size + LEADING - 1] = least if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
         if not isfinite(y[-1, 0]):

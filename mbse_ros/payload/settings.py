@@ -15,8 +15,8 @@ class PayloadSettings(Settings):
     low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample', '', 1e-6, 1.0)
     window: int = setting(401, 'Samples in the triangular window (made odd)', '', 1, 20001)
     min_speed: float = setting(0.006, 'Slowest piston whose friction is trusted', 'm/s', 0.0, 1.0)
-    min_speed_ratio: float = setting(0.0, 'Slowest piston that moves for sure, in standard deviations of its speed', '',
-                                     0.0, 100.0)
+    significance: float = setting(3.0, 'Standard deviations by which a piston must move, and the acceleration exceed '
+                                       'its limit, to be believed; 0: by the estimate alone', '', 0.0, 100.0)
     guard_time: float = setting(0.1, 'A sample counts when all gates stay open this long before and after it', 's', 0.0,
                                 10.0)
     max_acceleration_share: float = setting(0.15, "Largest share of acceleration in the mass's lever", '', 0.0, 100.0)
