@@ -29,6 +29,7 @@ from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
+LIVELIEST = 100.0    # times the largest activity: what a jolt may be that lasts for one sample
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -225,7 +226,7 @@ class HydraulicObserver:
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
-        Where one is beyond it, all is looked at again as if the machine had become as lively as can be: then the first
+        Where one is beyond it, all is looked at again as if there had been a jolt, which all sensors see: then the first
         and farthest sample beyond the gate is left out, until none is. If without these the machine is quiet, it was.
         """
         m, start = len(self.channels), self._x
@@ -234,7 +235,7 @@ class HydraulicObserver:
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         if far is not None:
             lively = start.copy()
-            lively[self._activity] = self.settings.activity_range
+            lively[self._activity] = LIVELIEST * self.settings.activity_range
             while True:
                 y, far = self._looked(lively, u)
                 if far is None:
