@@ -34,7 +34,7 @@ def machine_tree() -> dict:
     cylinder, valve = tree['cylinders']['lift'], tree['hydraulics']['valves']['lift_valve']
     cylinder.update(count='1', barrel_mass='10 kg', rod_mass='5 kg',
                     end_stop={'stiffness': '1e8 N/m', 'damping': '1e5 N*s/m', 'length': '5 mm'})
-    valve.update(kind='compensated', dead_band='0.2 V', gains={'pump_a': '1', 'b_tank': '0.5'})
+    valve.update(kind='compensated', dead_band='0.2 V', make_up='1 bar', gains={'pump_a': '1', 'b_tank': '0.5'})
     return tree
 
 
@@ -70,7 +70,7 @@ def at(way: tuple) -> object:
 
 def misspelled() -> Iterator[tuple[tuple, str]]:
     """Each mapping with a key too much: the way to it, and the text."""
-    for way in places():
+    for way in [*((section,) for section in SECTIONS), *places()]:
         if isinstance(at(way), dict):
             tree = copy(machine_tree())
             _parent(tree, way)[way[-1]]['Wrong Key'] = '1'
