@@ -11,7 +11,8 @@ from source_tree import ROOT
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, go, hand_clock, make, making     # noqa: E402, F401
-from nodes_support import ros     # noqa: E402
+from nodes_support import Peer, ros     # noqa: E402
+from rclpy.duration import Duration     # noqa: E402
 from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
@@ -19,6 +20,7 @@ from mbse_ros.bags.channel_samples import topic_readers     # noqa: E402
 from mbse_ros.bags.topics import TopicMap     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
 from mbse_ros.nodes._messages import joint_state, segment_from_message, to_ns     # noqa: E402
+from mbse_ros.nodes._run import _Executor     # noqa: E402
 from mbse_ros.nodes._sensor_messages import SensorMessages     # noqa: E402
 from mbse_ros.nodes._types import message_class     # noqa: E402
 from mbse_ros.nodes._valve_commands import ValveCommands     # noqa: E402
@@ -37,6 +39,8 @@ MORE = '''
 '''
 CHANNELS = ('position/boom', 'position/arm', 'velocity/arm', 'velocity/swing_joint', 'gyro/boom_imu.x',
             'gyro/boom_imu.z', 'accelerometer/boom_imu.y', 'gyro/upper', 'pressure/boom_rod', 'pressure/pump')
+
+PERIOD = 10_000_000     # ns
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -118,7 +122,7 @@ class Chain:
         for k in range(max(map(len, waiting.values()))):
             for topic, messages in waiting.items():
                 if k < len(messages):
-                    self.interpolation.on_message(topic, self.readers[topic], messages[k])
+                    self.interpolation.on_message(topic, messages[k])
                     self.done[topic] += 1
         for message in segments[before:]:
             self.observer.on_segment(message)
@@ -249,3 +253,26 @@ def test_diagnostics(chain):
     assert chain.observer._inbox.dropped == 1
     chain.interpolation.tick()
     assert chain.interpolation.sinks['/diagnostics'].messages[-1].status[0].message == 'OK'
+
+
+def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
+    """Two seconds of each sensor wait, one subscription after the other."""
+    node, peer, executor = make(InterpolationNode, sensor_reliability='reliable'), Peer(), _Executor()
+    executor.add_node(node)
+    try:
+        messages = SensorMessages(node.machine.channels, node.machine.valves, 'm')
+        values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6, 'command/lift_valve': 0.0}
+        segments, turn = node.sinks['segment'].messages, lambda: executor.spin_once(timeout_sec=0.01)
+        for first, last in ((0, 10), (10, 200)):
+            peer.also = lambda: None
+            for topic, kind in messages.kinds.items():
+                for k in range(first, last):
+                    peer.publish(kind, topic, deserialize_message(messages(k * PERIOD, values)[topic], kind))
+            assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
+            peer.also = turn
+            peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD)
+        assert np.isfinite([v for segment in segments for v in segment.values]).all()
+        assert [segment.restart for segment in segments].count(True) == 1 and not node.interpolator.lost
+    finally:
+        executor.shutdown()
+        peer.close()

@@ -296,11 +296,11 @@ def tune(
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
-       graph: Annotated[str, typer.Argument(help='crane or linkage')],
+       graph: Annotated[str, typer.Argument(help='machine, crane or linkage')],
        duration: Annotated[Optional[float], typer.Option(help='Stop after so many seconds.')] = None) -> None:
     """Start the nodes, as ros2 launch does.
 
-    Arguments as there, e.g. mbse up crane machine:=patu655_lift payload:=80, mbse up linkage mechanism:=five_bar
+    Arguments as there, e.g. mbse up machine machine:=zx200 payload:=800, mbse up linkage mechanism:=five_bar
     estimator:=UKF; docs/parameters.md has all.
     """
     from .up import up_graph

@@ -20,7 +20,6 @@ from ..graph.machine_log import MachineLog, unused
 from ..graph.machine_settings import MachineGraphSettings
 from ..graph.machine_smoother import MachineSmoothed
 from ..graph.machine_smoother import smooth_machine as smooth_log
-from ..graph.sensor_factors import is_angle
 from ..machine import Machine, load_machine
 from ..report.data import Run, Series, Signal
 from ..report.plots import Line, Plot, write_plots
@@ -28,13 +27,13 @@ from ..report.writer import write_report
 from .estimate import check_outputs
 from ..report.json_file import write_json
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
-from .report_run import GROUPS, SHOWN, report_run
+from .report_run import GROUPS, report_run
+from .report_units import shown
 from .smooth import SmoothRequest
 from ..offline.truth import truth_at
 
 ROOM = 'graph.'
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
-ANGLES = {'position': ('deg', 180 / math.pi), 'velocity': ('deg/s', 180 / math.pi), 'acceleration': ('rad/s²', 1.0)}
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,6 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
     if kind == 'unknown_force':
         return tuple(machine.coordinates[k] for k in machine.actuated)
     return machine.coordinates
-
-
-def shown(machine: Machine, kind: str, owner: str) -> tuple[str, float]:
-    """Unit in charts, and the factor from SI."""
-    return ANGLES[kind] if kind in ANGLES and is_angle(machine.description, owner) else SHOWN[kind]
 
 
 def graph_settings(words: Sequence[str]) -> tuple[MachineGraphSettings, list[str]]:
@@ -189,7 +183,7 @@ def _signals(found: SmoothedBag) -> list[Signal]:
     s, signals = found.smoothed, []
     for kind in KINDS:
         for k, owner in enumerate(owners(found.machine, kind)):
-            unit, scale = shown(found.machine, kind, owner)
+            unit, scale = shown(found.machine, f'{kind}/{owner}')
             series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
             signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
     return signals
@@ -209,7 +203,7 @@ def plots(found: SmoothedBag) -> list[Plot]:
     drawn = [Plot('Payload', 't, s', 'kg', lines, limits=(middle - width, middle + width))]
     names = outputs[0].state.names
     for k, owner in enumerate(found.machine.coordinates):
-        unit, scale = shown(found.machine, 'velocity', owner)
+        unit, scale = shown(found.machine, f'velocity/{owner}')
         filtered = np.array([o.state.mean[-1, names.index(f'velocity/{owner}')] for o in outputs])
         drawn.append(Plot(f'Velocity of {owner}', 't, s', unit, [
             Line('filter', s.t, scale * filtered, color=blue),

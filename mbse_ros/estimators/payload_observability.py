@@ -27,7 +27,8 @@ LEVER = 1.0     # m: how far the centre may be from the file's, for what is know
 @dataclass(frozen=True)
 class PayloadSight:
     """What pressures say of ``pi`` over some poses: ``window.information`` (1 + d,) in units of what is known before,
-    the largest mass and that by a lever of 1 m. ``stddev`` (1 + d,) of mass, kg, and centre, m, after one sample at each
+    the largest mass and that by a lever of 1 m. ``stddev`` (1 + d,) of mass, kg, and centre, m, after one sample at
+    each
     pose, NaN where they cannot be told; ``body``: in whose frame."""
 
     window: Window
