@@ -9,13 +9,16 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from source_tree import ROOT
 
-from mbse_ros.nodes.graph import CraneArguments, crane_graph, parse_arguments, word
+from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, word
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 
-GRAPHS = {'crane': (CraneArguments, crane_graph), 'linkage': (LinkageArguments, linkage_graph)}
+GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
+          'linkage': (LinkageArguments, linkage_graph)}
 MODULES = {'launch': ('LaunchContext', 'LaunchDescription'), 'launch_ros': (), 'launch_ros.actions': ('Node',),
            'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction', 'Shutdown'),
            'launch.substitutions': ('LaunchConfiguration',)}
+
+SHARED = 'mbse_ros.nodes.launching'
 
 
 class Recorded(SimpleNamespace):
@@ -49,7 +52,9 @@ def stand_in(graph, monkeypatch):
         for item in classes:
             setattr(module, item, type(item, (Recorded,), {}))
         monkeypatch.setitem(sys.modules, name, module)
-    return load(graph)
+    monkeypatch.delitem(sys.modules, SHARED, raising=False)
+    yield load(graph)
+    sys.modules.pop(SHARED)
 
 
 def test_arguments_are_those_of_the_graph(graph, stand_in):
@@ -62,7 +67,7 @@ def test_arguments_are_those_of_the_graph(graph, stand_in):
 @pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'final': '1'}])
 def test_processes_are_those_of_the_graph(graph, stand_in, given):
     kind, make = GRAPHS[graph]
-    given = {{'final': {'crane': 'cycles', 'linkage': 'duration'}[graph]}.get(key, key): given[key] for key in given}
+    given = {{'final': {'linkage': 'duration'}.get(graph, 'cycles')}.get(key, key): given[key] for key in given}
     context = {item.name: word(item.default) for item in fields(kind)} | given
     nodes = stand_in.generate_launch_description().args[0][-1].function(context)
     processes = make(parse_arguments(given, kind)).processes

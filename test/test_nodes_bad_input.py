@@ -14,7 +14,7 @@ from sensor_msgs.msg import FluidPressure, JointState     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes._messages import joint_state     # noqa: E402
-from mbse_ros.nodes.graph import Graph, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
 PERIOD = 10_000_000
@@ -25,7 +25,7 @@ class Bench:
     def __init__(self):
         self.log, self.now = [], 1_000 * PERIOD
         self.peer = Peer(segment=SensorSegment, state=HydraulicState, payload=PayloadEstimate)
-        graph = crane_graph(parse_arguments({'simulate': 'false'}))
+        graph = machine_graph(parse_arguments({'simulate': 'false'}))
         wait = {'payload_node': 1, 'observer_node': 2, 'interpolation_node': 2}
         processes = tuple(replace(p, parameters={**p.parameters, 'wait_subscribers': wait[p.name]} | (
             {'sensor_reliability': 'reliable'} if p.name == 'interpolation_node' else {}))
@@ -91,9 +91,9 @@ def assert_no_hole(bench, segments, restarts=0):
 
 @pytest.mark.parametrize('topic, names, values, late, warning', [
     ('position', ['lift'], [float('inf')], 0, r'position/lift.*inf.*finite'),
-    ('position', ['swing'], [0.1], 0, r'position/swing.*one of position/lift'),
-    ('position', ['lift'], [0.1, 0.2], 0, r'sensors/position.*1 names and 2 positions'),
-    ('valve_command', ['lift_valve', 'tilt_valve'], [0.1], 0, r'sensors/valve_command.*2 names and 1 positions'),
+    ('position', ['swing'], [0.1], 0, r'sensors/position swing.*one of lift'),
+    ('position', ['lift'], [0.1, 0.2], 0, r'sensors/position.*2 positions.*as many positions as names'),
+    ('valve_command', ['lift_valve', 'tilt_valve'], [0.1], 0, r'sensors/valve_command.*1 positions.*as many positions'),
     ('valve_command', ['lift_valve'], [float('nan')], 0, r'command/lift_valve.*nan.*finite'),
     ('position', ['lift'], [0.1], 1, r'position/lift at \d+ ns: got 0.1.*after'),
     ('valve_command', ['lift_valve'], [9.0], 40, r'command/lift_valve at \d+ ns: got 9.0.*after'),

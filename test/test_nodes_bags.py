@@ -25,7 +25,7 @@ from mbse_ros.errors import BagError, MbseError, SettingError     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
 from mbse_ros.nodes import replay_node     # noqa: E402
 from mbse_ros.nodes._messages import joint_state, to_ns     # noqa: E402
-from mbse_ros.nodes.graph import crane_topics     # noqa: E402
+from mbse_ros.nodes.graph import machine_topics     # noqa: E402
 from mbse_ros.nodes.recorder_node import wanted_topics     # noqa: E402
 from mbse_ros.nodes.settings import RecorderSettings     # noqa: E402
 
@@ -82,7 +82,7 @@ def test_a_recorder_that_cannot_write_says_so(bag):
 
 
 def test_topics_to_record():
-    everything = crane_topics(load_machine('patu655_lift'))
+    everything = machine_topics(load_machine('patu655_lift'))
     assert wanted_topics(RecorderSettings()) == everything and 'sensors/pressure/lift_rod' in everything
     assert wanted_topics(RecorderSettings(topics='state x:a_msgs/msg/B')) == {
         'state': 'mbse_ros/msg/HydraulicState', 'x': 'a_msgs/msg/B'}

@@ -11,13 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
+from mbse_ros.cli.up import up_graph     # noqa: E402
 from mbse_ros.errors import DescriptionError, MbseError, SettingError     # noqa: E402
 from mbse_ros.nodes import up as room     # noqa: E402
 from mbse_ros.nodes.catalogue import NODES     # noqa: E402
-from mbse_ros.nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments     # noqa: E402
+from mbse_ros.nodes.graph import MachineArguments, Graph, Process, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph, command, up     # noqa: E402
 
 LIMIT = 300.0       # s, on a machine with much else to do
@@ -25,7 +27,7 @@ SLEEP = f'import time; time.sleep({LIMIT})'
 
 
 def names(**arguments):
-    return {process.name for process in crane_graph(parse_arguments(arguments)).processes}
+    return {process.name for process in machine_graph(parse_arguments(arguments)).processes}
 
 
 def script(name, code, **more):
@@ -54,7 +56,7 @@ def test_arguments_choose_the_processes():
 
 
 def test_every_parameter_exists_and_the_values_get_there():
-    graph = crane_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
+    graph = machine_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
                                          'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false'}))
     processes = {process.name: process for process in graph.processes}
     for process in graph.processes:
@@ -68,6 +70,24 @@ def test_every_parameter_exists_and_the_values_get_there():
     assert processes['observer_node'].parameters['wait_subscribers'] == 3       # payload, visualization, recorder
 
 
+def test_a_cycle_by_a_topic_has_no_end():
+    plants = [{p.name: p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes}['plant_node']
+              for cycle in ('topic', 'boom')]
+    assert [(p.final, p.parameters['exit_at_end'], p.parameters['cycle']) for p in plants] == [
+        (False, False, 'topic'), (True, True, 'boom')]
+
+
+def test_up_knows_its_graphs(monkeypatch):
+    started = []
+    monkeypatch.setattr('mbse_ros.cli.up.up', lambda graph, duration: started.append(graph) or 0)
+    for name in ('machine', 'crane'):
+        assert up_graph(name, ['payload:=70', 'valve:=compensated'], None) == 0
+    assert started[0] == started[1]
+    assert {p.parameters['valve'] for p in started[0].processes} == {'compensated'}
+    with pytest.raises(SettingError, match='machine, crane or linkage'):
+        up_graph('tractor', [], None)
+
+
 @pytest.mark.parametrize('given, error, text', [
     ({'pyload': '20'}, SettingError, 'machine, valve, simulate, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
@@ -75,10 +95,15 @@ def test_every_parameter_exists_and_the_values_get_there():
     ({'rviz': 'maybe'}, SettingError, 'true or false'),
     ({'valve': 'ball'}, SettingError, 'orifice'),
     ({'machine': 'no_such'}, DescriptionError, 'patu655_lift'),
+    ({'machine': 'five_bar'}, SettingError, 'mbse up linkage mechanism:=five_bar'),
+    ({'machine': str(ROOT / 'config' / 'mechanisms' / 'five_bar.yaml')}, DescriptionError, 'cylinders.*hydraulics'),
+    ({'cycle': 'walk'}, SettingError, 'lift_hold_lower, random, boom, dig, topic'),
+    ({'cycle': 'dig'}, SettingError, 'boom, arm and bucket, not lift'),
+    ({'machine': 'patu655_measured', 'simulate': 'true'}, DescriptionError, 'nominal_flow'),
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):
-        crane_graph(parse_arguments(given))
+        machine_graph(parse_arguments(given))
 
 
 def test_command_line():
@@ -94,7 +119,7 @@ def test_command_line():
 
 
 def test_rviz_is_remapped_into_the_namespace():
-    rviz = {p.name: p for p in crane_graph(CraneArguments(rviz=True, namespace='crane')).processes}['rviz2']
+    rviz = {p.name: p for p in machine_graph(MachineArguments(rviz=True, namespace='crane')).processes}['rviz2']
     assert rviz.remappings == {'/markers': '/crane/markers'}
     assert rviz.arguments[0] == '-d' and os.path.isfile(rviz.arguments[1])
 

@@ -8,8 +8,8 @@ from source_tree import ROOT
 from mbse_ros.nodes.graph import MARKERS_FRAME, TOPICS
 from mbse_ros.nodes.linkage_graph import LINKAGE_FRAME, LINKAGE_TOPICS
 
-CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('crane', 'linkage')}
-GRAPHS = {'crane': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),
+CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('machine', 'linkage')}
+GRAPHS = {'machine': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),
           'linkage': (LINKAGE_TOPICS, LINKAGE_FRAME, {'measured', 'estimated', 'true'})}
 CLASSES = {
     'rviz_common': {'Displays', 'Views', 'Time', 'Selection', 'Tool Properties', 'Group'},

@@ -16,7 +16,7 @@ from ..bags.series import PayloadSeries, read_payload
 from ..bags.table import import_table
 from ..errors import MbseError
 from ..machine import load_machine
-from ..nodes.graph import CraneArguments, crane_graph
+from ..nodes.graph import MachineArguments, machine_graph
 from ..nodes.up import RunningGraph
 from ..report.writer import write_report
 from ..resources import share_directory
@@ -39,7 +39,7 @@ def run_demo(payload: float, seed: int, output: Path) -> int:
     folder.mkdir(parents=True)
     console.print(f'[bold]A crane lifts {payload:g} kg[/bold]: simulated plant, four nodes and a recorder, each a '
                   'process of its own, over DDS')
-    cpu = run_graph(console, CraneArguments(payload=payload, seed=seed, cycles=1, record=str(folder / 'bag')), folder)
+    cpu = run_graph(console, MachineArguments(payload=payload, seed=seed, cycles=1, record=str(folder / 'bag')), folder)
     online = read_payload(folder / 'bag')
     if online is None:
         raise MbseError(f'no payload was recorded: see {folder / "graph.log"}')
@@ -55,11 +55,11 @@ def run_demo(payload: float, seed: int, output: Path) -> int:
     return 0 if verdict.agree else 1
 
 
-def run_graph(console: Console, arguments: CraneArguments, folder: Path) -> CpuMeter:
+def run_graph(console: Console, arguments: MachineArguments, folder: Path) -> CpuMeter:
     """Run the graph over one cycle with a progress bar; the nodes' output goes to a log file."""
     environment = {'ROS_AUTOMATIC_DISCOVERY_RANGE': os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')}
     with open(folder / 'graph.log', 'w', encoding='utf-8') as log:
-        running = RunningGraph(crane_graph(arguments), lambda line: print(line, file=log, flush=True), environment)
+        running = RunningGraph(machine_graph(arguments), lambda line: print(line, file=log, flush=True), environment)
         meter, begin = CpuMeter(), time.monotonic()
         try:
             with Progress(console=console, transient=True) as progress:

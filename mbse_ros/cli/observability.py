@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse observability``: what a choice of sensors sees of a mechanism's state, and what would help."""
+"""``mbse observability``: what a choice of sensors sees of a state, and what would help."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import typer
 
+from ..description.load import load_mechanism
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
 from ..errors import SettingError
@@ -53,11 +54,15 @@ class Request:
 
 
 def observability_command(request: Request, json_file: Path | None, output: Path | None) -> None:
-    """Simulate, look, print, write."""
+    """Simulate, look, print, write; of a machine over its poses."""
     check_json_file(json_file)
     check_folder(output)
+    description, chosen = load_mechanism(request.mechanism), names_of(request.sensors, '--sensors', 1)
+    if description.cylinders:
+        from .observability_machine import observe_machine
+        observe_machine(description, request, chosen, json_file, output)
+        return
     model = load_model(request.mechanism)
-    chosen = names_of(request.sensors, '--sensors', 1)
     kinds = [request.model] if request.model else list(MODELS)
     found = sights(model, chosen, motion_of(model, request), kinds, request.window)
     write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,

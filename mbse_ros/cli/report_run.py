@@ -10,21 +10,18 @@ import numpy as np
 from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
-from ..errors import PositionProblemError
 from ..machine import Machine
-from ..report.data import Animation, Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
-from ..report.text import number
-from ..streams.pipeline import Output
-from ..streams.records import ObserverStatus, PayloadStatus
 from ..offline.bag import Estimate
 from ..offline.truth import truth_at
+from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
+from ..report.text import number
+from ..streams.records import PayloadStatus
+from .report_animation import animation_of
+from .report_units import shown
 
-SHOWN = {'position': ('mm', 1e3), 'velocity': ('mm/s', 1e3), 'acceleration': ('m/s²', 1.0), 'pressure': ('MPa', 1e-6),
-         'spool': ('V', 1.0), 'flow': ('l/min', 6e4)}
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
-          'spool': 'Spool', 'flow': 'Flows'}
-ERRORS = {'pressure': ('kPa', 1e-3)}     # units of small differences, where they are others
-FRAMES_PER_SECOND = 12.5
+          'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base'}
+ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
 ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
 
@@ -36,7 +33,7 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
         title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
         notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),
         innovations=tuple(_innovations(estimate, t)), nis=_nis(estimate, t), payload=_payload(estimate, t, truth),
-        animation=_animation(estimate, t), tables=tuple(_tables(estimate, t, truth)))
+        animation=animation_of(estimate, t), tables=tuple(_tables(estimate, t, truth)))
 
 
 def _facts(estimate: Estimate) -> dict[str, str]:
@@ -53,14 +50,19 @@ def _facts(estimate: Estimate) -> dict[str, str]:
 def _notes(estimate: Estimate) -> list[str]:
     """What the result does not say."""
     notes = [f'Warning: {warning}' for warning in estimate.warnings]
-    column = estimate.outputs[0].state.names.index(f'velocity/{estimate.machine.cylinders[0]}')
-    fast = np.array([o.state.mean[-1, column] for o in estimate.outputs
-                     if o.payload.status is PayloadStatus.UPDATING])
-    if len(fast) and max(np.mean(fast > 0), np.mean(fast < 0)) > 0.95:     # all but noise goes one way
+    if _one_way(estimate):
         notes.append(ONE_LIFT)
     notes.append("The 95 % interval holds the scatter of the samples and the uncertainties stated in the machine's "
                  'file; it cannot hold what that file does not know of.')
     return notes
+
+
+def _one_way(estimate: Estimate) -> bool:
+    """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
+    machine, names = estimate.machine, estimate.outputs[0].state.names
+    columns = [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]
+    fast = np.array([o.state.mean[-1, columns] for o in estimate.outputs if o.payload.status is PayloadStatus.UPDATING])
+    return bool(len(fast)) and bool(np.all(np.maximum(np.mean(fast > 0, axis=0), np.mean(fast < 0, axis=0)) > ONE_WAY))
 
 
 def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
@@ -71,7 +73,7 @@ def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> li
     signals = []
     for i, name in enumerate(names):
         kind, owner = name.split('/')
-        unit, scale = SHOWN[kind]
+        unit, scale = shown(estimate.machine, name)
         samples = Series(t, measured[:, channels.index(name)]) if name in channels else None
         true = Series(t, known[name]) if name in known else None
         estimated = Series(t, mean[:, i], np.sqrt(np.maximum(variance[:, i], 0.0)))
@@ -84,7 +86,7 @@ def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.n
     if truth is None:
         return {}
     columns = {f'{kind}/{c}': getattr(truth, kind)[:, i]
-               for kind in ('position', 'velocity', 'acceleration') for i, c in enumerate(machine.cylinders)}
+               for kind in ('position', 'velocity', 'acceleration') for i, c in enumerate(machine.coordinates)}
     return columns | {f'pressure/{v}': truth.pressure[:, i] for i, v in enumerate(machine.volumes)}
 
 
@@ -93,8 +95,7 @@ def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
     value, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
     result = []
     for i, channel in enumerate(states[0].channels):
-        kind = channel.split('/')[0]
-        unit, scale = ERRORS.get(kind) or SHOWN[kind]
+        unit, scale = shown(estimate.machine, channel, difference=True)
         result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
     return result
 
@@ -115,38 +116,6 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
                         true=None if truth is None else truth.payload)
 
 
-def _animation(estimate: Estimate, t: np.ndarray) -> Animation:
-    """Estimated and measured machine at the frames of the animation."""
-    machine, states = estimate.machine, [o.state for o in estimate.outputs]
-    count = len(machine.cylinders)
-    step = max(1, round(1.0 / FRAMES_PER_SECOND / max(np.median(np.diff(t)), 1e-6))) if len(t) > 1 else 1
-    rows = range(0, len(t), step)
-    columns = [states[0].channels.index(f'position/{c}') for c in machine.cylinders
-               if f'position/{c}' in states[0].channels]
-    estimated = _lines(machine, [states[i].mean[-1, :count] for i in rows])
-    measured = _lines(machine, [states[i].measured[columns] for i in rows]) if len(columns) == count else None
-    return Animation(t[list(rows)], estimated, measured, [_caption(estimate.outputs[i]) for i in rows])
-
-
-def _caption(output: Output) -> str:
-    """The mass, and the observer's status where it cannot be trusted."""
-    mass, status = output.payload.mass, output.state.status
-    text = f'{mass:.1f} kg' if np.isfinite(mass) else 'mass not known yet'
-    return text if status is ObserverStatus.OK else f'{text} (observer {status.name.lower()})'
-
-
-def _lines(machine: Machine, positions: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Polylines (frames, k, 3) at piston positions; NaN where one is missing or out of the machine's reach."""
-    middle = machine.outline(np.mean(machine.stroke, axis=1))
-    hidden, frames = {name: np.full_like(points, np.nan) for name, points in middle.items()}, []
-    for position in positions:
-        try:
-            frames.append(machine.outline(position) if np.isfinite(position).all() else hidden)
-        except PositionProblemError:
-            frames.append(hidden)
-    return {name: np.array([frame[name] for frame in frames]) for name in middle}
-
-
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Errors against the truth, after the first second."""
     if truth is None:
@@ -157,7 +126,7 @@ def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
         error = np.array([o.state.mean[-1, names.index(name)] for o in estimate.outputs]) - true
         error = error[(t > 1.0) & np.isfinite(error)]
         if error.size:
-            unit, scale = ERRORS.get(name.split('/')[0]) or SHOWN[name.split('/')[0]]
+            unit, scale = shown(estimate.machine, name, difference=True)
             rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
                          f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
     return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []

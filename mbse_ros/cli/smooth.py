@@ -38,5 +38,5 @@ def smooth_command(machine: str | None, mechanism: str | None, request: SmoothRe
         from .smooth_linkage import smooth_linkage
         smooth_linkage(mechanism, request)
         return
-    from .smooth_crane import smooth_crane
-    smooth_crane(machine or 'patu655_lift', request)
+    from .smooth_machine import smooth_machine
+    smooth_machine(machine or 'patu655_lift', request)

@@ -8,17 +8,18 @@ from pathlib import Path
 
 from ..bags.bag import open_bag
 from ..errors import BagError, SettingError
-from ..nodes.graph import CraneArguments, Graph, Process, crane_graph, parse_arguments
+from ..nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
 from ..nodes.linkage_graph import LinkageArguments, linkage_graph
 from ..nodes.up import up
 
-GRAPHS = {'crane': (CraneArguments, crane_graph), 'linkage': (LinkageArguments, linkage_graph)}
+GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
+          'linkage': (LinkageArguments, linkage_graph)}
 
 
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
     """Start a graph by its name with arguments ``name:=value``; exit status."""
     if name not in GRAPHS:
-        raise SettingError('graph', name, ' or '.join(GRAPHS))
+        raise SettingError('graph', name, 'machine, crane or linkage')
     given = {}
     for word in words:
         key, sign, value = word.partition(':=')

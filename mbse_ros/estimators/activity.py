@@ -1,44 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much the acceleration of each cylinder wanders, by what its pressures show."""
+"""How lively each coordinate is: a factor on the densities of its random walks that follows what its sensors show.
+
+A machine's acceleration wanders little in steady motion and much when a valve steps, and no machine is as lively as the
+next. So the densities of a coordinate's acceleration, and of the unknown flows into its cylinders, are multiplied by
+its activity. Innovations of a filter that is right have nothing to do with those before: where they go on in the same
+direction the filter lags and the activity rises, where they alternate it is too nervous and the activity falls. It
+jumps with a sample that surprises.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
 from ..machine import Machine
+from .hydraulic_model import HydraulicModel
 
-SURPRISE = 4.0          # mean square of a cylinder's pressure innovations over their deviations, no accident
-RELAXATION = 0.05       # share by which the activity goes towards what the innovations show, at a sample
-
-
-def activity_factors(machine: Machine, names: tuple[str, ...], activity: ca.SX) -> ca.SX:
-    """Factors (nx,) on the spectral densities of the state: an acceleration's is the activity of what moves it."""
-    factors = ca.SX.ones(len(names))
-    for k, coordinate in enumerate(machine.coordinates):
-        movers = [i for i in range(len(machine.cylinders)) if not machine.piston_rates[i, k].is_zero()]
-        if movers:
-            largest = activity[movers[0]]
-            for i in movers[1:]:
-                largest = ca.fmax(largest, activity[i])
-            factors[names.index(f'acceleration/{coordinate}')] = largest
-    return factors
+SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
+MEMORY = 0.1        # share of the trend that a sample forgets
+RATE = 0.03         # growth of the activity by the product of innovation and trend
+STEP = 0.7          # at most so much of its logarithm at a sample
 
 
-def next_activity(machine: Machine, activity: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
-                  used: list[ca.SX]) -> ca.SX:
-    """Activity of each cylinder after a step: it jumps where its pressures surprise, else follows them slowly.
+@dataclass(frozen=True)
+class Activity:
+    """``channels``: of each coordinate, those that show its liveliness; ``noises`` by coordinate: the entries of the
+    state whose densities it multiplies."""
 
-    Where the flows of its valve are unknown it stays: pressures then show the flows rather than the acceleration.
-    """
-    valves, after = machine.description.hydraulics.valves, []
-    modelled = {volume for name in machine.modelled_valves for volume in (valves[name].a, valves[name].b)}
-    for i in range(len(machine.cylinders)):
-        own = {machine.volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, 2 * i:2 * i + 2].any(axis=1))}
-        which = [k for k, channel in enumerate(machine.all_channels)
-                 if channel.kind == 'pressure' and channel.sensor.volume in own & modelled]
-        count = sum((used[k] for k in which), ca.SX(0))
-        ratio = sum((used[k] * innovations[k] ** 2 / variances[k] for k in which), ca.SX(0)) / ca.fmax(count, 1)
-        rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
-        after.append(ca.if_else(count > 0, ca.fmin(ca.fmax(activity[i] * rate, 1 / largest), largest), activity[i]))
-    return ca.vertcat(*after)
+    channels: tuple[tuple[int, ...], ...]
+    noises: tuple[tuple[int, ...], ...]
+
+    def factors(self, activity: ca.SX, n: int) -> ca.SX:
+        """Factors (n,) on the densities of a state of n entries; the largest where several coordinates share one."""
+        found: list[ca.SX | None] = [None] * n
+        for k, entries in enumerate(self.noises):
+            for i in entries:
+                found[i] = activity[k] if found[i] is None else ca.fmax(found[i], activity[k])
+        return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
+
+    def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
+              weights: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step.
+
+        The trend is the sum of the ratios of innovations to their deviations, older ones forgotten.
+        """
+        ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
+        result = []
+        for k, channels in enumerate(self.channels):
+            count = ca.fmax(sum((weights[i] for i in channels), ca.SX(0)), 1)
+            square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
+            drive = sum((ratios[i] * trend[i] for i in channels), ca.SX(0)) / count
+            rate = ca.exp(ca.fmax(ca.fmin(RATE * drive, STEP), -STEP)) * ca.fmax(1, square / SURPRISE)
+            result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
+        after = [ca.if_else(weight, (1 - MEMORY) * trend[i] + ratio, trend[i])
+                 for i, (weight, ratio) in enumerate(zip(weights, ratios))]
+        return ca.vertcat(*result), ca.vertcat(*after)
+
+
+def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
+    """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
+    unknown, which is what the pressures then show."""
+    moves = _moves(machine)
+    valves, volumes = machine.description.hydraulics.valves, machine.volumes
+    channels, noises = [], []
+    for k, name in enumerate(machine.coordinates):
+        chambers = [2 * i + side for i in np.flatnonzero(moves[:, k]) for side in (0, 1)]
+        own = {volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, chambers].any(axis=1))}
+        entries = {f'acceleration/{name}'} | {f'flow/{valve}.{port}' for valve in machine.unknown_valves
+                                              for port in 'ab' if getattr(valves[valve], port) in own}
+        seen = {f'pressure/{volume}' for volume in own}
+        if len(entries) > 1 or not own:
+            seen |= {f'position/{name}'}
+        noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
+        channels.append(tuple(i for i, item in enumerate(model.measured)
+                              if item.index is not None and model.names[item.index] in seen))
+    return Activity(tuple(channels), tuple(noises))
+
+
+def _moves(machine: Machine) -> np.ndarray:
+    """(cylinders, g): whether a coordinate moves a cylinder."""
+    rates = machine.piston_rates
+    return np.array([[not rates[i, k].is_zero() for k in range(rates.shape[1])] for i in range(rates.shape[0])])

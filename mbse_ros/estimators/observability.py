@@ -63,7 +63,8 @@ def _window(F: np.ndarray, H: np.ndarray, prior: np.ndarray, start: int, window:
     for i in range(start, start + window):
         rows.append(H[i] @ Phi)
         Phi = F[i] @ Phi
-    _, singular, Vt = np.linalg.svd(np.vstack(rows), full_matrices=True)
+    A = np.vstack(rows)
+    _, singular, Vt = np.linalg.svd(A, full_matrices=len(A) < size)     # all of V, and no more of U than need be
     information = np.zeros(size)
     information[:len(singular)] = singular ** 2
     return Window(start, information[::-1], Vt[::-1].T)

@@ -25,7 +25,7 @@ class Reach:
 
 
 def reach_of(machine: Machine) -> list[Reach]:
-    """Reach of each cylinder. Raises DescriptionError, whose key is that of the cylinder that cannot make its stroke."""
+    """Reach of each cylinder; raises DescriptionError, whose key is that of a cylinder that cannot make its stroke."""
     found = []
     for i, name in enumerate(machine.cylinders):
         poses = np.array([q for end in machine.stroke[i] for q in _moved_to(machine, i, float(end))])

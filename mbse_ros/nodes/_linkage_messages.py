@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Point
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import ColorRGBA, Float64
 from visualization_msgs.msg import Marker
 
 from ..streams.linkage.records import Health, LinkageEstimate
-from ..streams.records import ObserverStatus
+from ._diagnostics import LEVELS, diagnostic_array, status_text
 from ._messages import header, joint_state
-
-LEVELS = {ObserverStatus.OK: DiagnosticStatus.OK, ObserverStatus.STARTING: DiagnosticStatus.OK,
-          ObserverStatus.COASTING: DiagnosticStatus.WARN, ObserverStatus.LOST: DiagnosticStatus.ERROR}
 
 
 def all_coordinates(estimate: LinkageEstimate, frame: str, names: tuple[str, ...]) -> JointState:
@@ -33,10 +30,8 @@ def diagnostics(estimate: LinkageEstimate, health: Health, name: str, dropped: d
               'whiteness (p-value)': f'{health.whiteness:.3g}',
               'observability': f'{health.rank} of {health.size} directions seen'
               if health.rank >= 0 else 'not known yet', **{f'dropped, {k}': str(v) for k, v in dropped.items()}}
-    status = DiagnosticStatus(level=LEVELS[estimate.status], name=f'{name}: {frame}', hardware_id=frame,
-                              message=f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}',
-                              values=[KeyValue(key=key, value=value) for key, value in values.items()])
-    return DiagnosticArray(header=header(estimate.stamp_ns, ''), status=[status])
+    return diagnostic_array(estimate.stamp_ns, LEVELS[estimate.status], name, frame,
+                            status_text(estimate.status, estimate.reason), values)
 
 
 def sensor_message(kind: str, values: dict, stamp_ns: int, frame: str) -> Imu | Float64:

@@ -142,9 +142,9 @@ def fluid_pressure(stamp_ns: int, frame: str, pressure: float) -> FluidPressure:
 
 
 def truth_message(frame: SensorFrame, stamp_ns: int, machine: Machine) -> MachineTruth:
-    """MachineTruth of a simulated crane's frame."""
+    """MachineTruth of a simulated machine's frame."""
     return MachineTruth(
-        header=header(stamp_ns, machine.name), cylinders=list(machine.cylinders), position=doubles(frame.position),
+        header=header(stamp_ns, machine.name), cylinders=list(machine.coordinates), position=doubles(frame.position),
         velocity=doubles(frame.velocity), acceleration=doubles(frame.acceleration), volumes=list(machine.volumes),
         pressure=doubles(frame.pressure), payload=float(frame.payload))
 

@@ -8,7 +8,8 @@ from enum import IntEnum
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from ..streams.linkage.records import LinkageEstimate
-from ..streams.records import ObserverStatus
+from ..streams.records import ObserverStatus, StateEstimate
+from ._diagnostics import status_text
 
 
 class StatusChange:
@@ -30,9 +31,9 @@ class StatusChange:
         return True
 
 
-def log_status(logger: RcutilsLogger, estimate: LinkageEstimate) -> None:
+def log_status(logger: RcutilsLogger, estimate: LinkageEstimate | StateEstimate) -> None:
     """A line about the status of an estimate, and why."""
-    text = f'{estimate.status.name}{": " if estimate.reason else ""}{estimate.reason}'
+    text = status_text(estimate.status, estimate.reason)
     if estimate.status <= ObserverStatus.STARTING:
         logger.info(text)
     else:       # a line of its own: rclpy refuses two severities from one

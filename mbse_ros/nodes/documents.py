@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..resources import share_directory
 from .catalogue import NODES, Entry
-from .graph import CraneArguments, word
+from .graph import MachineArguments, word
 from .linkage_graph import LinkageArguments
 
 GENERATED = '<!-- Written by python -m mbse_ros.nodes.documents docs: change the code, not this page. -->\n'
@@ -21,7 +21,7 @@ def parameters_page() -> str:
     """All parameters of all nodes and the arguments of the graph, as Markdown."""
     parts = [GENERATED, '# Parameters\n', PARAMETERS]
     parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry)}' for name, entry in NODES.items()]
-    return '\n'.join([*parts, ARGUMENTS, _table(fields(CraneArguments)), LINKAGE, _table(fields(LinkageArguments))])
+    return '\n'.join([*parts, ARGUMENTS, _table(fields(MachineArguments)), LINKAGE, _table(fields(LinkageArguments))])
 
 
 def messages_page() -> str:
@@ -41,9 +41,10 @@ refused at the start as well. Tuning takes effect from the next message on and k
 at the start is read-only. Every node has `use_sim_time` too.
 '''
 ARGUMENTS = '''\
-## Arguments of the graph
+## Arguments of a machine's graph
 
-`ros2 launch mbse_ros crane.launch.py name:=value` and `./mbse up crane`.
+`ros2 launch mbse_ros machine.launch.py name:=value` and `./mbse up machine`; `crane.launch.py` and `up crane` are the
+same.
 '''
 LINKAGE = '''\
 ## Arguments of the linkage's graph
@@ -51,9 +52,9 @@ LINKAGE = '''\
 `ros2 launch mbse_ros linkage.launch.py name:=value` and `./mbse up linkage`.
 '''
 MESSAGES = '''\
-SI units throughout: m, m/s, m/s^2, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a missing
-value. The covariance of the state is that of its last step. The stamp of a message is the instant of its last step,
-that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
+SI units throughout: m or rad and their rates, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a
+missing value. The covariance of the state is that of its last step. The stamp of a message is the instant of its last
+step, that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
 interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
 '''
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The crane's graph, described once: topics, processes, parameters. The launch file and `mbse up` both read it.
+"""The graph of a machine, described once: topics, processes, parameters. The launch files and `mbse up` read it.
 
 No ROS is needed to read it.
 """
@@ -10,48 +10,57 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
-from ..errors import SettingError
+from ..bags.channel_samples import topic_readers
+from ..bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
+from ..description.load import known_mechanisms
+from ..errors import DescriptionError, SettingError
 from ..machine import Machine, load_machine
 from ..resources import share_directory
 from ..settings import Settings, setting
-from .settings import VALVES
+from ..simulation.crane import cycle_by_name, plant_machine
+from .settings import CYCLE_CHOICES, VALVES
 
-JOINTS, PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/FluidPressure'
-SENSOR_TOPICS = {'sensors/position': JOINTS, 'sensors/valve_command': JOINTS}       # and one a pressure
+DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
 TOPICS = {
-    'segment': 'mbse_ros/msg/SensorSegment',
-    'state': 'mbse_ros/msg/HydraulicState',
-    'estimated/joint_states': JOINTS,
-    'payload': 'mbse_ros/msg/PayloadEstimate',
-    'truth': 'mbse_ros/msg/MachineTruth',
+    'segment': SEGMENT,
+    'state': STATE,
+    'estimated/joint_states': JOINT_STATE,
+    'payload': PAYLOAD,
+    'truth': TRUTH,
     'markers': 'visualization_msgs/msg/MarkerArray',
+    **DIAGNOSTICS,
 }
 MARKERS_FRAME = 'machine'
 A = TypeVar('A', bound=Settings)
 
 
-def pressure_topics(machine: Machine) -> dict[str, str]:
-    """Topics of the measured pressures of a machine and their type."""
-    return {f'sensors/{channel}': PRESSURE for channel in machine.channels if channel.startswith('pressure/')}
+def sensor_topics(machine: Machine) -> dict[str, str]:
+    """Topics of the sensors and commands of a machine, relative to its namespace, and their types."""
+    topics = TopicMap()
+    readers = topic_readers(machine.channels, (), topics, lambda error: None)
+    return {**{topic: reader.msgtype for topic, reader in readers.items()}, topics.command: JOINT_STATE}
 
 
-def crane_topics(machine: Machine) -> dict[str, str]:
-    """All topics of the crane's graph, relative to its namespace, and their types."""
-    return {**SENSOR_TOPICS, **pressure_topics(machine), **TOPICS}
+def machine_topics(machine: Machine) -> dict[str, str]:
+    """All topics of a machine's graph, relative to its namespace, and their types."""
+    return {**sensor_topics(machine), **TOPICS}
 
 
 @dataclass(frozen=True)
-class CraneArguments(Settings):
-    """Arguments of the launch file and of `mbse up crane`."""
+class MachineArguments(Settings):
+    """Arguments of the launch files and of `mbse up machine` and `mbse up crane`."""
 
     machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
     valve: str = setting('described', "Model of all valves: the one of the machine's file, or another", choices=VALVES)
-    simulate: bool = setting(True, 'Start the simulated crane; false: the sensors come from elsewhere')
-    payload: float = setting(50.0, 'True payload of the simulated crane', 'kg', 0.0, 1e6)
-    seed: int = setting(1, 'Seed of the simulated crane', '', 0, 2 ** 31 - 1)
-    cycles: int = setting(0, 'Work cycles of 24 s until the graph ends; 0: go on for a day', '', 0, 3600)
+    simulate: bool = setting(True, 'Start the simulated machine; false: the sensors come from elsewhere')
+    payload: float = setting(50.0, 'True payload of the simulated machine', 'kg', 0.0, 1e6)
+    cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
+                         'the first valve; random: all; dig: an excavator), or the topic valve_command',
+                         choices=CYCLE_CHOICES)
+    seed: int = setting(1, 'Seed of the simulated machine', '', 0, 2 ** 31 - 1)
+    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
     namespace: str = setting('', 'Namespace of all nodes and topics')
-    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulated crane publishes it')
+    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulated machine publishes it')
     rviz: bool = setting(False, 'Start RViz')
     autostart: bool = setting(True, 'The nodes configure and activate themselves')
     record: str = setting('', 'Folder of a bag to write; empty: none')
@@ -82,7 +91,7 @@ class Graph:
     processes: tuple[Process, ...]
 
 
-def parse_arguments(given: Mapping[str, Any], kind: type[A] = CraneArguments) -> A:
+def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:
     """Arguments from words or values; raises SettingError for an unknown name, a wrong type or value."""
     known = {item.name: item for item in fields(kind)}
     values = {}
@@ -105,10 +114,11 @@ def describe(item: Field) -> str:
     return meta['text'] + unit + (f' ({", ".join(meta["choices"])})' if meta['choices'] else '')
 
 
-def crane_graph(arguments: CraneArguments) -> Graph:
-    """Processes of the crane's graph; raises DescriptionError for a machine that cannot be used."""
+def machine_graph(arguments: MachineArguments) -> Graph:
+    """Processes of a machine's graph; raises DescriptionError for a machine that cannot be used so, SettingError for a
+    cycle that is not its own."""
     a = arguments
-    load_machine(a.machine, None if a.valve == 'described' else a.valve)     # tell now, not in four processes
+    check_machine(a)        # tell now, not in five processes
     readers = 1 + bool(a.record)
     reliability = 'reliable' if a.simulate else 'best_effort'
     common = {'use_sim_time': a.use_sim_time, 'autostart': a.autostart, 'machine': a.machine, 'valve': a.valve}
@@ -126,20 +136,36 @@ def crane_graph(arguments: CraneArguments) -> Graph:
     return Graph((*processes, *(make(a, common, readers) for wanted, make in optional if wanted)))
 
 
-def _plant(a: CraneArguments, common: dict, readers: int) -> Process:
-    return Process('plant_node', 'plant_node', a.namespace, final=a.cycles > 0, parameters={
-        **{**common, 'use_sim_time': False}, 'payload': a.payload, 'seed': a.seed, 'cycles': a.cycles,
-        'wait_subscribers': readers + 1, 'publish_clock': a.use_sim_time, 'exit_at_end': a.cycles > 0})
+def check_machine(arguments: MachineArguments) -> None:
+    """Raise what its nodes would: DescriptionError for the machine, SettingError for the cycle."""
+    a = arguments
+    if a.machine in known_mechanisms():
+        raise SettingError('machine', a.machine, 'a machine, with cylinders; a mechanism without them goes up by '
+                           f'`mbse up linkage mechanism:={a.machine}`')
+    machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
+    if machine.description.payload is None:
+        raise DescriptionError(machine.description.file, 'payload', None, 'this section, to weigh a load')
+    if a.simulate:
+        plant_machine(machine)
+        if a.cycle != 'topic':
+            cycle_by_name(a.cycle, machine, a.seed)
 
 
-def _recorder(a: CraneArguments, common: dict, readers: int) -> Process:
+def _plant(a: MachineArguments, common: dict, readers: int) -> Process:
+    final = a.cycles > 0 and a.cycle != 'topic'
+    return Process('plant_node', 'plant_node', a.namespace, final=final, parameters={
+        **{**common, 'use_sim_time': False}, 'payload': a.payload, 'seed': a.seed, 'cycle': a.cycle,
+        'cycles': a.cycles, 'wait_subscribers': readers + 1, 'publish_clock': a.use_sim_time, 'exit_at_end': final})
+
+
+def _recorder(a: MachineArguments, common: dict, readers: int) -> Process:
     return Process('recorder_node', 'recorder_node', a.namespace, parameters={
         'use_sim_time': False, 'machine': a.machine, 'bag': a.record,
         'sensor_reliability': 'reliable' if a.simulate else 'best_effort'})
 
 
-def _rviz(a: CraneArguments, common: dict, readers: int) -> Process:
-    config = share_directory() / 'rviz' / 'crane.rviz'
+def _rviz(a: MachineArguments, common: dict, readers: int) -> Process:
+    config = share_directory() / 'rviz' / 'machine.rviz'
     topic = f'/{a.namespace.strip("/")}/markers'
     return Process('rviz2', 'rviz2', parameters={'use_sim_time': a.use_sim_time}, package='rviz2',
                    arguments=('-d', str(config)), remappings={'/markers': topic} if a.namespace else {})

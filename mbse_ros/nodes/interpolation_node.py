@@ -5,25 +5,30 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from sensor_msgs.msg import FluidPressure, JointState
+from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
+from ..bags.channel_samples import topic_readers
+from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.interpolation import Interpolator
+from ._diagnostics import OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
-from ._messages import segment_to_message, to_ns
-from ._qos import sensor_input
+from ._messages import segment_to_message
+from ._qos import deep_input
 from ._run import run
+from ._types import message_class
+from ._waiting import Waiting
 
 NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning
+HEALTH = 1.0        # s between two diagnostics
 
 
 class InterpolationNode(ManagedNode):
@@ -36,6 +41,7 @@ class InterpolationNode(ManagedNode):
         """Make the interpolator of the machine's channels."""
         self.interpolator = Interpolator(machine.channels, machine.commands, self.tuning)
         self._segments = self.output(SensorSegment, 'segment')
+        self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
 
     def retune(self, tuning: Settings) -> None:
         """Give a new tuning to the interpolator."""
@@ -45,41 +51,31 @@ class InterpolationNode(ManagedNode):
         """Take the sensors from here on."""
         self.interpolator.reset()
         self._lost: set[str] = set()
-        self._patience = time.monotonic() + SILENCE
-        qos = sensor_input(self.settings.sensor_reliability)
-        self.input(JointState, 'sensors/position', partial(self.on_joints, 'sensors/position', 'position'), qos)
-        for volume in self.machine.volumes:
-            if f'pressure/{volume}' in self.machine.channels:
-                self.input(FluidPressure, f'sensors/pressure/{volume}', partial(self.on_pressure, volume), qos)
-        if self.machine.commands:
-            self.input(JointState, 'sensors/valve_command',
-                       partial(self.on_joints, 'sensors/valve_command', 'command'), qos)
+        self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
+        self._own = {*self.machine.model.names, *self.machine.valves}
+        qos = deep_input(self.settings.sensor_reliability)
+        readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(), self._refuse)
+        self._waiting = Waiting()
+        for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
+            kind, callback = message_class(reader.msgtype), partial(self.on_message, topic)
+            self._waiting.add(topic, self.input(kind, topic, callback, qos), partial(reader.samples, topic))
 
     def tick(self) -> float | None:
-        """A warning where no segment came for long; seconds until the next look."""
+        """A warning where no segment came for long, and diagnostics; seconds until the next look."""
         if not self.active:
             return None
-        left = self._patience - time.monotonic()
-        if left <= 0.0:
+        now = time.monotonic()
+        if now >= self._patience:
             self.get_logger().warning(f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}')
-            self._patience, left = time.monotonic() + 4 * SILENCE, 4 * SILENCE
-        return left
+            self._patience = now + 4 * SILENCE
+        if now >= self._health:
+            self._health = now + HEALTH
+            self._diagnosed.publish(self._diagnostics())
+        return min(self._patience, self._health) - now
 
-    def on_joints(self, topic: str, kind: str, message: JointState) -> None:
-        """Positions of cylinders or commands of valves, by name."""
-        stamp, names, values = to_ns(message.header.stamp), message.name, message.position
-        if len(names) != len(values):
-            got = f'{len(names)} names and {len(values)} positions'
-            self._refuse(SampleError(topic, stamp, got, 'as many of both'))
-            return
-        self._take(stamp, ((f'{kind}/{name}', value) for name, value in zip(names, values)))
-
-    def on_pressure(self, volume: str, message: FluidPressure) -> None:
-        """Pressure of a volume, Pa."""
-        self._take(to_ns(message.header.stamp), ((f'pressure/{volume}', message.fluid_pressure),))
-
-    def _take(self, stamp_ns: int, samples: Iterable[tuple[str, float]]) -> None:
-        for channel, value in samples:
+    def on_message(self, topic: str, message: Any) -> None:
+        """Samples of one topic, and of all others that wait."""
+        for channel, stamp_ns, value in self._waiting.samples(topic, message):
             try:
                 segments = self.interpolator.add(channel, stamp_ns, value)
             except SampleError as error:
@@ -88,12 +84,23 @@ class InterpolationNode(ManagedNode):
             for segment in segments:
                 self._patience = time.monotonic() + SILENCE
                 self._segments.publish(segment_to_message(segment, self.machine.name))
-
         if set(self.interpolator.lost) != self._lost:
             self._tell_lost()
 
     def _refuse(self, error: SampleError) -> None:
-        self.warnings(f'{error.channel}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
+        """A line about a sample that is dropped; a name of the machine that no sensor has is none of ours."""
+        if error.value not in self._own:
+            self.warnings(f'{error.channel}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
+
+    def _diagnostics(self) -> DiagnosticArray:
+        """Which inputs are silent, and what was dropped."""
+        lost, waiting = self.interpolator.lost, self._patience - time.monotonic() > SILENCE
+        text = f'silent: {", ".join(sorted(lost))}' if lost else ''
+        if waiting:
+            text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
+        dropped = {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
+        return diagnostic_array(self.get_clock().now().nanoseconds, WARN if text else OK, self.get_name(),
+                                self.machine.name, text or 'OK', dropped)
 
     def _tell_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

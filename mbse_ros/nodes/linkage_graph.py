@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..bags.topics import JOINT_STATE
 from ..dynamics.model import load_model
 from ..estimators.filters.filters import FILTERS
 from ..mechanism.sensors import sensor_model
@@ -16,14 +17,14 @@ from ..resources import share_directory
 from ..settings import Settings, setting
 from ..streams.linkage.lagged import FILTER
 from ..streams.linkage.sources import Sources
-from .graph import JOINTS, Graph, Process
+from .graph import DIAGNOSTICS, Graph, Process
 
 LINKAGE_TOPICS = {
     'linkage_state': 'mbse_ros/msg/LinkageState',
-    'estimated/joint_states': JOINTS,
-    'truth/joint_states': JOINTS,
+    'estimated/joint_states': JOINT_STATE,
+    'truth/joint_states': JOINT_STATE,
     'markers': 'visualization_msgs/msg/MarkerArray',
-    'diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
+    **DIAGNOSTICS,
 }
 SMOOTHED = {'smoothed_state': 'mbse_ros/msg/LinkageState'}
 LINKAGE_FRAME = 'mechanism'

@@ -64,7 +64,7 @@ class LinkageNode(ManagedNode):
         self._states = self.output(LinkageState, 'linkage_state')
         self._joints = self.output(JointState, 'estimated/joint_states')
         self._markers = self.output(MarkerArray, 'markers')
-        self._diagnostics = self.output(DiagnosticArray, 'diagnostics')
+        self._diagnostics = self.output(DiagnosticArray, '/diagnostics')
 
     def retune(self, tuning: Settings) -> str:
         """Give a new tuning, or another filter, to the stage; the state stays."""

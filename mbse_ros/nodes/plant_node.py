@@ -1,34 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated crane in real time: sensors and truth out, valve commands from a work cycle or a topic in."""
+"""The simulated machine in real time: sensors and truth out, valve commands from a work cycle or a topic in."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from math import ceil
+from typing import NoReturn
 
-import numpy as np
 from rclpy.publisher import Publisher
 from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import FluidPressure, JointState
+from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import MachineTruth
 
+from ..bags.topics import TopicMap
+from ..errors import DivergenceError
 from ..machine import Machine
-from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
-from ..simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
+from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_by_name, plant_of
+from ..simulation.cycle import WorkCycle
 from ._lifecycle import ManagedNode
-from ._messages import fluid_pressure, joint_state, to_time, truth_message
+from ._messages import to_time, truth_message
 from ._qos import OUTPUT
 from ._run import run
+from ._sensor_messages import SensorMessages
+from ._valve_commands import ValveCommands
 
-DAY = 3600      # cycles of 24 s
+DAY = 86_400.0      # s
 
 
 class PlantNode(ManagedNode):
-    """Publishes each frame of the crane when it is due; the next one is computed while there is time."""
+    """Publishes each frame of the machine when it is due; the next one is computed while there is time."""
 
     def __init__(self) -> None:
         super().__init__('plant_node')
@@ -37,19 +39,19 @@ class PlantNode(ManagedNode):
     def build(self, machine: Machine) -> None:
         """Compile the plant; the sensors' topics come with the machine."""
         self._plant = plant_of(machine, self.settings.backend)
-        self._positions = self.output(JointState, 'sensors/position')
-        self._pressures = {c.split('/')[1]: self.output(FluidPressure, f'sensors/{c}')
-                           for c in machine.channels if c.startswith('pressure/')}
-        self._commands = self.output(JointState, 'sensors/valve_command')
+        self._messages = SensorMessages(machine.channels, machine.valves, machine.name)
+        first = TopicMap().position     # the main output
+        self._sensors = {topic: self.output(self._messages.kinds[topic], topic)
+                         for topic in sorted(self._messages.kinds, key=lambda topic: topic != first)}
         self._truth = self.output(MachineTruth, 'truth')
         self._clocks = self.output(Clock, '/clock') if self.settings.publish_clock else None
 
     def connect(self) -> None:
         """The cycle begins at the first tick: until the executor runs, nothing could leave in time."""
         s = self.settings
-        self._command: float | None = None
+        self._commands = None
         if s.cycle == 'topic':
-            self._command = 0.0
+            self._commands = ValveCommands(controls_of(self._plant), lambda text: self.warnings('command', text))
             self.input(JointState, 'valve_command', self.on_command, OUTPUT)
         cycle = self._cycle()
         self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
@@ -69,48 +71,41 @@ class PlantNode(ManagedNode):
             return left
         for publisher, cdr in self._outbox:
             publisher.publish(cdr)
-        if self._command is None and self._frame.stamp_ns >= self._end_ns:
+        if self._commands is None and self._frame.stamp_ns >= self._end_ns:
             self._end()
             return None
         self._prepare()
-        return max(0.0, self._due(self._frame.stamp_ns) - time.monotonic())
+        return None if self._frame is None else max(0.0, self._due(self._frame.stamp_ns) - time.monotonic())
 
     def on_command(self, message: JointState) -> None:
-        """Command of the valves, V, by the name of any of them; in force from the next frame on."""
-        valves = dict(zip(message.name, message.position))
-        known = [name for name in self.machine.valves if name in valves]
-        if len(message.name) != len(message.position) or not known or not math.isfinite(valves[known[0]]):
-            self.warnings('command', f'valve_command dropped: got {list(message.name)} {list(message.position)}, '
-                                     f'expected a finite value for one of {self.machine.valves}')
-            return
-        self._command = float(valves[known[0]])
+        """Commands by the names of valves, V, and drives, m/s or rad/s; in force from the next frame on."""
+        self._commands.take(message.name, message.position)
 
-    def messages(self, frame: SensorFrame) -> Iterator[tuple[Publisher, Any]]:
-        """All messages of one instant, the sensors first, each with its publisher."""
-        stamp, name, machine = self._origin_ns + frame.stamp_ns, self.machine.name, self.machine
+    def _outgoing(self, frame: SensorFrame) -> list[tuple[Publisher, bytes]]:
+        """All messages of one instant, serialized, the clock and the commands first, the truth last."""
+        stamp = self._origin_ns + frame.stamp_ns
+        messages = self._messages(stamp, frame.samples | frame.commands)
+        outgoing = [(self._sensors[topic], cdr) for topic, cdr in messages.items()]
         if self._clocks is not None:
-            yield self._clocks, Clock(clock=to_time(stamp))
-        yield self._commands, joint_state(stamp, name, machine.valves,
-                                          [frame.commands[f'command/{v}'] for v in machine.valves])
-        cylinders = [c for c in machine.cylinders if f'position/{c}' in frame.samples]
-        yield self._positions, joint_state(stamp, name, cylinders, [frame.samples[f'position/{c}'] for c in cylinders])
-        for volume, publisher in self._pressures.items():
-            yield publisher, fluid_pressure(stamp, name, frame.samples[f'pressure/{volume}'])
+            outgoing.insert(0, (self._clocks, serialize_message(Clock(clock=to_time(stamp)))))
         if self._truth.get_subscription_count():
-            yield self._truth, truth_message(frame, stamp, machine)
+            outgoing.append((self._truth, serialize_message(truth_message(frame, stamp, self.machine))))
+        return outgoing
 
     def _prepare(self) -> None:
         """Compute and serialize the next frame ahead of its time, so that it leaves at its stamp."""
-        self._frame = self._crane.frame(self._command)
-        self._outbox = [(publisher, serialize_message(message)) for publisher, message in self.messages(self._frame)]
+        try:
+            self._frame = self._crane.frame(self._commands.values if self._commands else None)
+        except DivergenceError as error:
+            self.get_logger().fatal(f'the simulation has failed: {error}')
+            self._frame, self.exit_status = None, 1
+            return
+        self._outbox = self._outgoing(self._frame)
 
     def _cycle(self) -> WorkCycle:
         s = self.settings
-        if s.cycle == 'random':
-            cycle = random_cycle(np.random.default_rng(s.seed))
-        else:
-            cycle = lift_hold_lower(s.ramp)
-        return WorkCycle(cycle.start, cycle.moves * (s.cycles or DAY))
+        cycle = cycle_by_name('lift_hold_lower' if s.cycle == 'topic' else s.cycle, self.machine, s.seed, s.ramp)
+        return cycle.repeated(s.cycles or ceil(DAY / cycle.duration))
 
     def _due(self, stamp_ns: int) -> float:
         return self._begin + stamp_ns * 1e-9 / self.settings.speed

@@ -12,11 +12,11 @@ from ..bags.writer import BagWriter
 from ..errors import SettingError
 from ..machine import load_machine
 from ._parameters import declare, refuse_unknown
-from ._qos import OUTPUT, sensor_input
+from ._qos import OUTPUT, deep_input
 from ._run import Runnable, run
 from ._types import message_class
 from .catalogue import parameter_names
-from .graph import crane_topics
+from .graph import machine_topics
 from .settings import RecorderSettings
 
 
@@ -28,8 +28,8 @@ class RecorderNode(Runnable, Node):
         s = declare(self, RecorderSettings(), read_only=True)
         refuse_unknown(self, parameter_names())
         self._writer, self._counts = BagWriter(s.bag, s.storage), {}
-        for topic, kind in wanted_topics(s).items():
-            qos = sensor_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
+        for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
+            qos = deep_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
             name = self.resolve_topic_name(topic)
             self._counts[name] = 0
             self.create_subscription(message_class(kind), topic, partial(self.on_message, name, kind), qos, raw=True)
@@ -50,7 +50,7 @@ class RecorderNode(Runnable, Node):
 
 def wanted_topics(settings: RecorderSettings) -> dict[str, str]:
     """Topics to record and their types; raises SettingError for a topic of unknown type."""
-    known = crane_topics(load_machine(settings.machine))
+    known = machine_topics(load_machine(settings.machine))
     if not settings.topics:
         return known
     wanted = {}

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..machine import VALVE_KINDS
 from ..settings import Settings, setting
+from ..simulation.cycle import CYCLES
 
 RELIABILITY = ('best_effort', 'reliable')
-VALVES = ('described', 'orifice', 'unknown')
+VALVES = ('described', *VALVE_KINDS)
+CYCLE_CHOICES = (*CYCLES, 'topic')
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,14 @@ class CompiledNodeSettings(ManagedSettings):
 
 @dataclass(frozen=True)
 class PlantSettings(CompiledNodeSettings):
-    """The simulated crane's node."""
+    """The simulated machine's node."""
 
     payload: float = setting(50.0, 'True payload', 'kg', 0.0, 1e6)
     seed: int = setting(1, 'Seed of the noise and of the random cycle', '', 0, 2 ** 31 - 1)
-    cycle: str = setting('lift_hold_lower', 'What moves the valves: a work cycle, or the topic valve_command',
-                         choices=('lift_hold_lower', 'random', 'topic'))
-    ramp: float = setting(0.2, 'Ramps of the lift_hold_lower cycle', 's', 0.001, 2.0)
+    cycle: str = setting('lift_hold_lower', 'What moves valves and drives: a work cycle (lift_hold_lower and boom: the '
+                         'first valve; random: all; dig: an excavator), or the topic valve_command',
+                         choices=CYCLE_CHOICES)
+    ramp: float = setting(0.2, 'Ramps of the cycles lift_hold_lower and boom', 's', 0.001, 2.0)
     cycles: int = setting(1, 'How often the cycle is run; 0: for a day', '', 0, 3600)
     speed: float = setting(1.0, 'Speed of the simulation, 1: real time', '', 0.01, 100.0)
     publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
@@ -78,9 +82,9 @@ class RecorderSettings(Settings):
 
     bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
     storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
-    topics: str = setting('', 'Topics to record, separated by blanks; a topic unknown to the crane graph as '
-                              'topic:package/msg/Type. Empty: all of the crane graph')
-    machine: str = setting('patu655_lift', 'Machine whose pressure topics are recorded')
+    topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
+                              "topic:package/msg/Type. Empty: all of the machine's graph")
+    machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
     sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions', choices=RELIABILITY)
 
 

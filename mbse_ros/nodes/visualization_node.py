@@ -13,9 +13,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
+from ..bags.topics import TopicMap
 from ..errors import MbseError
 from ..machine import Machine
 from ..streams.records import PayloadEstimate
+from ._ghost import MeasuredPosition
 from ._lifecycle import ManagedNode
 from ._markers import BLUE, GREY, ORANGE, outline_markers, payload_markers
 from ._messages import payload_from_message, stamp_of, state_from_message
@@ -32,31 +34,38 @@ class VisualizationNode(ManagedNode):
     def build(self, machine: Machine) -> None:
         """The one output."""
         self._markers = self.output(MarkerArray, 'markers')
+        self._measured = MeasuredPosition(machine)
+        if not self._measured.possible:
+            self.get_logger().info('no measured machine is drawn: not every independent coordinate has a sensor')
 
     def connect(self) -> None:
         """Take positions, states and payloads from here on."""
         self._payload: PayloadEstimate | None = None
         self._last: dict[str, int] = {}
+        self._solved: dict[str, np.ndarray] = {}
+        self._whole = False
+        self._measured.forget()
         # Unpacked only where one is drawn: at 100 Hz four of five are not.
-        reliability = self.settings.sensor_reliability
-        self.input(JointState, 'sensors/position', self.on_position, sensor_input(reliability), raw=True)
+        if self._measured.possible:
+            reliability = self.settings.sensor_reliability
+            self.input(JointState, TopicMap().position, self.on_position, sensor_input(reliability), raw=True)
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, LATEST)
 
     def on_position(self, cdr: bytes) -> None:
-        """The ghost stands where the sensors say."""
+        """The ghost is where the sensors say."""
         stamp = stamp_of(cdr)
-        if not self._is_due('measured', stamp):
+        if self._whole and not self._is_due('measured', stamp):
             return
         message = deserialize_message(cdr, JointState)
-        values = dict(zip(message.name, message.position))
-        position = np.array([values.get(name, np.nan) for name in self.machine.cylinders])
-        if np.isfinite(position).all():
+        self._whole = self._measured.take(stamp, message.name, message.position)
+        position = self._measured.at(stamp)
+        if position is not None and self._is_due('measured', stamp):
             s = self.tuning
             self._draw(stamp, position, 'measured', GREY, GREY, 1.6 * s.line_width, s.ghost_opacity)
 
     def on_state(self, cdr: bytes) -> None:
-        """The solid machine stands where the observer says."""
+        """The solid machine is where the observer says."""
         stamp = stamp_of(cdr)
         if not self._is_due('estimated', stamp):
             return
@@ -65,7 +74,7 @@ class VisualizationNode(ManagedNode):
         except MbseError as error:
             self.warnings('state', f'message dropped: {error}')
             return
-        position = state.mean[-1, :len(self.machine.cylinders)]
+        position = state.mean[-1, :len(self.machine.coordinates)]
         if np.isfinite(position).all():
             self._draw(stamp, position, 'estimated', ORANGE, BLUE, self.tuning.line_width, 1.0)
 
@@ -79,13 +88,16 @@ class VisualizationNode(ManagedNode):
     def _draw(self, stamp: int, position: np.ndarray, namespace: str, body: tuple, cylinder: tuple, width: float,
               opacity: float) -> None:
         s = self.tuning
+        self._last[namespace] = stamp
         try:
-            outline = self.machine.outline(position)
+            q = self._solved[namespace] = self.machine.position(position, self._solved.get(namespace))
+            outline = self.machine.outline_at(q)
         except MbseError as error:
+            self._solved.pop(namespace, None)       # the next one from the file's start: the branch may be a wrong one
             self.warnings(namespace, f'{namespace} machine not drawn: {error}')
             return
         markers: list[Marker] = outline_markers(outline, namespace, stamp, s.frame_id, width, body, cylinder, opacity)
-        if namespace == 'estimated' and self._payload is not None:
+        if namespace == 'estimated' and self._payload is not None and 'payload' in outline:
             markers += payload_markers(self._payload, outline['payload'][0], stamp, s.frame_id, s.line_width,
                                        s.text_height)
         self._markers.publish(MarkerArray(markers=markers))
@@ -93,10 +105,7 @@ class VisualizationNode(ManagedNode):
     def _is_due(self, kind: str, stamp: int) -> bool:
         """Whether a period has gone by in stamps, or time went back."""
         last = self._last.get(kind)
-        if last is not None and 0 <= stamp - last < 0.999e9 / self.tuning.rate:
-            return False
-        self._last[kind] = stamp
-        return True
+        return last is None or not 0 <= stamp - last < 0.999e9 / self.tuning.rate
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -21,11 +21,12 @@ _GIF_FRAMES, _GIF_RATE = 90, 12     # frames, frames/s
 
 def write_still(scene: Scene, path: Path) -> None:
     """A PNG of up to three poses, lowest to highest: the estimate in colour over the measured machine in grey."""
-    figure = _canvas(scene, 9.0, 120)
+    figure = _canvas(_views(scene), 9.0, 120)
     ax = figure.axes[0]
     poses = _poses(scene)
     for k, frame in enumerate(poses):
-        _draw_frame(ax, scene, frame, 0.45 + 0.55 * (k + 1) / len(poses))
+        for axes, view in zip(figure.axes, _views(scene)):
+            _draw_frame(axes, view, frame, 0.45 + 0.55 * (k + 1) / len(poses))
         _label_pose(ax, scene, frame)
     for color, width, label in ((_BODY, 2, 'estimated'), (_GHOST, 7, 'measured')):
         if label == 'estimated' or scene.measured:
@@ -38,17 +39,18 @@ def write_gif(scene: Scene, path: Path) -> None:
     """A small looping GIF of the whole run; when it is faster than the run, it says how many times."""
     frames = np.unique(np.linspace(0, scene.t.size - 1, min(_GIF_FRAMES, scene.t.size)).round().astype(int))
     speed = (scene.t[-1] - scene.t[0]) / (frames.size / _GIF_RATE)
-    figure = _canvas(scene, 6.0, 80)
+    figure = _canvas(_views(scene), 6.0, 80)
     canvas, ax = figure.canvas, figure.axes[0]
     canvas.draw()
     still = canvas.copy_from_bbox(figure.bbox)     # axes and pins are drawn once, each frame over them
     images: list[Image.Image] = []
     for frame in frames:
         canvas.restore_region(still)
-        drawn = _draw_frame(ax, scene, frame, 1.0)
+        drawn = [artist for axes, view in zip(figure.axes, _views(scene))
+                 for artist in _draw_frame(axes, view, frame, 1.0)]
         drawn += _caption(ax, scene, frame, f'   ({speed:.1f} × real time)' if speed > 1.05 else '')
         for artist in sorted(drawn, key=lambda artist: artist.get_zorder()):
-            ax.draw_artist(artist)
+            artist.axes.draw_artist(artist)
             artist.remove()
         images.append(_snapshot(canvas, images[0] if images else None))
     images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / _GIF_RATE), loop=0)
@@ -60,22 +62,40 @@ def _snapshot(canvas: FigureCanvasAgg, first: Image.Image | None) -> Image.Image
     return image.quantize(64, dither=0) if first is None else image.quantize(palette=first, dither=0)
 
 
-def _canvas(scene: Scene, width: float, dpi: int) -> Figure:
-    x_min, x_max, z_min, z_max = scene.extent
-    height = float(np.clip(width * (z_max - z_min) / (x_max - x_min), 0.45 * width, 1.1 * width))
-    figure = new_figure(width, height, dpi)
-    ax = figure.subplots()
-    set_margins(figure, 0.65, 0.12, 0.5, 0.12)
+def _views(scene: Scene) -> list[Scene]:
+    """From the side, and from above where there is such a view."""
+    return [scene] if scene.above is None else [scene, scene.above]
+
+
+def _canvas(views: list[Scene], width: float, dpi: int) -> Figure:
+    """Axes of equal scales, one below the other; those of several views are as wide as the widest."""
+    widest = max(view.extent[1] - view.extent[0] for view in views)
+    shares = [(view.extent[3] - view.extent[2]) / widest for view in views]
+    if len(views) == 1:
+        shares = [float(np.clip(shares[0], 0.45, 1.1))]
+    inner = width - 0.77
+    heights = [share * inner for share in shares]
+    figure = new_figure(width, sum(heights) + 0.62 * len(views), dpi)
+    axes = figure.subplots(len(views), 1, squeeze=False, gridspec_kw={'height_ratios': heights})[:, 0]
+    set_margins(figure, 0.65, 0.12, 0.5, 0.12, 0.62 * len(views) / sum(heights))
+    for ax, view in zip(axes, views):
+        _frame(ax, view, widest if len(views) > 1 else 0.0)
+    return figure
+
+
+def _frame(ax: Axes, view: Scene, widest: float) -> None:
+    """Axes with the pins of the ground; ``widest``, m, of all views that share the width."""
+    left, right, low, high = view.extent
+    right = max(right, left + widest)
     style_axes(ax)
     ax.set_aspect('equal', adjustable='box')
-    ax.set(xlim=(x_min, x_max), ylim=(z_min, z_max))
-    ax.set_xlabel('x [m]', color=INK)
-    ax.set_ylabel('z [m]', color=INK)
-    size = 0.03 * max(x_max - x_min, z_max - z_min)
-    for x, z in scene.pins:
+    ax.set(xlim=(left, right), ylim=(low, high))
+    ax.set_xlabel(f'{view.labels[0]} [m]', color=INK)
+    ax.set_ylabel(f'{view.labels[1]} [m]', color=INK)
+    size = 0.03 * max(right - left, high - low)
+    for x, z in view.pins:
         ax.fill([x, x - size, x + size], [z, z - 1.6 * size, z - 1.6 * size], color='#c3c8d0', zorder=1)
         ax.plot([x - 1.5 * size, x + 1.5 * size], [z - 1.6 * size] * 2, color=INK, linewidth=1.5, zorder=1)
-    return figure
 
 
 def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list:

@@ -131,21 +131,33 @@ class PayloadTrack:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """The swing of a machine: ``angle`` (frames,) rad about the vertical through ``axis`` (x, y), m; NaN: not known."""
+
+    angle: np.ndarray
+    axis: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class Animation:
     """The machine as polylines over time, drawn from the side (x right, z up).
 
     ``t`` (frames,) s; ``estimated`` and ``measured`` map a name to (frames, k, 3) points, m, in the machine frame.
     Names: ``cylinder/<name>`` is base, gland, rod eye; ``payload`` is one point; any other is a body, filled where its
-    outline closes. ``captions`` is one text per frame, e.g. ``'50.2 kg'``.
+    outline closes. ``captions`` is one text per frame, e.g. ``'50.2 kg'``. A machine with a ``turn`` is drawn from its
+    own side, as seen by who swings with it, and from above.
     """
 
     t: np.ndarray
     estimated: Mapping[str, np.ndarray]
     measured: Mapping[str, np.ndarray] | None = None
     captions: Sequence[str] = ()
+    turn: Turn | None = None
 
     def __post_init__(self) -> None:
         _as_columns(self, 'animation')
+        if self.turn is not None and np.shape(self.turn.angle) != self.t.shape:
+            raise ReportError('animation: turn', f'shape {np.shape(self.turn.angle)}', f'shape ({self.t.size},)')
         object.__setattr__(self, 'estimated', self._polylines('estimated'))
         if self.measured is not None:
             object.__setattr__(self, 'measured', self._polylines('measured'))

@@ -82,9 +82,11 @@ def _chart(chart: Chart) -> str:
 def _crane(scene: Scene) -> str:
     ghost = '<span class="swatch measured"></span>measured' if scene.measured else ''
     speeds = ''.join(f'<option value="{s}"{" selected" if s == 1 else ""}>{s} ×</option>' for s in (0.2, 0.5, 1, 2, 5))
+    above = '<svg id="above" role="img" aria-label="The machine from above"></svg>' if scene.above else ''
+    side = 'from its own side and from above' if scene.above else 'from the side'
     return f'''<div class="card crane">
-<h2>Machine, from the side<small class="caption">{ghost}<span class="swatch"></span>estimated</small></h2>
-<svg id="machine" role="img" aria-label="The machine, measured and estimated"></svg>
+<h2>Machine, {side}<small class="caption">{ghost}<span class="swatch"></span>estimated</small></h2>
+<svg id="machine" role="img" aria-label="The machine, measured and estimated"></svg>{above}
 <div class="readout"><b id="caption"></b><span id="gap"></span></div>
 <div class="controls"><button id="play" type="button">Play</button>
 <input id="slider" type="range" step="0.01" aria-label="time"><output id="clock"></output>

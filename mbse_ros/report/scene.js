@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Animates the machine from the side: the measured pose as a grey ghost, the estimated one in colour over it.
+// Animates the machine from the side, and from above where it swings: the measured pose as a grey ghost, the estimated one in colour over it.
 'use strict';
 
 function svg(tag, parent, attributes) {
@@ -9,12 +9,13 @@ function svg(tag, parent, attributes) {
 }
 
 class Scene {
-  constructor(data, root) {
+  constructor(data, root, highest = 520) {
     this.t = floats(data.t);
     this.captions = data.captions;
+    this.labels = data.labels;
     [this.xMin, this.xMax, this.zMin, this.zMax] = data.extent;
     this.width = 720;
-    this.scale = Math.min(680 / (this.xMax - this.xMin), 520 / (this.zMax - this.zMin));
+    this.scale = Math.min(680 / (this.xMax - this.xMin), highest / (this.zMax - this.zMin));
     this.height = this.scale * (this.zMax - this.zMin);
     this.left = (this.width - this.scale * (this.xMax - this.xMin)) / 2;
     root.setAttribute('viewBox', `0 0 ${this.width} ${this.height + 18}`);
@@ -46,8 +47,8 @@ class Scene {
       const x = this.x(this.xMin) - 5;
       svg('text', root, {x, y: y + 4, 'text-anchor': 'end'}).textContent = (k * step).toFixed(digits);
     }
-    svg('text', root, {x: this.x(this.xMax), y: this.height - 5, 'text-anchor': 'end'}).textContent = 'x [m]';
-    svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = 'z [m]';
+    svg('text', root, {x: this.x(this.xMax), y: this.height - 5, 'text-anchor': 'end'}).textContent = `${this.labels[0]} [m]`;
+    svg('text', root, {x: this.x(this.xMin) + 5, y: 12}).textContent = `${this.labels[1]} [m]`;
   }
 
   drawPin(root, [px, pz]) {
@@ -107,19 +108,19 @@ class Scene {
     return w < 1 ? a : b;
   }
 
-  // Distance between measured and estimated payload point at a frame, m.
+  // Measured minus estimated payload point at a frame along the two axes, m.
   gap(frame) {
     const p = this.parts.find(part => part.kind === 'payload');
-    if (!p || !p.measured) return NaN;
-    const apart = k => p.estimated[2 * frame + k] - p.measured[2 * frame + k];
-    return Math.hypot(apart(0), apart(1));
+    if (!p || !p.measured) return [NaN, NaN];
+    return [0, 1].map(k => p.measured[2 * frame + k] - p.estimated[2 * frame + k]);
   }
 }
 
 function runScene() {
   const data = read('scene');
   if (!data) return;
-  const scene = new Scene(data, document.getElementById('machine'));
+  const scene = new Scene(data, document.getElementById('machine'), data.above ? 420 : 520);
+  const above = data.above && new Scene(data.above, document.getElementById('above'), 250);
   const [slider, button, clock, mass, gap, speed] =
     ['slider', 'play', 'clock', 'caption', 'gap', 'speed'].map(id => document.getElementById(id));
   const start = scene.t[0], end = scene.t[scene.t.length - 1];
@@ -128,7 +129,9 @@ function runScene() {
 
   function show(t) {
     time = Math.min(end, Math.max(start, t));
-    const frame = scene.show(time), d = scene.gap(frame);
+    const frame = scene.show(time), [side, height] = scene.gap(frame);
+    if (above) above.show(time);
+    const d = Math.hypot(...(above ? above.gap(frame) : [side]), height);
     slider.value = time;
     clock.textContent = time.toFixed(2) + ' s';
     mass.textContent = scene.captions.length ? scene.captions[frame] : '';

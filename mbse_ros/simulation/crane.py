@@ -156,7 +156,12 @@ def controls_of(plant: Plant) -> tuple[str, ...]:
 
 
 def plant_of(machine: Machine, backend: str = 'auto') -> Plant:
-    """Plant of a machine, whose valves become orifices where the observer takes them as unknown."""
+    """Plant of a machine, see plant_machine."""
+    return Plant(plant_machine(machine), backend)
+
+
+def plant_machine(machine: Machine) -> Machine:
+    """The machine whose valves become orifices where the observer takes them as unknown; raises DescriptionError."""
     if not machine.unknown_valves:
-        return Plant(machine, backend)
-    return Plant(Machine(with_valves(machine.description, 'orifice', ('unknown',))), backend)
+        return machine
+    return Machine(with_valves(machine.description, 'orifice', ('unknown',)))

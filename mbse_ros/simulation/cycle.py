@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -54,8 +55,11 @@ class WorkCycle:
 
     def load_at(self, time: float) -> float:
         """Share of the payload that hangs on the machine at a time, s."""
-        times, shares = zip(*self.load)
-        return float(np.interp(time, times, shares))
+        return float(np.interp(time, *self._loads))
+
+    @cached_property
+    def _loads(self) -> np.ndarray:
+        return np.array(self.load, dtype=float).T.copy()
 
     def repeated(self, count: int) -> WorkCycle:
         """The cycle so many times; each begins where the one before ended."""

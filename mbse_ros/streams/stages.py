@@ -115,6 +115,7 @@ class ObserverStage:
         used = (~result.rejected).tolist()
         if not result.finite:
             return
+        measured = [value if v == v else nan for value, v in zip(measured, innovation)]     # values between samples
         self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
         self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
                              for v, s, use, m in zip(innovation, variance, used, measured)])
@@ -129,7 +130,7 @@ class ObserverStage:
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
-        rejected = self._watch.rejected(self._observer.threshold ** 2)
+        rejected = self._watch.rejected(self._observer.threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
             return ObserverStatus.LOST, lost

@@ -8,35 +8,42 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
+from scipy.special import chdtri
 
 from ..compiled import Kernel, Scan, have_compiler
-from ..estimators.hydraulic_model import NOISES, HydraulicModel, hydraulic_model
+from ..estimators.hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
 from ..estimators.hydraulic_observer import observer_step
+from ..estimators.hydraulic_sensors import variances
 from ..estimators.paper_reference import PaperModel, paper_step
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
 from ..report.json_file import check_json_file, write_json
+from ..transition.exponential import halvings_for
 from .timing import interleaved, machine_name
 
 BATCH = 1000
 DT = 1e-3
+MACHINES = {'patu655_lift': 'crane_observer_step', 'zx200': 'zx200_observer_step'}     # names of the cases
+PRESSURE, COMMAND = 5e6, 4.0       # Pa, V: a machine at work
 FIRST_STEP = '''
 import time
 start = time.perf_counter()
 from mbse_ros.machine import load_machine
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.studies.kernels import usual_samples
 import numpy as np
-machine = load_machine('patu655_lift')
-observer = HydraulicObserver(machine, ObserverSettings(), {backend!r})
-observer.start(np.array([0.2, 5e6, 2e6]), np.zeros(1))
-observer.process(np.array([[0.2, 5e6, 2e6]]), np.zeros((1, 1)), np.ones(3), 1e-3)
+machine = load_machine({machine!r})
+observer, (values, commands) = HydraulicObserver(machine, ObserverSettings(), {backend!r}), usual_samples(machine)
+observer.start(values, commands)
+observer.process(values[None], commands[None], np.ones(len(values)), 1e-3)
 print(time.perf_counter() - start)
 '''
 
@@ -44,52 +51,62 @@ print(time.perf_counter() - start)
 def run_kernels(json_file: Path | None, rounds: int) -> None:
     """Measure, print and write."""
     check_json_file(json_file)
-    machine = load_machine('patu655_lift')
-    model = hydraulic_model(machine)
+    machines = {name: load_machine(name) for name in MACHINES}
+    models = {name: hydraulic_model(machine) for name, machine in machines.items()}
     backends = ['vm', *(['c'] if have_compiler() else [])]
-    calls = {'numpy online': (_numpy_step(machine, model), 20)}
-    for backend in backends:
-        calls[f'{backend} online'] = (_online(machine, model, backend), 500)
-        calls[f'{backend} batch'] = (_batch(machine, model, backend), 2)
+    crane, *_ = MACHINES
+    calls = {'numpy': (_numpy_step(machines[crane], models[crane]), 20)}
+    for name, backend in product(MACHINES, backends):
+        online, batch = _steps(machines[name], models[name], backend)
+        calls[f'{name} {backend} online'], calls[f'{name} {backend} batch'] = (online, 500), (batch, 2)
     best = interleaved(calls, rounds)
-    cases = [{'name': 'crane_observer_step', 'backend': backend, 'states': len(model.names),
-              'online_us': 1e6 * best[f'{backend} online'], 'batch_us': 1e6 * best[f'{backend} batch'] / BATCH,
-              'first_step_s': _first_step(backend)} for backend in backends]
-    online = 1e6 * best['numpy online']
-    cases.append({'name': 'crane_observer_step', 'backend': 'numpy', 'states': len(model.names), 'online_us': online,
-                  'batch_us': online, 'first_step_s': None})
+    cases = [{'name': MACHINES[name], 'backend': backend, 'states': len(models[name].names),
+              'online_us': 1e6 * best[f'{name} {backend} online'],
+              'batch_us': 1e6 * best[f'{name} {backend} batch'] / BATCH,
+              'first_step_s': _first_step(name, backend)} for name, backend in product(MACHINES, backends)]
+    online = 1e6 * best['numpy']
+    cases.insert(len(backends), {'name': MACHINES[crane], 'backend': 'numpy', 'states': len(models[crane].names),
+                                 'online_us': online, 'batch_us': online, 'first_step_s': None})
     result = {'machine': machine_name(), 'cases': cases}
     write_json(json_file, result)
     _show(result)
 
 
+def usual_samples(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
+    """Samples (channels,) and commands (valves,) of a machine at the start of its file, all volumes at 5 MPa."""
+    start = dict(zip(machine.system.names, machine.model.start.q))
+    values = [PRESSURE if channel.kind == 'pressure' else start.get(channel.name.partition('/')[2], 0.0)
+              for channel in machine.all_channels]
+    return np.array(values), np.full(len(machine.commands), COMMAND)
+
+
 def _inputs(machine: Machine, model: HydraulicModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """State, measurement and parameters of a step while the crane lifts."""
-    n = len(model.names)
-    settings = ObserverSettings()
-    X = np.array([0.2, 0.03, 0.0, 5.0e6, 3.0e6, 4.0])
+    """State, measurements and parameters of a step while the machine moves."""
+    n, g, settings = len(model.names), len(machine.coordinates), ObserverSettings()
+    values, commands = usual_samples(machine)
+    usual = {'velocity': 0.03, 'pressure': PRESSURE, 'spool': COMMAND}
+    X = np.array([usual.get(name.partition('/')[0], 0.0) for name in model.names])
+    X[:g] = machine.model.start.q[machine.model.z]
+    spread = {'position': 1e-4, 'velocity': 1e-2, 'acceleration': 0.3, 'pressure': 5e-3, 'spool': 1e-3}
     columns, rows = np.triu_indices(n)
     lower = np.zeros(len(rows))
-    lower[columns == rows] = np.array([1e-4, 1e-2, 0.3, 5e3, 5e3, 1e-3]) ** 2
-    variance = 10 * np.array([4e-4, 12e3, 8e3]) ** 2
-    p = np.concatenate([[DT], [getattr(settings, name) for name in NOISES], variance, machine.parameters.mean])
-    return np.concatenate([X, lower, [4.0]]), np.array([0.2, 5e6, 3e6, 4.0]), p
+    lower[columns == rows] = np.array([spread.get(name.partition('/')[0], 1e-3) for name in model.names]) ** 2
+    near = machine.model.start.q[machine.system.dependent][:model.dependent.numel()]
+    psd, threshold = [getattr(settings, name) for name in NOISES], chdtri(1, 1 - min(settings.gate, 1 - 1e-12))
+    p = np.concatenate([[DT], psd, [settings.activity_range, threshold], 10 * variances(machine),
+                        machine.parameters.mean])
+    return np.concatenate([X, lower, commands, np.ones(g), near]), np.concatenate([values, commands]), p
 
 
-def _online(machine: Machine, model: HydraulicModel, backend: str) -> Callable[[], object]:
-    """One step called from Python, into arrays that stay."""
-    function = observer_step(machine, model, 'exact', 'van_loan')
-    x, u, p = _inputs(machine, model)
-    return Kernel(function, backend).bind((x, u, p), (np.empty(function.numel_out(0)), np.empty(function.numel_out(1))))
-
-
-def _batch(machine: Machine, model: HydraulicModel, backend: str) -> Callable[[], object]:
-    """A thousand steps in one call."""
-    scan = Scan(observer_step(machine, model, 'exact', 'van_loan'), backend)
-    x, u, p = _inputs(machine, model)
-    us = np.tile(u, (BATCH, 1))
+def _steps(machine: Machine, model: HydraulicModel, backend: str) -> tuple[Callable[[], object], Callable[[], object]]:
+    """One step called from Python, into arrays that stay, and a thousand steps in one call."""
+    halvings = max(2, halvings_for(fastest_rate(machine) * DT / 2))
+    function, (x, u, p) = observer_step(machine, model, 'exact', 'van_loan', halvings), _inputs(machine, model)
+    results = np.empty(function.numel_out(0)), np.empty(function.numel_out(1))
+    online = Kernel(function, backend).bind((x, u, p), results)
+    scan, us = Scan(function, backend), np.tile(u, (BATCH, 1))
     x_out, ys = np.empty_like(x), np.empty((BATCH, len(model.names) + 2 * len(model.measured)))
-    return lambda: scan.run(x, us, p, x_out, ys)
+    return online, lambda: scan.run(x, us, p, x_out, ys)
 
 
 def _numpy_step(machine: Machine, model: HydraulicModel) -> Callable[[], object]:
@@ -98,17 +115,18 @@ def _numpy_step(machine: Machine, model: HydraulicModel) -> Callable[[], object]
     X, U = np.array([0.2, 0.03, 0.0, 5.0, 3.0, 4.0]), np.array([4.0])
     P = np.diag([1e-4, 1e-2, 0.3, 5e-3, 5e-3, 1e-3]) ** 2
     W = np.diag([0, 0, settings.acceleration_psd, *[settings.pressure_psd] * 2, settings.spool_psd])
-    H = np.eye(6)[list(model.measured)]
+    H = np.eye(6)[[item.index for item in model.measured]]
     Y, R = np.array([0.2, 5.0, 3.0]), 10 * np.diag([4e-4, 12e-3, 8e-3]) ** 2
     return lambda: paper_step(paper, X, P, U, W, DT, H, Y, R)
 
 
-def _first_step(backend: str) -> float:
+def _first_step(machine: str, backend: str) -> float:
     """From the first import to the end of the first step, in a new process with an empty cache, s."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, 'MBSE_CACHE_DIR': cache}
-        done = subprocess.run([sys.executable, '-c', FIRST_STEP.format(backend=backend)], env=environment,
-                              capture_output=True, text=True, check=True)
+        program = FIRST_STEP.format(machine=machine, backend=backend)
+        done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True,
+                              check=True)
     return float(done.stdout)
 
 

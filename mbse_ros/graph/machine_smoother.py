@@ -1,37 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``smooth_crane``: the most likely motion and payload of a whole log of a hydraulic machine."""
+"""``smooth_machine``: the most likely motion and payload of a whole log of a hydraulic machine."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import GraphError
 from ..machine import Machine
 from .batch import Solution
-from .crane import CraneGraphSettings, CraneLog, check_log, crane_graph, fill, filled, moving, speeds
-from .crane_factors import MPA, CraneKinds, crane_kinds
-from .crane_solve import solve_soft
 from .graph import FactorGraph
 from .likelihood import Likelihood
+from .machine_factors import MPA, MachineKinds, machine_kinds
+from .machine_graph import machine_graph
+from .machine_log import MachineLog, check_log
+from .machine_motion import check_motion, followed, moving
+from .machine_settings import MachineGraphSettings
 from .marginals import marginals
 from .sandwich import sandwich_stddev
+from .soft_solve import solve_soft
 
 NORMAL = 1.959964               # 95 % quantile, two sides
-FORCES = (1.0, 30.0, 100.0, 300.0)      # N: standard deviations of the unknown force to choose from
-
+FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
+WIDER = (10.0, 100.0)           # times the density, where the motion is rougher than the settings say
 
 
 @dataclass(frozen=True)
-class CraneSmoothed:
-    """Smoothed motion and mass, SI. ``t`` (n,), s; ``position``, ``velocity``, ``acceleration`` (n, cylinders),
-    ``pressure`` (n, volumes), ``unknown_force`` (n, cylinders), N; ``stddev``: the standard deviations by these names.
+class MachineSmoothed:
+    """Smoothed motion and mass, SI. ``t`` (n,), s; ``position``, ``velocity``, ``acceleration`` (n, g) of the machine's
+    coordinates, ``pressure`` (n, volumes), ``unknown_force`` (n, a), N or N m, along the coordinates that cylinders
+    move; ``stddev``: the standard deviations by these names.
 
     ``mass``, ``mass_stddev`` (n,), kg: after the samples that each instant's estimate knows; in a batch all the same.
     ``parameters`` (p,) and ``parameters_stddev``: what the log says of the numbers ``names`` of the machine's file.
-    ``balanced`` (n,): whether the forces of the instant counted; ``force``: stddev of the unknown force, N.
+    ``balanced`` (n,): whether any forces of the instant counted; ``force``: stddev of the unknown force, N at a piston.
     """
 
     t: np.ndarray
@@ -65,46 +69,39 @@ NODES = {'position': ('z', 1.0), 'velocity': ('zd', 1.0), 'acceleration': ('zdd'
          'unknown_force': ('force', 1e3)}
 
 
-def smooth_crane(machine: Machine, log: CraneLog, settings: CraneGraphSettings = CraneGraphSettings(),
-                 kinds: CraneKinds | None = None) -> CraneSmoothed:
+def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSettings = MachineGraphSettings(),
+                   kinds: MachineKinds | None = None) -> MachineSmoothed:
     """The whole log at once. ``kinds`` may be shared between logs of one machine.
 
     Raises GraphError where something needed is not measured or the pistons never move (friction at standstill hides
-    the mass), SettingError for a log of a wrong shape, DivergenceError where no solution is found.
+    the mass), SettingError for a log of a wrong shape, DivergenceError where no solution is found, PositionProblemError
+    where the mechanism cannot be at the first sample, DescriptionError without a payload.
     """
     check_log(machine, log)
-    kinds = kinds or crane_kinds(machine)
-    balanced = moving(log, machine, settings)
-    check_motion(log, machine, settings, balanced)
-    force = settings.unknown_force or FORCES[0]
-    graph = crane_graph(machine, kinds, log, settings, balanced, force)
-    solution = solve_soft(graph, start_values(graph, machine, log, settings))
-    likelihood = Likelihood(graph, solution.x)
+    kinds = kinds or machine_kinds(machine)
+    motion = followed(machine, kinds, log, settings)
+    balanced = moving(machine, kinds, log, settings, motion)
+    check_motion(motion, settings, balanced)
+    force, rough = settings.unknown_force or FORCES[0], 1.0
+
+    def solve(start: np.ndarray | None) -> tuple[FactorGraph, Solution, Likelihood]:
+        wider = replace(settings, acceleration_psd=rough * settings.acceleration_psd,
+                        free_psd=rough * settings.free_psd)
+        graph = machine_graph(machine, kinds, log, wider, motion, balanced, force)
+        solution = solve_soft(graph, graph.values(**motion.start) if start is None else start, check=start is None)
+        return graph, solution, Likelihood(graph, solution.x)
+
+    graph, solution, likelihood = solve(None)
+    rough = likely_share(likelihood, kinds.jerk.name, WIDER)
+    if rough != 1.0:
+        graph, solution, likelihood = solve(solution.x)
     if settings.unknown_force == 0.0:
         force = likely_force(likelihood)
         if force != FORCES[0]:
-            graph = crane_graph(machine, kinds, log, settings, balanced, force)
-            solution = solve_soft(graph, solution.x, check=False)
-            likelihood = Likelihood(graph, solution.x)
+            graph, solution, likelihood = solve(solution.x)
     likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
     stddev = sandwich_stddev(graph, solution.x, 'payload', likely)
-    return _smoothed(machine, kinds, log, balanced, force, solution, stddev)
-
-
-def check_motion(log: CraneLog, machine: Machine, s: CraneGraphSettings, balanced: np.ndarray) -> None:
-    """Raise GraphError where no instant says anything of the mass."""
-    if not balanced.any():
-        fastest = 1e3 * float(np.abs(speeds(log, machine, s)).min(axis=1).max())
-        raise GraphError(f'the pistons never move at {1e3 * s.min_speed:g} mm/s or more for {2 * s.guard_time:g} s, '
-                         f'inside the stroke and measured (fastest {fastest:.3g} mm/s): friction at standstill may be '
-                         'anything',
-                         ['payload'], ['force_balance'])
-
-
-def start_values(graph: FactorGraph, machine: Machine, log: CraneLog, s: CraneGraphSettings) -> np.ndarray:
-    """Values to start from: the samples, slopes of the positions, no payload."""
-    pressures = [fill(log.t, log.measured[:, machine.channels.index(f'pressure/{v}')]) / MPA for v in machine.volumes]
-    return graph.values(z=filled(log, machine), zd=speeds(log, machine, s), p=np.column_stack(pressures))
+    return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
 
 
 def likely_force(likelihood: Likelihood) -> float:
@@ -120,15 +117,16 @@ def likely_force(likelihood: Likelihood) -> float:
     return chosen
 
 
-def likely_share(likelihood: Likelihood, label: str) -> float:
-    """The share of the density of the acceleration's random walk that makes the samples most likely.
+def likely_share(likelihood: Likelihood, label: str, shares: Sequence[float] = SHARES) -> float:
+    """How many times the density of the acceleration's random walk makes the samples most likely: 1 or one of
+    ``shares``, each tried where the one before was better.
 
-    The density is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
-    of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the mass
-    is that of the noise that is.
+    The density of the settings is that of steps of valves and gives the estimate, which a stiffer one would bend: what
+    it cannot follow of a ramp it would blame on the machine's numbers. A rougher motion (a long boom that swings) needs
+    more. But so much noise is seldom there, and the interval of the mass is that of the noise that is.
     """
     best, chosen = likelihood(), 1.0
-    for share in SHARES:
+    for share in shares:
         found = likelihood({label: np.sqrt(share)})
         if found <= best:
             break
@@ -136,20 +134,20 @@ def likely_share(likelihood: Likelihood, label: str) -> float:
     return chosen
 
 
-def _smoothed(machine: Machine, kinds: CraneKinds, log: CraneLog, balanced: np.ndarray, force: float,
-              solution: Solution, mass_stddev: float) -> CraneSmoothed:
+def _smoothed(machine: Machine, kinds: MachineKinds, log: MachineLog, balanced: np.ndarray, force: float,
+              solution: Solution, mass_stddev: float) -> MachineSmoothed:
     known, n = marginals(solution), len(log.t)
     values = {name: solution[node] * unit for name, (node, unit) in NODES.items()}
     stddev = {name: known.stddev(node) * unit for name, (node, unit) in NODES.items()}
     theta = [solution['parameters'][0], known.stddev('parameters')[0]] if kinds.names else np.zeros((2, 0))
-    return CraneSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
+    return MachineSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
                          mass_stddev=np.full(n, mass_stddev), names=kinds.names,
                          parameters=parameter_values(machine, kinds, theta[0]),
                          parameters_stddev=kinds.scale * theta[1],
                          balanced=balanced, force=force, iterations=solution.iterations)
 
 
-def parameter_values(machine: Machine, kinds: CraneKinds, theta: np.ndarray) -> np.ndarray:
+def parameter_values(machine: Machine, kinds: MachineKinds, theta: np.ndarray) -> np.ndarray:
     """Values (p,), SI, of the uncertain numbers from their deviations (p,) in standard deviations."""
     mean = [machine.parameters.mean[machine.parameters.names.index(name)] for name in kinds.names]
     return np.array(mean, dtype=float) + kinds.scale * theta

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The crane's factor graph: exact factors, mass and interval from whole logs and with a lag, what it refuses."""
+"""A machine's factor graph: exact factors, mass and interval from whole logs and with a lag, what it refuses."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from core_support import crane, plant, two_cylinders
 from scipy.linalg import expm
 
 from mbse_ros.errors import GraphError, SettingError
-from mbse_ros.graph.crane import CraneGraphSettings, CraneLog, crane_graph, moving, speeds
-from mbse_ros.graph.crane_factors import CraneKinds, constant_jerk, crane_kinds
-from mbse_ros.graph.crane_lag import lag_crane
-from mbse_ros.graph.crane_smoother import CraneSmoothed, smooth_crane
 from mbse_ros.graph.graph import ALWAYS, FactorGraph
 from mbse_ros.graph.integration_factors import prior
 from mbse_ros.graph.likelihood import Likelihood
+from mbse_ros.graph.machine_factors import MachineKinds, constant_jerk, machine_kinds
+from mbse_ros.graph.machine_graph import machine_graph
+from mbse_ros.graph.machine_lag import lag_machine
+from mbse_ros.graph.machine_log import MachineLog
+from mbse_ros.graph.machine_motion import followed, moving, speeds
+from mbse_ros.graph.machine_settings import MachineGraphSettings
+from mbse_ros.graph.machine_smoother import MachineSmoothed, smooth_machine
 from mbse_ros.graph.sandwich import sandwich_stddev
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 
 LIFT = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.2), Move(-5.0, 1.5), Move(0.0, 0.1)))
-FIXED = CraneGraphSettings(unknown_force=1.0)
+FIXED = MachineGraphSettings(unknown_force=1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -34,25 +37,30 @@ def gtsam():
 
 
 @lru_cache(maxsize=None)
-def kinds() -> CraneKinds:
-    return crane_kinds(crane(), 'vm')
+def kinds() -> MachineKinds:
+    return machine_kinds(crane(), 'vm')
 
 
 @lru_cache(maxsize=None)
-def lift(payload: float = 50.0, seed: int = 1) -> tuple[CraneLog, tuple[SensorFrame, ...]]:
+def lift(payload: float = 50.0, seed: int = 1) -> tuple[MachineLog, tuple[SensorFrame, ...]]:
     """A lift and a lowering of 3.6 s."""
     frames = SimulatedCrane(crane(), payload, seed, LIFT, plant=plant()).run()
     return log_of(frames), tuple(frames)
 
 
-def log_of(frames: list[SensorFrame]) -> CraneLog:
-    return CraneLog(np.array([f.stamp_ns for f in frames]) * 1e-9,
+def log_of(frames: list[SensorFrame]) -> MachineLog:
+    return MachineLog(np.array([f.stamp_ns for f in frames]) * 1e-9,
                     np.array([[f.samples[c] for c in crane().channels] for f in frames]))
 
 
 @lru_cache(maxsize=None)
-def batch() -> CraneSmoothed:
-    return smooth_crane(crane(), lift()[0], kinds=kinds())
+def batch() -> MachineSmoothed:
+    return smooth_machine(crane(), lift()[0], kinds=kinds())
+
+
+def counts(log: MachineLog, s: MachineGraphSettings) -> np.ndarray:
+    """Instants (n,) at which the forces of the crane count."""
+    return moving(crane(), kinds(), log, s, followed(crane(), kinds(), log, s))[:, 0]
 
 
 def differences(kind, x, c, h):
@@ -70,12 +78,13 @@ def test_balance_of_forces_has_exact_jacobians_and_holds_for_the_plant() -> None
     kind, frame = kinds().balance, lift()[1][150]
     parameters = np.zeros(len(kinds().names))
     after = lift()[1][151]      # a frame's acceleration is that of the step before it
-    joints = crane().position_problem.solve(frame.position)[:1]
+    joints = crane().position(frame.position)[crane().system.dependent]
     x = np.concatenate([frame.position, frame.velocity, frame.acceleration, frame.pressure * 1e-6, [0.0, 50.0],
                         parameters])
-    e, J = kind.evaluate(x[None], joints[None])
+    constants = np.append(joints, 1.0)
+    e, J = kind.evaluate(x[None], constants[None])
     assert abs(e[0, 0]) < 0.02 and abs(after.velocity[0]) > 0.01        # kN of 20
-    np.testing.assert_allclose(J[0], differences(kind, x, joints, 1e-5 * (1 + np.abs(x)) * 0.1), rtol=2e-6, atol=2e-6)
+    np.testing.assert_allclose(J[0], differences(kind, x, constants, 1e-5 * (1 + np.abs(x)) * 0.1), rtol=2e-6, atol=2e-6)
     assert abs(J[0, 0, 6]) == pytest.approx(0.1, rel=0.2) and (np.abs(J[0, 0, 7:]) > 1e-3).all()
 
 
@@ -123,12 +132,12 @@ def test_mass_of_one_lift() -> None:
 def test_lag_ends_near_the_batch_and_is_causal() -> None:
     """The last mass of a window that slides is that of the whole log; samples to come change nothing before."""
     log = lift()[0]
-    whole = smooth_crane(crane(), log, FIXED, kinds())
-    lagged = lag_crane(crane(), log, 0.5, FIXED, kinds())
+    whole = smooth_machine(crane(), log, FIXED, kinds())
+    lagged = lag_machine(crane(), log, 0.5, FIXED, kinds())
     assert lagged.mass[-1] == pytest.approx(whole.mass[-1], abs=0.15)
     assert whole.mass_stddev[-1] < lagged.mass_stddev[-1] < 1.4 * whole.mass_stddev[-1]     # it cannot ask for noises
     assert np.isnan(lagged.mass[0]) and lagged.mass_stddev[150] > lagged.mass_stddev[-1]
-    early = lag_crane(crane(), log.part(0, 170), 0.5, FIXED, kinds())
+    early = lag_machine(crane(), log.part(0, 170), 0.5, FIXED, kinds())
     np.testing.assert_array_equal(early.position[:100], lagged.position[:100])
     assert not np.array_equal(early.position[130:], lagged.position[130:170])
 
@@ -138,7 +147,7 @@ def test_missing_samples_are_bridged() -> None:
     log = lift()[0]
     measured = np.where(np.random.default_rng(3).random(log.measured.shape) < 0.15, np.nan, log.measured)
     measured[100:115, 0] = np.nan
-    found = smooth_crane(crane(), CraneLog(log.t, measured), FIXED, kinds())
+    found = smooth_machine(crane(), MachineLog(log.t, measured), FIXED, kinds())
     assert found.lower[-1] < 50.0 < found.upper[-1] and found.mass_stddev[-1] >= batch().mass_stddev[-1] - 0.02
 
 
@@ -146,12 +155,12 @@ def test_only_motion_counts() -> None:
     """Standing, near the stroke's ends and without pressures nothing is balanced; speeds are slopes."""
     log, s = lift()[0], FIXED
     truth = np.array([f.velocity for f in lift()[1]])
-    assert np.sqrt(np.mean((speeds(log, crane(), s) - truth)[120:180] ** 2)) < 4e-3
-    counted = moving(log, crane(), s)
+    assert np.sqrt(np.mean((speeds(crane(), log, s) - truth)[120:180] ** 2)) < 4e-3
+    counted = counts(log, s)
     assert 100 < counted.sum() < 340 and not counted[:45].any() and not counted[-8:].any()
     assert np.mean(np.abs(truth[counted]) > 0.006) > 0.97
-    narrow = CraneGraphSettings(stroke_margin=0.17)
-    assert moving(log, crane(), narrow).sum() < counted.sum()
+    narrow = MachineGraphSettings(stroke_margin=0.17)
+    assert counts(log, narrow).sum() < counted.sum()
 
 
 @pytest.mark.parametrize('spoil, words', [
@@ -161,7 +170,7 @@ def test_only_motion_counts() -> None:
 def test_what_cannot_be_known_is_named(spoil, words) -> None:
     log = lift()[0]
     with pytest.raises(GraphError, match=words):
-        smooth_crane(crane(), CraneLog(*spoil(log.t, log.measured)), FIXED, kinds())
+        smooth_machine(crane(), MachineLog(*spoil(log.t, log.measured)), FIXED, kinds())
 
 
 @pytest.mark.parametrize('t, y', [
@@ -169,27 +178,28 @@ def test_what_cannot_be_known_is_named(spoil, words) -> None:
     ([0.0, np.nan, 0.2], np.zeros((3, 3))), ([0.0, 0.1, 0.2], np.full((3, 3), np.inf))])
 def test_bad_logs_are_refused(t, y) -> None:
     with pytest.raises(SettingError):
-        CraneLog(np.array(t), y)
+        MachineLog(np.array(t), y)
 
 
 @pytest.mark.parametrize('lag', [0.0, 0.2, 100.0, float('nan')])
 def test_bad_lags_are_refused(lag: float) -> None:
     with pytest.raises(SettingError, match='lag'):
-        lag_crane(crane(), lift()[0], lag, FIXED, kinds())
+        lag_machine(crane(), lift()[0], lag, FIXED, kinds())
 
 
 def test_other_machines_channels_are_refused() -> None:
     with pytest.raises(SettingError, match='channels'):
-        smooth_crane(two_cylinders(), lift()[0], FIXED)
+        smooth_machine(two_cylinders(), lift()[0], FIXED)
 
 
 def test_two_cylinders_have_a_graph() -> None:
     """General dimensions: sizes of nodes and rows."""
     machine = two_cylinders()
-    own, n = crane_kinds(machine, 'vm'), 6
+    own, n = machine_kinds(machine, 'vm'), 6
     y = np.tile([0.2, 0.2, 5e6, 2e6, 5e6, 2e6], (n, 1))
-    log = CraneLog(np.arange(n) * 0.01, y)
-    graph = crane_graph(machine, own, log, FIXED, np.ones(n, dtype=bool), 1.0)
+    log = MachineLog(np.arange(n) * 0.01, y)
+    motion = followed(machine, own, log, FIXED)
+    graph = machine_graph(machine, own, log, FIXED, motion, np.ones((n, 2), dtype=bool), 1.0)
     assert graph.series['z'].size == 2 and graph.series['p'].size == 4 and own.balance.rows == 2
 
 
@@ -201,9 +211,9 @@ def test_measured_lift(shared_data: Path) -> None:
         pytest.skip('no measured lift: ../shared/data/patu655 is not there')
     table = np.genfromtxt(file, delimiter=',', names=True)[::2]
     machine = load_machine('patu655_measured')
-    log = CraneLog(table['t'], np.column_stack([table['s1_mm'] * 1e-3 - 0.820, table['p1_pa'], table['p2_pa']]))
-    found = smooth_crane(machine, log, CraneGraphSettings(unknown_force=30.0),
-                         crane_kinds(machine, 'vm'))
+    log = MachineLog(table['t'], np.column_stack([table['s1_mm'] * 1e-3 - 0.820, table['p1_pa'], table['p2_pa']]))
+    found = smooth_machine(machine, log, MachineGraphSettings(unknown_force=30.0),
+                         machine_kinds(machine, 'vm'))
     assert found.mass[-1] == pytest.approx(211.0, rel=0.03) and found.lower[-1] < 211.0 < found.upper[-1]
     assert 2.0 < found.mass_stddev[-1] < 5.0
     friction = found.names.index('cylinders.lift.friction.pressure_difference')

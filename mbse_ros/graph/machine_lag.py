@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lag_crane``: a window that slides over the log of a hydraulic machine; what leaves it stays as a summary.
+"""``lag_machine``: a window that slides over the log of a hydraulic machine; what leaves it stays as a summary.
 
-Each window is solved anew by Gauss-Newton. Then the instants that leave are eliminated: what they say of the first
+Each window is solved again by Gauss-Newton. Then the instants that leave are eliminated: what they say of the first
 instant that stays, of the payload and of the parameters is one linear factor of the next window.
 """
 
@@ -13,33 +13,37 @@ import numpy as np
 from ..errors import DivergenceError, GraphError, SettingError
 from ..machine import Machine
 from .batch import Solution
-from .crane import STATE, CraneGraphSettings, CraneLog, check_log, crane_graph, moving
-from .crane_factors import CraneKinds, crane_kinds
-from .crane_smoother import NODES, CraneSmoothed, check_motion, parameter_values, start_values
-from .crane_solve import solve_soft
 from .graph import ALWAYS, FactorGraph
 from .integration_factors import prior
 from .kinds import FactorKind
+from .machine_factors import MachineKinds, machine_kinds
+from .machine_graph import machine_graph, sizes_of
+from .machine_log import MachineLog, check_log
+from .machine_motion import Followed, check_motion, followed, moving, speeds
+from .machine_settings import MachineGraphSettings
+from .machine_smoother import NODES, MachineSmoothed, parameter_values
 from .marginals import marginals
+from .soft_solve import solve_soft
 
 HOP = 0.1               # s between two windows
 ASSUMED_FORCE = 30.0    # N, where the settings do not say: a window cannot ask the whole log
-VAGUE_MASS = 1e3        # kg: stddev of the payload before anything is known
-INSTANT = (*STATE, 'force', 'p')
+VAGUE_SHARE = 2.0       # of the payload's upper limit: its stddev before anything is known
 
 
-def lag_crane(machine: Machine, log: CraneLog, lag: float, settings: CraneGraphSettings = CraneGraphSettings(),
-              kinds: CraneKinds | None = None) -> CraneSmoothed:
+def lag_machine(machine: Machine, log: MachineLog, lag: float, settings: MachineGraphSettings = MachineGraphSettings(),
+                kinds: MachineKinds | None = None) -> MachineSmoothed:
     """Each instant as estimated with at least ``lag``, s, of data after it (the last ones with what there is); the mass
-    is that of the same moment, NaN before the pistons have moved. Errors as of ``smooth_crane``.
+    is that of the same moment, NaN before the pistons have moved. Errors as of ``smooth_machine``.
     """
     least = 2 * settings.guard_time + HOP
     if not least <= lag <= 60.0:
         raise SettingError('lag', lag, f'from {least:g} s (two guard times and {HOP:g} s) to 60 s')
     check_log(machine, log)
-    kinds, balanced = kinds or crane_kinds(machine), moving(log, machine, settings)
-    check_motion(log, machine, settings, balanced)
-    window = _Window(machine, kinds, log, settings, balanced)
+    kinds = kinds or machine_kinds(machine)
+    motion = followed(machine, kinds, log, settings)
+    balanced = moving(machine, kinds, log, settings, motion)
+    check_motion(motion, settings, balanced)
+    window = _Window(machine, kinds, log, settings, motion, balanced)
     n, ends = len(log.t), []
     time = log.t[0] + lag + HOP
     while time < log.t[-1]:
@@ -55,14 +59,15 @@ def lag_crane(machine: Machine, log: CraneLog, lag: float, settings: CraneGraphS
 class _Window:
     """Instants ``begin`` to ``end`` of a log and the summary of all before."""
 
-    def __init__(self, machine: Machine, kinds: CraneKinds, log: CraneLog, s: CraneGraphSettings,
-                 balanced: np.ndarray) -> None:
-        self.machine, self.kinds, self.log, self.s, self.balanced = machine, kinds, log, s, balanced
+    def __init__(self, machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings,
+                 motion: Followed, balanced: np.ndarray) -> None:
+        self.machine, self.kinds, self.log, self.s = machine, kinds, log, s
+        self.motion, self.balanced = motion, balanced
         self.force = s.unknown_force or ASSUMED_FORCE
         self.begin, self.summary, self.solution = 0, None, None
         self.moved, self.iterations = False, 0
-        sizes = [len(machine.cylinders)] * 4 + [len(machine.volumes), 1, len(kinds.names)]
-        self.kind = _summary(dict(zip((*INSTANT, *kinds.constant), sizes)))
+        instant, constant = sizes_of(machine, kinds)
+        self.instant, self.kind = tuple(instant), _summary(instant | constant)
         self.out: dict[str, list[np.ndarray]] = {name: [] for name in (*NODES, *(f'{n}_stddev' for n in NODES))}
         self.mass: list[np.ndarray] = []
         self.parameters = np.zeros((2, len(kinds.names)))
@@ -70,14 +75,17 @@ class _Window:
     def advance(self, end: int) -> None:
         """Solve with the instants up to ``end``."""
         part = self.log.part(self.begin, end)
-        known = self.balanced[self.begin:end] & (part.t <= part.t[-1] - 2 * self.s.guard_time + 1e-9)
+        known = self.balanced[self.begin:end] & (part.t <= part.t[-1] - 2 * self.s.guard_time + 1e-9)[:, None]
         self.moved |= bool(known.any())
-        graph = crane_graph(self.machine, self.kinds, part, self.s, known, self.force)
-        x = start_values(graph, self.machine, part, self.s)
+        motion = self.motion.part(self.begin, end)
+        motion.start['zd'] = speeds(self.machine, part, self.s)         # without what comes after
+        graph = machine_graph(self.machine, self.kinds, part, self.s, motion, known, self.force)
+        x = graph.values(**motion.start)
         if self.summary is not None:
             self._go_on(graph, x)
         else:
-            graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_MASS, {'x0': np.zeros(1)})
+            graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_SHARE * self.machine.description.payload.limits[1],
+                      {'x0': np.zeros(1)})
         try:
             self.solution = solve_soft(graph, x, check=False)
         except (DivergenceError, GraphError) as error:
@@ -88,11 +96,11 @@ class _Window:
         """The summary takes the place of what starts a log; values of the window before are the start."""
         graph.factors = [f for f in graph.factors if f.label not in ('start', 'known')]
         R, at, r = self.summary
-        roles = {name: (name, 0 if name in INSTANT else ALWAYS) for name in self.kind.variables}
+        roles = {name: (name, 0 if name in self.instant else ALWAYS) for name in self.kind.variables}
         graph.add(self.kind, roles, 1.0, {'R': R.T.ravel(), 'at': at, 'r': r}, label='summary')
         old = self.solution
         for name in self.kind.variables:
-            kept = old[name][self.shift:] if name in INSTANT else old[name]
+            kept = old[name][self.shift:] if name in self.instant else old[name]
             graph.of(x, name)[:len(kept)] = kept
 
     def release(self, leave: int, last: bool) -> None:
@@ -106,30 +114,30 @@ class _Window:
         if self.kinds.names:
             self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
         if not last and count:
-            self.summary = summarised(self.solution, count, self.kinds.constant)
+            self.summary = summarised(self.solution, count, self.instant, self.kinds.constant)
         self.shift, self.begin = count, leave
 
-    def result(self) -> CraneSmoothed:
+    def result(self) -> MachineSmoothed:
         """Everything released so far."""
         joined = {name: np.concatenate(rows) for name, rows in self.out.items()}
         mass, theta = np.concatenate(self.mass), self.parameters
-        return CraneSmoothed(self.log.t, **{name: joined[name] for name in NODES},
+        return MachineSmoothed(self.log.t, **{name: joined[name] for name in NODES},
                              stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
                              mass_stddev=mass[:, 1], names=self.kinds.names,
                              parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced, force=self.force,
+                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced.any(axis=1), force=self.force,
                              iterations=self.iterations)
 
 
-def summarised(solution: Solution, count: int, constant: tuple[str, ...]
+def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the factors on the first ``count`` instants say of instant ``count`` and the constants.
 
-    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of INSTANT and ``constant``.
+    ``R (x - at) + r`` (w,) with unit variance: R (w, w), at (w,), r (w,), in the order of ``instant`` and ``constant``.
     """
     graph, rows, sides = solution.graph, [], []
-    leaving = np.concatenate([graph.series[name].places(np.arange(count)).ravel() for name in INSTANT])
-    staying = np.concatenate([graph.series[name].places(np.array([count]))[0] for name in INSTANT]
+    leaving = np.concatenate([graph.series[name].places(np.arange(count)).ravel() for name in instant])
+    staying = np.concatenate([graph.series[name].places(np.array([count]))[0] for name in instant]
                              + [graph.series[name].places(np.array([ALWAYS]))[0] for name in constant])
     column = np.full(graph.size, -1)
     column[np.concatenate([leaving, staying])] = np.arange(len(leaving) + len(staying))

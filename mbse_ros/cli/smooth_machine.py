@@ -15,10 +15,11 @@ import numpy as np
 import typer
 
 from ..errors import SettingError
-from ..graph.crane import CraneGraphSettings, CraneLog
-from ..graph.crane_lag import lag_crane
-from ..graph.crane_smoother import CraneSmoothed
-from ..graph.crane_smoother import smooth_crane as smooth_log
+from ..graph.machine_lag import lag_machine
+from ..graph.machine_log import MachineLog, unused
+from ..graph.machine_settings import MachineGraphSettings
+from ..graph.machine_smoother import MachineSmoothed
+from ..graph.machine_smoother import smooth_machine as smooth_log
 from ..machine import Machine, load_machine
 from ..report.data import Run, Series, Signal
 from ..report.plots import Line, Plot, write_plots
@@ -26,7 +27,8 @@ from ..report.writer import write_report
 from .estimate import check_outputs
 from ..report.json_file import write_json
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
-from .report_run import GROUPS, SHOWN, report_run
+from .report_run import GROUPS, report_run
+from .report_units import shown
 from .smooth import SmoothRequest
 from ..offline.truth import truth_at
 
@@ -39,7 +41,7 @@ class SmoothedBag:
     """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN."""
 
     estimate: Estimate
-    smoothed: CraneSmoothed
+    smoothed: MachineSmoothed
     seconds: float
     true: float
 
@@ -49,15 +51,15 @@ class SmoothedBag:
         return self.estimate.machine
 
 
-def smooth_crane(machine: str, request: SmoothRequest) -> None:
+def smooth_machine(machine: str, request: SmoothRequest) -> None:
     """Filter and smooth, print, and write what was asked for."""
     if request.sensors or request.step is not None:
         raise SettingError('--sensors' if request.sensors else '--step', request.sensors or request.step,
                            'no such option here: it is for a mechanism')
     check_outputs(request.output, request.json_file, None)
     settings, words = graph_settings(request.words)
-    found = smooth_crane_bag(load_machine(machine), request, settings, words)
-    for warning in found.estimate.warnings:
+    found = smooth_machine_bag(load_machine(machine), request, settings, words)
+    for warning in (*found.estimate.warnings, *notes(found.machine)):
         typer.echo(f'warning: {warning}', err=True)
     if request.output is not None:
         request.output.mkdir(parents=True)
@@ -68,9 +70,25 @@ def smooth_crane(machine: str, request: SmoothRequest) -> None:
     typer.echo(summary(found, request))
 
 
-def graph_settings(words: Sequence[str]) -> tuple[CraneGraphSettings, list[str]]:
+def notes(machine: Machine) -> list[str]:
+    """What the smoother makes no use of."""
+    left = unused(machine)
+    return [f'{", ".join(left)}: the smoother makes no use of it: it takes what measures a coordinate of the machine ('
+            f'{", ".join(machine.coordinates)}), a volume or an inclination of the base'] if left else []
+
+
+def owners(machine: Machine, kind: str) -> tuple[str, ...]:
+    """Names of the columns of a kind of results."""
+    if kind == 'pressure':
+        return machine.volumes
+    if kind == 'unknown_force':
+        return tuple(machine.coordinates[k] for k in machine.actuated)
+    return machine.coordinates
+
+
+def graph_settings(words: Sequence[str]) -> tuple[MachineGraphSettings, list[str]]:
     """Tuning of the graph from words ``graph.min_speed=0.01``, and the other words; raises SettingError."""
-    known, chosen = {item.name for item in fields(CraneGraphSettings)}, {}
+    known, chosen = {item.name for item in fields(MachineGraphSettings)}, {}
     for word in (word for word in words if word.startswith(ROOM)):
         key, _, text = word.removeprefix(ROOM).partition('=')
         if key not in known:
@@ -79,30 +97,30 @@ def graph_settings(words: Sequence[str]) -> tuple[CraneGraphSettings, list[str]]
             chosen[key] = float(text)
         except ValueError:
             raise SettingError(ROOM + key, text, 'a number') from None
-    return CraneGraphSettings(**chosen), [word for word in words if not word.startswith(ROOM)]
+    return MachineGraphSettings(**chosen), [word for word in words if not word.startswith(ROOM)]
 
 
-def smooth_crane_bag(machine: Machine, request: SmoothRequest, settings: CraneGraphSettings, words: Sequence[str]
+def smooth_machine_bag(machine: Machine, request: SmoothRequest, settings: MachineGraphSettings, words: Sequence[str]
                      ) -> SmoothedBag:
     """The filter first: its segments are the smoother's samples."""
     estimate = estimate_bag(request.bag, machine, parse_tuning(words), request.namespace, request.backend)
     begin, log = time.perf_counter(), log_of(estimate)
     smoothed = (smooth_log(machine, log, settings) if request.lag is None
-                else lag_crane(machine, log, request.lag, settings))
+                else lag_machine(machine, log, request.lag, settings))
     seconds = time.perf_counter() - begin
     truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
     true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
     return SmoothedBag(estimate, smoothed, seconds, true)
 
 
-def log_of(estimate: Estimate) -> CraneLog:
+def log_of(estimate: Estimate) -> MachineLog:
     """Samples at the ends of the segments; each one's information once, also of a sensor slower than the segments."""
     outputs = estimate.outputs
     measured = np.array([o.state.measured for o in outputs])
     share = np.array([len(o.segment.values) / np.maximum(o.segment.repeats, 1) for o in outputs])
     total = np.cumsum(np.minimum(share, 1.0), axis=0) + 1e-6
     fresh = np.floor(total) > np.floor(np.vstack([np.full((1, total.shape[1]), 1e-6), total[:-1]]))
-    return CraneLog(estimate.elapsed, np.where(fresh, measured, np.nan))
+    return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
 
 
 def summary(found: SmoothedBag, request: SmoothRequest) -> str:
@@ -164,9 +182,8 @@ def overlaid(found: SmoothedBag) -> Run:
 def _signals(found: SmoothedBag) -> list[Signal]:
     s, signals = found.smoothed, []
     for kind in KINDS:
-        unit, scale = SHOWN[kind]
-        owners = found.machine.volumes if kind == 'pressure' else found.machine.cylinders
-        for k, owner in enumerate(owners):
+        for k, owner in enumerate(owners(found.machine, kind)):
+            unit, scale = shown(found.machine, f'{kind}/{owner}')
             series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
             signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
     return signals
@@ -185,11 +202,12 @@ def plots(found: SmoothedBag) -> list[Plot]:
     middle, width = s.mass[-1], 4 * (s.upper[-1] - s.mass[-1])
     drawn = [Plot('Payload', 't, s', 'kg', lines, limits=(middle - width, middle + width))]
     names = outputs[0].state.names
-    for k, cylinder in enumerate(found.machine.cylinders):
-        filtered = np.array([o.state.mean[-1, names.index(f'velocity/{cylinder}')] for o in outputs])
-        drawn.append(Plot(f'Velocity of {cylinder}', 't, s', 'mm/s', [
-            Line('filter', s.t, 1e3 * filtered, color=blue),
-            Line('smoother', s.t, 1e3 * s.velocity[:, k], color=orange)]))
+    for k, owner in enumerate(found.machine.coordinates):
+        unit, scale = shown(found.machine, f'velocity/{owner}')
+        filtered = np.array([o.state.mean[-1, names.index(f'velocity/{owner}')] for o in outputs])
+        drawn.append(Plot(f'Velocity of {owner}', 't, s', unit, [
+            Line('filter', s.t, scale * filtered, color=blue),
+            Line('smoother', s.t, scale * s.velocity[:, k], color=orange)]))
     return drawn
 
 
@@ -198,8 +216,8 @@ def write_table(found: SmoothedBag, path: Path) -> None:
     s, machine = found.smoothed, found.machine
     names, columns = [], []
     for kind in (*KINDS, 'unknown_force'):
-        owners = machine.volumes if kind == 'pressure' else machine.cylinders
-        names += [f'{kind}/{owner}' for owner in owners] + [f'{kind}/{owner} stddev' for owner in owners]
+        own = owners(machine, kind)
+        names += [f'{kind}/{owner}' for owner in own] + [f'{kind}/{owner} stddev' for owner in own]
         columns += [getattr(s, kind), s.stddev[kind]]
     rows = np.column_stack([*columns, s.mass, s.mass_stddev])
     with open(path, 'w', newline='', encoding='utf-8') as file:
