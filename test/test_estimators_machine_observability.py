@@ -11,7 +11,7 @@ import pytest
 
 from mbse_ros.dynamics.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.machine_poses import Poses, all_poses, motion_poses, start_pose, sweep
+from mbse_ros.estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
 from mbse_ros.estimators.machine_sight import machine_sight, sensor_slopes
 from mbse_ros.estimators.payload_observability import (measured_equations, payload_regressor, payload_sight,
                                                        pressure_needs)
@@ -90,16 +90,21 @@ def test_mass_and_moment_of_one_boom_are_one_number() -> None:
 
 
 def test_in_motion_the_side_of_the_centre_is_seen_when_the_machine_swings() -> None:
-    """Swinging to and fro accelerates a load to the side and along, which presses on no cylinder unless it is off the
-    plane: by centrifugal force the side stays blind, the mass stays seen."""
+    """A swing that accelerates pushes a load that hangs to the side along the boom: worse seen than the rest."""
     machine, n = machine_of('zx200'), 40
     t = np.linspace(0.0, 4.0, n)
     z = machine.model.start.q[machine.model.z] + np.outer(np.sin(t), [0.5, 0.02, 0.05, 0.1])
     q = np.array([machine.position(row) for row in z])
     qd = np.gradient(q, t, axis=0)
     sight = payload_sight(machine, PRESSURES, motion_poses(machine, q, qd, t[1] - t[0]))
-    assert sight.rank == 4 and sight.window.information[0] < 1e-2 * sight.window.information[1]
+    assert sight.rank == 4 and not sight.blind
     assert np.isfinite(sight.stddev).all() and sight.stddev[0] < 10.0 and sight.stddev[2] > 5 * sight.stddev[1]
+
+
+def test_poses_in_motion_show_more() -> None:
+    machine = machine_of('zx200')
+    poses = all_poses(machine, 10)
+    assert payload_sight(machine, PRESSURES, poses).rank == 3 and payload_sight(machine, PRESSURES, in_motion(poses)).rank == 4
 
 
 def test_stddev_is_that_of_least_squares() -> None:
