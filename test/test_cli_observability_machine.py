@@ -13,7 +13,8 @@ ALL = 'lift_stroke,lift_piston,lift_rod'
 
 
 def test_says_what_is_blind_and_what_helps(tmp_path: Path) -> None:
-    done = mbse('observability', 'patu655_lift', '--sensors', ALL, '--json', tmp_path / 'f.json', '-o', tmp_path / 'out')
+    done = mbse('observability', 'patu655_lift', '--sensors', ALL, '--json', tmp_path / 'f.json', '-o',
+                tmp_path / 'out')
     assert done.status == 0 and 'motion: seen' in done.out, done
     assert 'by moving lift' in done.out and 'no pose shows the centre along y of boom' in done.out
     found = json.loads((tmp_path / 'f.json').read_text())

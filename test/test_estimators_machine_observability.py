@@ -45,7 +45,8 @@ def test_regressor_is_the_payload_of_the_inverse_dynamics(name: str) -> None:
     own = ca.Function('own', [system.q, reduced.zd, zdd, machine.parameters.symbol], [column])
     q, zd, a = state(machine, 1)
     W, _ = payload_regressor(machine)(q, zd, a, [500.0, 0, 0, 0], machine.parameters.mean)
-    np.testing.assert_allclose(W.full()[:, 0], own(q, zd, a, machine.parameters.mean).full()[:, 0], rtol=1e-9, atol=1e-9)
+    expected = own(q, zd, a, machine.parameters.mean).full()[:, 0]
+    np.testing.assert_allclose(W.full()[:, 0], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_regressor_is_linear_at_rest_and_a_derivative_in_motion() -> None:
@@ -57,8 +58,8 @@ def test_regressor_is_linear_at_rest_and_a_derivative_in_motion() -> None:
     centre = np.array([s.value for s in payload.center])
     pi = np.array([700.0, 60.0, -40.0, 90.0])
     W = function(q, still, still, pi, p)[0].full()
-    np.testing.assert_allclose(W, function(q, still, still, 3 * pi[[0, 2, 1, 3]] * [1, 1, 2, 3], p)[0].full(), rtol=1e-9,
-                               atol=1e-6)
+    other = function(q, still, still, 3 * pi[[0, 2, 1, 3]] * [1, 1, 2, 3], p)[0].full()
+    np.testing.assert_allclose(W, other, rtol=1e-9, atol=1e-6)
     height = ca.Function('height', [machine.system.q, machine.system.values.symbol],
                          [machine.system.frames[payload.body].at(ca.DM(centre + pi[1:] / pi[0]))])
     numbers, z = machine.parameters.numbers(), q[machine.model.z]
@@ -70,7 +71,8 @@ def test_regressor_is_linear_at_rest_and_a_derivative_in_motion() -> None:
 def test_what_no_pressure_sees() -> None:
     """At one pose two numbers of four; by turning the bucket all but the centre's side."""
     machine = machine_of('zx200')
-    start, bucket = (payload_sight(machine, PRESSURES, poses) for poses in (start_pose(machine), sweep(machine, 'bucket')))
+    start = payload_sight(machine, PRESSURES, start_pose(machine))
+    bucket = payload_sight(machine, PRESSURES, sweep(machine, 'bucket'))
     assert start.rank == 2 and bucket.rank == 3 and bucket.blind == ['the centre along y of bucket']
     assert len(start.blind) == 2 and np.isnan(start.stddev).all()
     assert payload_sight(machine, PRESSURES, sweep(machine, 'swing_joint')).rank == 2
@@ -104,14 +106,16 @@ def test_in_motion_the_side_of_the_centre_is_seen_when_the_machine_swings() -> N
 def test_poses_in_motion_show_more() -> None:
     machine = machine_of('zx200')
     poses = all_poses(machine, 10)
-    assert payload_sight(machine, PRESSURES, poses).rank == 3 and payload_sight(machine, PRESSURES, in_motion(poses)).rank == 4
+    assert payload_sight(machine, PRESSURES, poses).rank == 3
+    assert payload_sight(machine, PRESSURES, in_motion(poses)).rank == 4
 
 
 def test_stddev_is_that_of_least_squares() -> None:
-    """Monte Carlo: noise on the forces of four poses, the moments found again; in motion, where nothing is blind."""
+    """Monte Carlo: noise on the forces of a motion, the moments found again; in motion, where nothing is blind."""
     machine, n = machine_of('zx200'), 30
     rng, t = np.random.default_rng(4), np.linspace(0.0, 6.0, n)
-    z = machine.model.start.q[machine.model.z] + np.column_stack([np.sin(2 * t), .02 * t / 6, .1 * np.sin(t), .2 * t / 6])
+    moved = np.column_stack([np.sin(2 * t), 0.02 * t / 6, 0.1 * np.sin(t), 0.2 * t / 6])
+    z = machine.model.start.q[machine.model.z] + moved
     q = np.array([machine.position(row) for row in z])
     poses = motion_poses(machine, q, np.gradient(q, t, axis=0), t[1] - t[0])
     sight, m = payload_sight(machine, PRESSURES, poses), machine.description.payload.limits[1] / 2
@@ -134,7 +138,7 @@ def test_needs_and_what_is_refused() -> None:
 
 
 def test_sensor_slopes_are_those_of_differences() -> None:
-    """Strokes of a machine whose coordinates are angles would be; here each sensor by its own coordinate."""
+    """Each sensor by its own coordinate; by differences in the test of the observer."""
     machine = machine_of('zx200')
     H, stddev = sensor_slopes(machine, start_pose(machine))
     np.testing.assert_array_equal(H[0, :4, :4], np.eye(4))

@@ -106,9 +106,8 @@ def show(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], bett
     else:
         typer.echo('payload, mass and centre by the pressures, positions known; poses of')
     for label, sight in payload.items():
-        size, least = len(sight.stddev), f', least information {number(sight.least)}, standard deviations of a sample a pose'
-        typer.echo(f'  {label}: {sight.rank} of {size} directions seen'
-                   + (f'; not: {"; ".join(sight.blind)}' if sight.blind else f'{least}: {_stddev(sight)}'))
+        rest = f'; not: {"; ".join(sight.blind)}' if sight.blind else f', after a sample a pose to {_stddev(sight)}'
+        typer.echo(f'  {label}: {sight.rank} of {len(sight.stddev)} directions seen{rest}')
     for line in advice(payload):
         typer.echo(line)
     for names, sight in better.items():
@@ -132,7 +131,8 @@ def advice(payload: dict[str, PayloadSight]) -> list[str]:
 
 
 def _stddev(sight: PayloadSight) -> str:
-    return f'{number(float(sight.stddev[0]))} kg; centre {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
+    """Of mass and centre, 1 sigma."""
+    return f'{number(float(sight.stddev[0]))} kg and {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
 
 
 def _helper(motion: Sight) -> str:
