@@ -21,11 +21,11 @@ from scipy.linalg import expm
 DT = 1e-3
 SENSORS = np.array([4e-4, 12e3, 8e3])
 BACKENDS = ['vm', pytest.param('c', marks=pytest.mark.skipif(not have_compiler(), reason='no C compiler'))]
-EXTREMES = {'still': ObserverSettings(acceleration_psd=1e-6, pressure_psd=0.0, spool_psd=0.0, flow_psd=1e-9),
-            'wild': ObserverSettings(acceleration_psd=1e6, pressure_psd=1e4, spool_psd=1e3, flow_psd=1e3),
-            'free activity': ObserverSettings(activity_range=1e3),
-            'sure of its start': ObserverSettings(start_velocity=1e-6, start_acceleration=1e-6),
-            'paper': ObserverSettings(noise='paper', transition='4')}
+EXTREMES = {name: ObserverSettings(gate=1.0, **changes) for name, changes in {
+    'still': {'acceleration_psd': 1e-6, 'pressure_psd': 0.0, 'spool_psd': 0.0, 'flow_psd': 1e-9},
+    'wild': {'acceleration_psd': 1e6, 'pressure_psd': 1e4, 'spool_psd': 1e3, 'flow_psd': 1e3},
+    'free activity': {'activity_range': 1e3}, 'sure of its start': {'start_velocity': 1e-6, 'start_acceleration': 1e-6},
+    'paper': {'noise': 'paper', 'transition': '4'}}.items()}
 
 
 def measurements(n: int, machine: Machine = crane(), seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

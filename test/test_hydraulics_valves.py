@@ -108,6 +108,17 @@ def test_a_drop_below_the_laminar_pressure_is_a_line_in_all_kinds() -> None:
         assert found[1] == pytest.approx(0.5 * FLOW * float(turbulent_root(0.1e6, LIMIT)) / np.sqrt(DROP), rel=1e-12)
 
 
+def test_anti_cavitation_valves_make_up_what_is_missing() -> None:
+    """In proportion to the lack below the tank, the nominal flow at ``make_up``; nothing above, at any spool."""
+    it = machine(('make_up', '50 kPa'))
+    for spool in (-4.0, 0.0, 4.0):
+        for a, b in ((TANK - 25e3, 2e6), (2e6, TANK - 50e3), (TANK - 0.1e6, TANK - 1e3)):
+            added = flows(it, spool, a, b) - flows(crane(), spool, a, b)
+            lack = np.maximum(TANK - np.array([a, b]), 0.0)
+            np.testing.assert_allclose(added, FLOW * lack / 50e3, rtol=1e-9, atol=1e-15)
+        np.testing.assert_array_equal(flows(it, spool, TANK, 2e6), flows(crane(), spool, TANK, 2e6))
+
+
 def test_a_measured_supply_replaces_the_files() -> None:
     it = crane()
     p = ca.SX([4e6, 2e6])
