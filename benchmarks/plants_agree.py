@@ -26,7 +26,7 @@ from exudyn_machine import compare
 from machine_commands import COMMANDS
 from machine_oil import command
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.simulation.plant import Plant
+from mbse_ros.simulation.plant import STEP_NS, Plant
 
 EVERY = 10      # steps between outputs: 1 ms
 LIMITS = {'lengths': ('cylinders', 2e-4), 'angles': ('joints', 5e-4), 'pressures': ('volumes', 20e3)}
@@ -38,7 +38,7 @@ def run(machine: Machine, payload: float, duration: float) -> dict[str, np.ndarr
     x = plant.start(machine.model.start.q[machine.pistons], payload, parameters)
     closed = np.array([c.closed_length.value for c in machine.description.cylinders.values()])
     joints = [name for name in machine.system.names if name not in machine.cylinders]
-    places, dt, rows = [machine.system.names.index(name) for name in joints], plant.step_ns * 1e-9, []
+    places, dt, rows = [machine.system.names.index(name) for name in joints], STEP_NS * 1e-9, []
     for k in range(round(duration / dt) + 1):
         if k % EVERY == 0:
             q, (_, _, _, p, spools) = plant.coordinates(x), plant.split(x)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from core_support import crane, plant, two_cylinders
+from machine_logs import differences
 from scipy.linalg import expm
 
 from mbse_ros.errors import GraphError, SettingError
@@ -63,16 +64,6 @@ def counts(log: MachineLog, s: MachineGraphSettings) -> np.ndarray:
     return moving(crane(), kinds(), log, s, followed(crane(), kinds(), log, s))[:, 0]
 
 
-def differences(kind, x, c, h):
-    """Jacobian by central differences, (rows, width)."""
-    columns = []
-    for k in range(len(x)):
-        shift = h[k] * (np.arange(len(x)) == k)
-        up, down = kind.evaluate(np.array([x + shift, x - shift]), np.array([c, c]))[0]
-        columns.append((up - down) / (2 * h[k]))
-    return np.array(columns).T
-
-
 def test_balance_of_forces_has_exact_jacobians_and_holds_for_the_plant() -> None:
     """Zero on the plant's own motion; derivatives by mass and uncertain numbers included."""
     kind, frame = kinds().balance, lift()[1][150]
@@ -84,7 +75,8 @@ def test_balance_of_forces_has_exact_jacobians_and_holds_for_the_plant() -> None
     constants = np.append(joints, 1.0)
     e, J = kind.evaluate(x[None], constants[None])
     assert abs(e[0, 0]) < 0.02 and abs(after.velocity[0]) > 0.01        # kN of 20
-    np.testing.assert_allclose(J[0], differences(kind, x, constants, 1e-5 * (1 + np.abs(x)) * 0.1), rtol=2e-6, atol=2e-6)
+    slopes = differences(kind, x, constants, 1e-6 * (1 + np.abs(x)))
+    np.testing.assert_allclose(J[0], slopes, rtol=2e-6, atol=2e-6)
     assert abs(J[0, 0, 6]) == pytest.approx(0.1, rel=0.2) and (np.abs(J[0, 0, 7:]) > 1e-3).all()
 
 

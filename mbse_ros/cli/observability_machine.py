@@ -13,7 +13,7 @@ import typer
 from ..description.model import MechanismDescription
 from ..errors import SettingError
 from ..estimators.filters.sight import Sight
-from ..estimators.machine_poses import Poses, all_poses, motion_poses, start_pose, sweep
+from ..estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
 from ..estimators.machine_sight import machine_sight
 from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight, pressure_needs
 from ..machine import Machine
@@ -23,7 +23,7 @@ from .observability import Request, summary_of
 from .trajectory import read_trajectory
 
 FEW = 12        # poses at which the motion is looked at
-START, ALL, TABLE = 'the start', 'all coordinates', 'the motion'
+START, ALL, MOVING, TABLE = 'the start', 'all coordinates', 'all coordinates, accelerating', 'the motion'
 
 
 def observe_machine(description: MechanismDescription, request: Request, sensors: Sequence[str],
@@ -58,8 +58,9 @@ def pose_sets(machine: Machine, trajectory: str) -> dict[str, Poses]:
     if trajectory != 'free':
         motion = read_trajectory(Path(trajectory), machine.model)
         return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
+    every = all_poses(machine)
     return {START: start_pose(machine), **{f'{name} alone': sweep(machine, name) for name in machine.coordinates},
-            ALL: all_poses(machine)}
+            ALL: every, MOVING: in_motion(every)}
 
 
 def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
@@ -105,9 +106,8 @@ def show(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], bett
     else:
         typer.echo('payload, mass and centre by the pressures, positions known; poses of')
     for label, sight in payload.items():
-        size, least = len(sight.stddev), f', least information {number(sight.least)}, standard deviations of a sample a pose'
-        typer.echo(f'  {label}: {sight.rank} of {size} directions seen'
-                   + (f'; not: {"; ".join(sight.blind)}' if sight.blind else f'{least}: {_stddev(sight)}'))
+        rest = f'; not: {"; ".join(sight.blind)}' if sight.blind else f', after a sample a pose to {_stddev(sight)}'
+        typer.echo(f'  {label}: {sight.rank} of {len(sight.stddev)} directions seen{rest}')
     for line in advice(payload):
         typer.echo(line)
     for names, sight in better.items():
@@ -119,18 +119,20 @@ def advice(payload: dict[str, PayloadSight]) -> list[str]:
     """Which motions see more than the start does, and what no motion sees."""
     if START not in payload or len(payload) == 1:
         return []
-    start, widest = payload[START].rank, list(payload.values())[-1]
-    helping = [label for label, sight in payload.items() if label not in (START, ALL) and sight.rank > start]
+    start, still, moving = payload[START].rank, payload[ALL], payload[MOVING]
+    helping = [label for label, sight in payload.items() if label.endswith(' alone') and sight.rank > start]
     lines = [f'more than at the start is seen by moving {", ".join(label.removesuffix(" alone") for label in helping)}'
              if helping else 'no coordinate moved alone shows more than the start does']
-    if widest.blind:
-        lines.append(f'no pose shows {"; ".join(widest.blind)}: these pressures cannot; another sensor or a payload '
-                     'whose centre is known')
+    if still.blind:
+        lines.append(f'no pose shows {"; ".join(still.blind)}' + (
+            ': accelerations do' if not moving.blind else ', nor do accelerations: these pressures cannot; take a load '
+            'whose centre is known'))
     return lines
 
 
 def _stddev(sight: PayloadSight) -> str:
-    return f'{number(float(sight.stddev[0]))} kg; centre {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
+    """Of mass and centre, 1 sigma."""
+    return f'{number(float(sight.stddev[0]))} kg and {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
 
 
 def _helper(motion: Sight) -> str:

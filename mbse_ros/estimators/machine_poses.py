@@ -13,6 +13,7 @@ from ..machine import Machine
 
 SHARES = np.linspace(0.05, 0.95, 9)     # of the range of a coordinate
 COUNT = 40                              # poses of all coordinates
+SPEED, ACCELERATION = 0.3, 0.5          # of coordinates in motion, SI: 1 sigma
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def all_poses(machine: Machine, count: int = COUNT) -> Poses:
     low, high = machine.range.T
     shares = np.random.default_rng(0).uniform(SHARES[0], SHARES[-1], (count, len(low)))
     return _at_rest(machine, _reached(machine, low + shares * (high - low)))
+
+
+def in_motion(poses: Poses) -> Poses:
+    """The same poses with velocities and accelerations, the same each time."""
+    zd, zdd = np.random.default_rng(1).normal(size=(2, *poses.zd.shape))
+    return Poses(poses.q, SPEED * zd, ACCELERATION * zdd)
 
 
 def motion_poses(machine: Machine, q: np.ndarray, qd: np.ndarray, dt: float) -> Poses:

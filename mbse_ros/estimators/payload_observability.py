@@ -28,8 +28,7 @@ LEVER = 1.0     # m: how far the centre may be from the file's, for what is know
 class PayloadSight:
     """What pressures say of ``pi`` over some poses: ``window.information`` (1 + d,) in units of what is known before,
     the largest mass and that by a lever of 1 m. ``stddev`` (1 + d,) of mass, kg, and centre, m, after one sample at
-    each
-    pose, NaN where they cannot be told; ``body``: in whose frame."""
+    each pose, NaN where they cannot be found; ``body``: in whose frame."""
 
     window: Window
     stddev: np.ndarray
@@ -135,7 +134,8 @@ def _words(direction: np.ndarray, body: str) -> str:
         return 'the mass'
     if mass == 0.0:
         return f'the centre along {_vector(moment / np.linalg.norm(moment))} of {body}'
-    return f'the mass against the centre: m c moved by {_vector(LEVER * moment / mass)} m of {body} for each kilogram more'
+    return (f'the mass against the centre: m c moved by {_vector(LEVER * moment / mass)} m of {body} for each kilogram '
+            'more')
 
 
 def _vector(values: np.ndarray) -> str:

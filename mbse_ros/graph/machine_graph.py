@@ -32,8 +32,9 @@ def sizes_of(machine: Machine, kinds: MachineKinds) -> tuple[dict[str, int], dic
 
 
 def machine_graph(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings, motion: Followed,
-                  balanced: np.ndarray, force: float) -> FactorGraph:
-    """Graph of a log; ``balanced`` (n, a) equations that count, ``force``: stddev of the unknown force, N."""
+                  balanced: np.ndarray, force: float, rough: np.ndarray | float = 1.0) -> FactorGraph:
+    """Graph of a log; ``balanced`` (n, a) equations that count, ``force``: stddev of the unknown force, N; ``rough``
+    (g,): times the density of the accelerations."""
     graph, steps, dt = FactorGraph(), np.arange(len(log.t)), np.diff(log.t)
     instant, constant = sizes_of(machine, kinds)
     components = {**{name: machine.coordinates for name in STATE}, 'p': machine.volumes, 'base': machine.inclinations,
@@ -44,7 +45,7 @@ def machine_graph(machine: Machine, kinds: MachineKinds, log: MachineLog, s: Mac
         graph.add_variables(name, size, components=components.get(name, ()))
     chain = {f'{name}{k}': (name, steps[:-1] + k) for k in (0, 1) for name in STATE}
     density = np.where(np.isnan(kinds.levers), s.free_psd, s.acceleration_psd / kinds.levers ** 2)
-    graph.add(kinds.jerk, chain, np.tile(np.sqrt(density), 3), {'dt': dt})
+    graph.add(kinds.jerk, chain, np.tile(np.sqrt(rough * density), 3), {'dt': dt})
     add_sensors(graph, machine, log, instant)
     for name, psd, label in (('p', s.pressure_psd, 'pressure'), ('base', s.inclination_psd, 'inclination')):
         if name in instant:

@@ -125,8 +125,8 @@ class _Window:
                              stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
                              mass_stddev=mass[:, 1], names=self.kinds.names,
                              parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced.any(axis=1), force=self.force,
-                             iterations=self.iterations)
+                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced.any(axis=1),
+                             force=self.force, iterations=self.iterations)
 
 
 def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..machine import Machine
 from .batch import Solution
-from .graph import FactorGraph
 from .likelihood import Likelihood
 from .machine_factors import MPA, MachineKinds, machine_kinds
 from .machine_graph import machine_graph
@@ -24,7 +22,9 @@ from .soft_solve import solve_soft
 NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
-WIDER = (10.0, 100.0)           # times the density, where the motion is rougher than the settings say
+ROUGH = 3.0             # standard deviations: a jerk so large says that the motion is rougher than the settings
+WIDER, ROUNDS = 10.0, 3 # times the density of its coordinate, and how often
+HASTE = 12              # iterations that do to see how rough it is
 
 
 @dataclass(frozen=True)
@@ -82,25 +82,28 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     motion = followed(machine, kinds, log, settings)
     balanced = moving(machine, kinds, log, settings, motion)
     check_motion(motion, settings, balanced)
-    force, rough = settings.unknown_force or FORCES[0], 1.0
+    force, rough, x = settings.unknown_force or FORCES[0], np.ones(len(machine.coordinates)), None
 
-    def solve(start: np.ndarray | None) -> tuple[FactorGraph, Solution, Likelihood]:
-        wider = replace(settings, acceleration_psd=rough * settings.acceleration_psd,
-                        free_psd=rough * settings.free_psd)
-        graph = machine_graph(machine, kinds, log, wider, motion, balanced, force)
-        solution = solve_soft(graph, graph.values(**motion.start) if start is None else start, check=start is None)
-        return graph, solution, Likelihood(graph, solution.x)
+    def solve(start: np.ndarray | None, roughly: int | None = None) -> Solution:
+        graph = machine_graph(machine, kinds, log, settings, motion, balanced, force, rough)
+        return solve_soft(graph, graph.values(**motion.start) if start is None else start, start is None, roughly)
 
-    graph, solution, likelihood = solve(None)
-    rough = likely_share(likelihood, kinds.jerk.name, WIDER)
-    if rough != 1.0:
-        graph, solution, likelihood = solve(solution.x)
+    for _ in range(ROUNDS):
+        solution = solve(x, HASTE)
+        wider = roughness(solution, kinds) > ROUGH
+        if not wider.any():
+            break
+        rough, x = np.where(wider, WIDER, 1.0) * rough, solution.x
+    if solution.iterations == HASTE or wider.any():
+        solution = solve(solution.x)
+    likelihood = Likelihood(solution.graph, solution.x)
     if settings.unknown_force == 0.0:
         force = likely_force(likelihood)
         if force != FORCES[0]:
-            graph, solution, likelihood = solve(solution.x)
+            solution = solve(solution.x)
+            likelihood = Likelihood(solution.graph, solution.x)
     likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
-    stddev = sandwich_stddev(graph, solution.x, 'payload', likely)
+    stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
 
 
@@ -117,16 +120,21 @@ def likely_force(likelihood: Likelihood) -> float:
     return chosen
 
 
-def likely_share(likelihood: Likelihood, label: str, shares: Sequence[float] = SHARES) -> float:
-    """How many times the density of the acceleration's random walk makes the samples most likely: 1 or one of
-    ``shares``, each tried where the one before was better.
+def roughness(solution: Solution, kinds: MachineKinds) -> np.ndarray:
+    """Largest change of the motion of each coordinate (g,) that white jerk does not expect, in standard deviations."""
+    item, = (item for item in solution.linear if item.factors.kind is kinds.jerk)
+    return np.abs(item.e / item.factors.sigma).reshape(len(item.e), 3, -1).max(axis=(0, 1))
 
-    The density of the settings is that of steps of valves and gives the estimate, which a stiffer one would bend: what
-    it cannot follow of a ramp it would blame on the machine's numbers. A rougher motion (a long boom that swings) needs
-    more. But so much noise is seldom there, and the interval of the mass is that of the noise that is.
+
+def likely_share(likelihood: Likelihood, label: str) -> float:
+    """The share of the density of the acceleration's random walk that makes the samples most likely.
+
+    The density is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
+    of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the mass
+    is that of the noise that is.
     """
     best, chosen = likelihood(), 1.0
-    for share in shares:
+    for share in SHARES:
         found = likelihood({label: np.sqrt(share)})
         if found <= best:
             break

@@ -23,10 +23,11 @@ DAMPINGS = (1e-2, 1.0, 1e2, 1e4, 1e6)
 STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
 
 
-def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True) -> Solution:
+def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roughly: int | None = None) -> Solution:
     """The most likely values, from initial ones (size,), until a step lowers the cost by less than STILL.
 
-    Raises GraphError for what the graph leaves open, DivergenceError where it does not converge.
+    ``roughly``: what so many iterations lead to will do. Raises GraphError for what the graph leaves open,
+    DivergenceError where it does not converge.
     """
     if check:
         check_graph(graph, initial)
@@ -45,7 +46,7 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True) -> S
         else:
             raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
-        if fall < STILL:
+        if fall < STILL or iteration == roughly:
             return Solution(graph, x, now, iteration)
     raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls '
                           f'by {fall:.3g}')

@@ -12,7 +12,7 @@ from ..errors import SettingError
 from ..machine import Machine, with_valves
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
-from .plant import Plant
+from .plant import STEP_NS, Plant
 from .samples import TrueSamples
 
 
@@ -53,7 +53,7 @@ class SimulatedCrane:
         self.machine, self.payload, self.settings = machine, float(payload), settings
         self.cycle, self.base = cycle or lift_hold_lower(), dict(base or {})
         self.parameters = self.plant.machine.parameters.mean if parameters is None else parameters
-        self.period_ns = max(1, round(1e9 / settings.rate / self.plant.step_ns)) * self.plant.step_ns
+        self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
         self.controls = controls_of(self.plant)
         self._operators = self._make_operators()
         self._rng = np.random.default_rng(seed)
@@ -78,8 +78,8 @@ class SimulatedCrane:
         truth, q = (z, zd, self._acceleration, p), self.plant.coordinates(self._x)
         sent = self._commands(command, time, q)
         self._x, self._acceleration = self.plant.advance(
-            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // self.plant.step_ns,
-            payload, self.parameters, **self.base)
+            self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, payload,
+            self.parameters, **self.base)
         self._next_ns = stamp + self.period_ns
         return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
                            *truth, payload)

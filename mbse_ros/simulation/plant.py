@@ -14,18 +14,16 @@ import numpy as np
 from ..compiled import Kernel, Scan
 from ..description.load_payload import MASS
 from ..errors import DescriptionError, DivergenceError
-from ..estimators.hydraulic_model import fastest_rate
 from ..machine import Machine
 
 MPA = 1e6
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
-SLOW_FLUID = 700.0     # 1/s: below this twice the step is as exact
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 
 
 class Plant:
-    """Simulated machine whose valves all have data; advances by whole steps of ``step_ns``, 0.1 or 0.2 ms.
+    """Simulated machine whose valves all have data; advances by whole steps of 0.1 ms.
 
     Controls (u,): commands of the valves, V, then speeds of the ``drives``, SI. ``parameters`` are the true values of
     the uncertain numbers (default: nominal); ``slow``: what is not one of them but has a symbol, by its key: the
@@ -40,7 +38,6 @@ class Plant:
         self._free = [k for k in range(g) if k not in machine.actuated]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = tuple(machine.parameters.states)
-        self.step_ns = STEP_NS * (2 if fastest_rate(machine) < SLOW_FLUID else 1)
         self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
         self._scan = Scan(self._step_function(), backend)
         self._static = self._static_balance()
@@ -72,7 +69,7 @@ class Plant:
 
         Raises DivergenceError when the state leaves the finite numbers.
         """
-        p = np.concatenate([[self.step_ns * 1e-9], self._slow(payload, slow), parameters])
+        p = np.concatenate([[STEP_NS * 1e-9], self._slow(payload, slow), parameters])
         x, y = self._scan(x, np.tile(controls, (steps, 1)), p)
         if not np.isfinite(x).all():
             raise DivergenceError('plant', steps, 'the state left the finite numbers')

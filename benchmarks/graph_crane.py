@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payload mass of the crane's factor graph, whole logs: accuracy and honesty of the interval over many simulated runs.
+"""Payload mass of a machine's factor graph, whole logs: accuracy and honesty of the interval over many simulated runs.
 
     python benchmarks/graph_crane.py wrong --runs 50     # the plant's uncertain numbers drawn from the file's prior
     python benchmarks/graph_crane.py true --runs 50      # the plant's numbers as in the file, which is sure of them
-    python benchmarks/graph_crane.py random --runs 50    # as wrong, with random cycles and payloads of 0 to 200 kg
+    python benchmarks/graph_crane.py random --runs 50    # as wrong, with random cycles and payloads (crane: to 200 kg)
+    python benchmarks/graph_crane.py true --machine zx200 --payload 800 --cycle dig --rate 50 --runs 5
 
 Run it in the environment of `make environment` (tools/environment.sh python benchmarks/graph_crane.py ...).
 """
@@ -19,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from mbse_ros.graph.crane import CraneLog
-from mbse_ros.graph.crane_factors import CraneKinds, crane_kinds
-from mbse_ros.graph.crane_smoother import smooth_crane
+from mbse_ros.description.basics import Scalar
+from mbse_ros.graph.machine_factors import MachineKinds, machine_kinds
+from mbse_ros.graph.machine_log import MachineLog
+from mbse_ros.graph.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.mechanism.description.model import Quantity
-from mbse_ros.simulation.crane import SimulatedCrane
+from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle, lift_hold_lower, random_cycle
 from mbse_ros.simulation.plant import Plant
 
@@ -33,7 +34,7 @@ SHORT = WorkCycle(0.3, (Move(0.0, 0.5), Move(4.0, 2.2), Move(0.0, 0.6), Move(-4.
 
 def certain(item: Any) -> Any:
     """A description without standard deviations: all its numbers are known."""
-    if isinstance(item, Quantity):
+    if isinstance(item, Scalar):
         return replace(item, stddev=0.0)
     if isinstance(item, dict):
         return {key: certain(value) for key, value in item.items()}
@@ -44,21 +45,30 @@ def certain(item: Any) -> Any:
     return item
 
 
-def one_run(study: str, seed: int, long: bool, machine: Machine, kinds: CraneKinds, plant: Plant) -> dict:
+def task(args: argparse.Namespace, seed: int, machine: Machine) -> tuple[float, WorkCycle]:
+    """Payload, kg, and cycle of a run; the payload hangs on the machine all the time."""
+    rng, several = np.random.default_rng([seed, 5]), len(machine.cylinders) > 1
+    payload, cycle = args.payload, lift_hold_lower() if args.long else SHORT
+    if args.study == 'random':
+        payload = float(rng.uniform(0.0, args.most))
+        cycle = cycle_by_name('random', machine, seed) if several else random_cycle(rng)
+    elif args.cycle:
+        cycle = cycle_by_name(args.cycle, machine, seed)
+    return payload, replace(cycle, load=((0.0, 1.0),))
+
+
+def one_run(args: argparse.Namespace, seed: int, machine: Machine, kinds: MachineKinds, plant: Plant) -> dict:
     """Simulate, smooth, compare."""
-    rng = np.random.default_rng([seed, 5])
-    payload, cycle = 50.0, lift_hold_lower() if long else SHORT
-    if study == 'random':
-        payload, cycle = float(rng.uniform(0.0, 200.0)), random_cycle(rng)
+    rng, (payload, cycle) = np.random.default_rng([seed, 6]), task(args, seed, machine)
     known = plant.machine.parameters
-    drawn = known.mean + (study != 'true') * known.stddev * rng.standard_normal(len(known.mean))
-    frames = SimulatedCrane(plant.machine, payload, seed, cycle, parameters=drawn, plant=plant).run()
-    log = CraneLog(np.array([f.stamp_ns for f in frames]) * 1e-9,
-                   np.array([[f.samples[c] for c in machine.channels] for f in frames]))
+    drawn = known.mean + (args.study != 'true') * known.stddev * rng.standard_normal(len(known.mean))
+    frames = SimulatedCrane(plant.machine, payload, seed, cycle, CraneSettings(rate=args.rate), drawn, plant).run()
+    log = MachineLog(np.array([f.stamp_ns for f in frames]) * 1e-9,
+                     np.array([[f.samples[c] for c in machine.channels] for f in frames]))
     begin = time.process_time()
-    found = smooth_crane(machine, log, kinds=kinds)
+    found = smooth_machine(machine, log, kinds=kinds)
     error, stddev = float(found.mass[-1]) - payload, float(found.mass_stddev[-1])
-    return {'study': study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev, 'force': found.force,
+    return {'study': args.study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev, 'force': found.force,
             'inside': bool(found.lower[-1] <= payload <= found.upper[-1]), 'seconds': time.process_time() - begin}
 
 
@@ -80,12 +90,17 @@ def main() -> None:
     parser.add_argument('--runs', type=int, default=50)
     parser.add_argument('--long', action='store_true', help='the work cycle of 24 s instead of one lift of 6 s')
     parser.add_argument('--json', type=Path)
+    parser.add_argument('--machine', default='patu655_lift')
+    parser.add_argument('--payload', type=float, default=50.0, help='kg')
+    parser.add_argument('--most', type=float, default=200.0, help='largest payload of the study random, kg')
+    parser.add_argument('--cycle', help='boom, dig, lift_hold_lower, in place of one lift')
+    parser.add_argument('--rate', type=float, default=100.0, help='of the sensors, Hz')
     args = parser.parse_args()
-    nominal = load_machine('patu655_lift')
+    nominal = load_machine(args.machine, 'orifice')
     machine = Machine(certain(nominal.description)) if args.study == 'true' else nominal
-    kinds, plant, rows = crane_kinds(machine), Plant(nominal), []
+    kinds, plant, rows = machine_kinds(machine), Plant(nominal), []
     for seed in range(args.runs):
-        rows.append(one_run(args.study, seed, args.long, machine, kinds, plant))
+        rows.append(one_run(args, seed, machine, kinds, plant))
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1) + '\n')
     print(summary(rows))
