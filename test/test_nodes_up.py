@@ -177,6 +177,18 @@ def test_a_signal_ends_it(number, steps):
     assert steps[-1] is True and signal.getsignal(number) is before
 
 
+def test_processes_get_our_profile_of_dds_unless_there_is_one(monkeypatch):
+    names = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert all(os.path.isfile(path) for path in room.dds_profile().values()) and set(room.dds_profile()) == set(names)
+    lines = []
+    assert up(Graph((script('a', f'import os; print(os.environ["{names[0]}"])'),)), lines.append) == 0
+    assert any(line.endswith('fastdds_quick_discovery.xml') for line in lines)
+    monkeypatch.setenv(names[1], 'mine.xml')
+    assert room.dds_profile() == {}
+
+
 def test_duration_ends_it(steps):
     assert up(Graph((script('a', SLEEP),)), lambda line: None, duration=0.3) == 0 and steps[-1] is True
 
