@@ -16,7 +16,7 @@ help:
 demo:
 	@ROS=$(ROS) ./mbse demo $(ARGS)
 
-# Without ARGS: first what needs no ROS, on all cores, then the nodes, two files at a time: they wait more than they work.
+# Without ARGS: first what needs no ROS, on all cores, then the nodes, two files at a time: they mostly wait.
 test:
 	@tools/browser.sh
 ifeq ($(ARGS),)

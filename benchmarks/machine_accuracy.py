@@ -112,7 +112,8 @@ def run(job: tuple) -> dict:
     stddev = np.sqrt(P[:, range(n), range(n)])
     z = error / stddev
     inside = (np.abs(z) < BAND).mean(axis=0)
-    nees = np.einsum('ki,ki->k', z, np.linalg.solve(P / (stddev[:, :, None] * stddev[:, None, :]), z[..., None])[..., 0])
+    scaled = P / (stddev[:, :, None] * stddev[:, None, :])
+    nees = np.einsum('ki,ki->k', z, np.linalg.solve(scaled, z[..., None])[..., 0])
     sensors = {entry.partition('/')[2]: channel.sensor.noise for entry, channel in direct(machine).items()
                if entry.startswith('position/')}
     try:

@@ -47,7 +47,8 @@ def run(machine: Machine, payload: float, duration: float) -> dict[str, np.ndarr
         x, _ = plant.advance(x, np.array(sent + [0.0] * len(plant.drives)), 1, payload, parameters)
     names = {'cylinders': machine.cylinders, 'joints': joints, 'volumes': machine.volumes, 'valves': machine.valves}
     data, ends = np.array(rows), np.cumsum([1, *(len(item) for item in names.values())])
-    return {'t': data[:, 0], **dict(zip(('lengths', 'angles', 'pressures', 'spools'), np.split(data, ends, axis=1)[1:])),
+    parts = np.split(data, ends, axis=1)[1:]
+    return {'t': data[:, 0], **dict(zip(('lengths', 'angles', 'pressures', 'spools'), parts)),
             **{key: np.array(item) for key, item in names.items()}}
 
 

@@ -16,6 +16,12 @@ def _side(pick: Callable[[bool], bool]) -> Callable[[complex, complex], complex]
     return lambda a, b: a if pick(a.real >= b.real) else b
 
 
+def _atan2(y: complex, x: complex) -> complex:
+    """To first order in the imaginary parts."""
+    y, x = complex(y), complex(x)
+    return complex(np.arctan2(y.real, x.real), (x.real * y.imag - y.real * x.imag) / (x.real ** 2 + y.real ** 2))
+
+
 RULES: dict[int, Callable] = {
     ca.OP_ASSIGN: lambda a: a, ca.OP_NEG: lambda a: -a, ca.OP_SQ: lambda a: a * a, ca.OP_TWICE: lambda a: 2 * a,
     ca.OP_INV: lambda a: 1 / a, ca.OP_SQRT: np.sqrt, ca.OP_SIN: np.sin, ca.OP_COS: np.cos, ca.OP_TANH: np.tanh,
@@ -28,6 +34,7 @@ RULES: dict[int, Callable] = {
     ca.OP_NOT: lambda a: float(not a.real), ca.OP_AND: lambda a, b: float(bool(a.real) and bool(b.real)),
     ca.OP_OR: lambda a, b: float(bool(a.real) or bool(b.real)),
     ca.OP_IF_ELSE_ZERO: lambda a, b: b if a.real else 0.0,
+    ca.OP_ATAN2: _atan2,
     ca.OP_COPYSIGN: lambda a, b: a if (a.real >= 0) == (not np.signbit(np.real(b))) else -a,
 }
 

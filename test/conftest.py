@@ -50,7 +50,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @lru_cache(maxsize=None)
 def _may_need_ros(path: Path) -> bool:
-    return path.name.startswith('test_nodes_') or re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text()) is not None
+    says_so = re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text())
+    return path.name.startswith('test_nodes_') or says_so is not None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.name.startswith('test_nodes_') or 'ros_domain' in getattr(item, 'fixturenames', ()):
             item.add_marker('ros')
         if item.get_closest_marker('ros') and not _may_need_ros(item.path):
-            raise pytest.UsageError(f'{item.nodeid} needs ROS 2, and its file does not say so: -m ros would not find it')
+            raise pytest.UsageError(f'{item.nodeid} needs ROS 2 and its file does not say so: -m ros would miss it')
         if without_ros and item.get_closest_marker('ros'):
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
 

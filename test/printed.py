@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text with rounded numbers, as a page shows it and as a program prints it: words agree exactly, numbers as far as their
+"""Text with rounded numbers, as a page shows it and a program prints it: words agree exactly, numbers as far as their
 digits go.
 
 A number with decimals may differ by one unit of its last digit: two values that differ by next to nothing, as on two

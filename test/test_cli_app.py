@@ -11,8 +11,8 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'export-c', 'graph', 'observability',
-            'tune', 'up', 'replay', 'demo', 'benchmark')
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'convert', 'export-c', 'graph',
+            'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs')
 
 
@@ -81,7 +81,7 @@ def test_the_command_line_starts_at_once():
     """Help needs no numbers, and a check no bags, plots or ROS."""
     slow = {'numpy', 'casadi', 'scipy', 'matplotlib', 'plotly', 'rosbags', 'mcap', 'rclpy', 'pint', 'rich.console'}
     assert not modules_of('--help') & slow
-    assert modules_of('check', 'patu655_lift') & slow == {'numpy', 'casadi', 'rich.console'}
+    assert modules_of('check', 'patu655_lift') & slow == {'numpy', 'casadi', 'scipy', 'rich.console'}
 
 
 @pytest.mark.parametrize('words, text', [

@@ -23,7 +23,10 @@ def test_machines_of_the_package(machine):
 def test_what_was_understood():
     """Values in units that people read, the uncertainty, and what follows from them."""
     words = ' '.join(mbse('check', 'patu655_lift').out.split())
-    for text in ('bore 100 mm', 'mass 143.66 +- 1.437 kg', 'piston area 78.53982 cm^2', 'position/lift 0.4 mm',
+    for text in ('bore 100 mm', 'mass 143.66 +- 1.437 kg', 'piston area 78.53982 cm^2',
+                 'position/lift sensor lift_stroke 1 sigma 0.4 mm',
+                 'command/lift_valve command, V', 'lift 0 mm to 535 mm moved by cylinders',
+                 'lift 0 mm to 535 mm boom_joint -24.36824 deg to 91.51456 deg', 'degrees of freedom 1',
                  'volume lift_piston 0.190019 l to 4.391899 l', 'friction scale 1 +- 0.1', 'payload 0 to 1000 kg'):
         assert text in words
 
@@ -44,11 +47,14 @@ BROKEN = {      # what to replace, by what; what the line must say after the nam
     'twice': ('    rod: 56 mm', '    rod: 56 mm\n    rod: 50 mm', "got 'rod', expected each key once", ''),
     'no such point': ('boom.rod_eye', 'boom.eye', "cylinders.lift.rod_eye: got 'boom.eye', expected", 'rod_eye'),
     'rod too thick': ('rod: 56 mm', 'rod: 156 mm', "cylinders.lift.rod: got '156 mm', expected a rod thinner", ''),
-    'no such kind': ('kind: orifice', 'kind: servo', "lift_valve.kind: got 'servo', expected", 'orifice, unknown'),
-    'another format': ('machine/1', 'machine/9', "format: got 'mbse/machine/9', expected mbse/machine/1", ''),
-    'no YAML': ('ground:', 'ground: [', 'expected correct YAML', 'line '),
-    'out of reach': ('stroke: 0.535 m', 'stroke: 0.75 m', "cylinders.lift: got 'a piston at 0.75 m', expected "
-                     'closed_length, stroke and points with which the mechanism reaches it', ''),
+    'no such kind': ('kind: orifice', 'kind: servo', "lift_valve.kind: got 'servo', expected",
+                     'orifice, compensated, unknown'),
+    'another format': ('machine/2', 'machine/9', "format: got 'mbse/machine/9', expected mbse/machine/2", ''),
+    'the old format': ('machine/2', 'machine/1', 'expected mbse/machine/2; the file is in the old format: `mbse '
+                       'convert ', 'broken.yaml -o NEW.yaml` rewrites it'),
+    'no YAML': ('points:', 'points: [', 'expected correct YAML', 'line '),
+    'out of reach': ('stroke: 0.535 m', 'stroke: 1.75 m', "cylinders.lift: got 'a piston at ", "m', expected "
+                     'closed_length, stroke and points with which the mechanism reaches it'),
 }
 
 
@@ -80,7 +86,7 @@ def test_no_machine_at_all(content, text, tmp_path):
 
 
 def test_no_such_machine(tmp_path):
-    line = refused('check', 'excavator')
-    assert line.startswith("excavator: name: got 'excavator', expected a path to a .yaml file, one of the machines "
+    line = refused('check', 'excavators')
+    assert line.startswith("excavators: name: got 'excavators', expected a path to a .yaml file, one of the machines "
                            + ', '.join(MACHINES))
     assert 'No such file' in refused('check', Path(tmp_path / 'none.yaml'))

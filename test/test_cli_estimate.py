@@ -160,7 +160,7 @@ def test_wrong_tuning(word, text, tmp_path):
 
 
 def test_other_wrong_words(bag):
-    assert 'expected one of orifice, unknown' in refused('estimate', bag, '--valve', 'servo')
+    assert 'expected one of orifice, compensated, unknown' in refused('estimate', bag, '--valve', 'servo')
     assert refused('estimate', bag, '--backend', 'gpu') == "backend: got 'gpu', expected one of auto, vm, c"
     assert 'none of the topics /other/sensors/position' in refused('estimate', bag, '--namespace', 'other')
 

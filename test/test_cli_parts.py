@@ -59,7 +59,7 @@ def truth(stamps):
     return TruthSeries(stamps, ('lift',), line, 2 * line, 3 * line, ('a', 'b'), np.hstack([line, -line]), line[:, 0])
 
 
-MACHINE = SimpleNamespace(cylinders=('lift',), volumes=('a', 'b'))
+MACHINE = SimpleNamespace(coordinates=('lift',), volumes=('a', 'b'))
 
 
 def test_truth_at_other_instants():
@@ -74,7 +74,7 @@ def test_truth_at_other_instants():
 
 
 def test_truth_of_another_machine_is_none():
-    other = SimpleNamespace(cylinders=('tilt',), volumes=('a', 'b'))
+    other = SimpleNamespace(coordinates=('tilt',), volumes=('a', 'b'))
     assert truth_at(None, MACHINE, np.zeros(1)) is None and truth_at(truth([0, MS]), other, np.zeros(1)) is None
     assert truth_at(truth([5 * MS]), MACHINE, np.array([4, 5]) * MS).payload.tolist()[1] == 0.005
     back = truth_at(truth([10 * MS, 20 * MS, 0, 10 * MS]), MACHINE, np.array([5 * MS]))     # a clock set back

@@ -4,10 +4,14 @@
 import numpy as np
 import pytest
 from cli_support import START_NS, lift, mbse, refused
+from source_tree import ROOT
 
-from mbse_ros.bags.bag import Bag
+from mbse_ros.bags.bag import Bag, decode
 from mbse_ros.bags.series import read_truth
-from mbse_ros.cli.simulate import cycle_of
+from mbse_ros.machine import load_machine
+from mbse_ros.simulation.crane import cycle_by_name
+
+LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 
 
 def test_same_arguments_same_bag_in_both_storages(tmp_path):
@@ -37,8 +41,52 @@ def test_arguments_have_an_effect(tmp_path):
 
 
 def test_random_cycles_go_by_the_seed():
-    assert cycle_of('random', 0.2, 3) == cycle_of('random', 0.2, 3) != cycle_of('random', 0.2, 4)
-    assert cycle_of('lift_hold_lower', 0.02, 3).moves[1].ramp == 0.02
+    machine = load_machine('patu655_lift')
+    three, four = (cycle_by_name('random', machine, seed, 0.2) for seed in (3, 4))
+    assert cycle_by_name('random', machine, 3, 0.2) == three != four
+    assert cycle_by_name('lift_hold_lower', machine, 3, 0.02).moves[1].ramp == 0.02
+
+
+def test_an_excavator_takes_a_load_and_drops_it(tmp_path):
+    """All channels are in the bag; the truth is in the independent coordinates, its payload what hangs there then."""
+    done = mbse('simulate', 'zx200', '-o', tmp_path / 'bag', '--payload', 1200, '--cycle', 'dig', '--rate', 20)
+    assert done.out == f'wrote {tmp_path}/bag: 22.0 s at 20 Hz, payload 1200 kg at times, seed 1\n'
+    truth, machine = read_truth(tmp_path / 'bag'), load_machine('zx200')
+    assert truth.cylinders == machine.coordinates == ('swing_joint', 'boom', 'arm', 'bucket')
+    assert truth.payload[0] == truth.payload[-1] == 0.0 and truth.payload.max() == 1200.0
+    assert 0.5 < np.ptp(truth.position[:, 0]) < 1.5 and np.ptp(truth.position[:, 1:], axis=0).min() > 0.2
+    topics = set(Bag(tmp_path / 'bag').topics)
+    assert {f'/sensors/pressure/{volume}' for volume in machine.volumes} <= topics
+    (message, *_) = (decode(raw) for raw in Bag(tmp_path / 'bag').messages(['/sensors/position']))
+    assert tuple(message.name) == machine.coordinates
+    (message, *_) = (decode(raw) for raw in Bag(tmp_path / 'bag').messages(['/sensors/valve_command']))
+    assert tuple(message.name) == machine.valves
+
+
+def test_the_boom_alone(tmp_path):
+    assert mbse('simulate', 'zx200', '-o', tmp_path / 'bag', '--cycle', 'boom', '--rate', 20).status == 0
+    moved = np.ptp(read_truth(tmp_path / 'bag').position, axis=0)
+    assert moved[1] > 0.1 > moved[0] and moved[2:].max() < 0.02
+
+
+def test_an_inclined_base(tmp_path):
+    """Its attitude can be given where a sensor measures it; the load pushes less along a slope."""
+    text = LIFT.replace('sensors:\n', 'base: {}\n\nsensors:\n'
+                        '  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
+    (tmp_path / 'x.yaml').write_text(text)
+    pressure = []
+    for degrees in (0, 30):
+        bag = tmp_path / str(degrees)
+        assert mbse('simulate', tmp_path / 'x.yaml', '-o', bag, '--base-pitch', degrees, '--rate', 10).status == 0
+        (message, *_) = (decode(raw) for raw in Bag(bag).messages(['/sensors/position']))
+        at = message.name.index('base_pitch')
+        assert message.position[at] == pytest.approx(np.radians(degrees), abs=0.01)
+        pressure.append(read_truth(bag).pressure[0, 0])
+    assert pressure[0] > 2e6 and pressure[1] < pressure[0] - 5e4
+    for words, text in ((['--base-roll', 1], 'base-roll: got 1.0, expected no such option for patu655_lift: no sensor '
+                         'of kind inclination measures the roll of its base'),
+                        (['--base-pitch', 60], 'base-pitch: got 60.0, expected from -45 to 45 deg')):
+        assert refused('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'no', *words) == text
 
 
 @pytest.mark.parametrize('words, text', [
@@ -48,11 +96,15 @@ def test_random_cycles_go_by_the_seed():
     (['patu655_lift', '--payload', '-1'], 'payload: got -1.0, expected'),
     (['patu655_lift', '--payload', 'nan'], 'payload: got nan, expected'),
     (['patu655_lift', '--seed', '-1'], 'seed: got -1, expected a whole number from 0'),
-    (['patu655_lift', '--cycle', 'dig'], "cycle: got 'dig', expected one of lift_hold_lower, random"),
+    (['patu655_lift', '--cycle', 'dig'], "cycle: got 'dig', expected another cycle: this one "
+                                          'takes cylinders named boom, arm and bucket, not lift'),
+    (['patu655_lift', '--cycle', 'drop'], "cycle: got 'drop', expected one of lift_hold_lower, random, boom, dig"),
+    (['patu655_lift', '--base-roll', '3'], 'base-roll: got 3.0, expected no such option for patu655_lift'),
+    (['four_bar', '--base-roll', '3'], "--base-roll: got '3.0', expected no such option here: it is for a machine"),
     (['patu655_lift', '--ramp', '3'], 'ramp: got 3.0, expected from 0.001 to 2.0 s'),
     (['patu655_lift', '--rate', '0'], 'rate: got 0.0, expected from 1.0 to 1000.0 Hz'),
     (['patu655_lift', '--storage', 'csv'], "storage 'csv' is not one of mcap, sqlite3"),
-    (['patu655_measured'], 'lift_valve.nominal_flow: got None, expected the data of an orifice valve'),
+    (['patu655_measured'], 'lift_valve.nominal_flow: got None, expected the data of a valve of kind orifice'),
 ])
 def test_refused(words, text, tmp_path):
     assert text in refused('simulate', *words, '-o', tmp_path / 'bag')

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mbse_ros.mechanism.description.explain import Section
 from mbse_ros.description.explain import explain
+from mbse_ros.description.tables import Section
 from mbse_ros.description.expressions import evaluate
 from mbse_ros.description.listing import scalars, uncertain
 from mbse_ros.description.load import known_mechanisms, load_mechanism, parse_mechanism

@@ -7,89 +7,25 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import overrides, ros, state     # noqa: E402
+from nodes_in_process import SECOND, clock, go, make, stamps     # noqa: E402, F401
+from nodes_support import ros, state     # noqa: E402
 from rclpy.parameter import Parameter     # noqa: E402
-from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
+from rclpy.serialization import serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
-from mbse_ros.nodes import _lifecycle, plant_node     # noqa: E402
 from mbse_ros.nodes._markers import payload_text     # noqa: E402
-from mbse_ros.nodes._messages import (joint_state, payload_to_message, state_to_message, to_ns)     # noqa: E402
+from mbse_ros.nodes._messages import joint_state, payload_to_message, state_to_message, to_ns     # noqa: E402
 from mbse_ros.nodes.plant_node import PlantNode     # noqa: E402
 from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus     # noqa: E402
 
-SECOND = 10 ** 9
 PAYLOAD = PayloadEstimate(1, 0, 50.04, 1.0, 48.0, 52.04, 50.0, 50.0, 10, PayloadStatus.TOO_SLOW)
-
-
-class Sink:
-    """In the place of a publisher."""
-
-    def __init__(self, kind):
-        self.kind, self.messages = kind, []
-
-    def publish(self, message):
-        """Must be publishable, and is kept."""
-        if isinstance(message, bytes):
-            message = deserialize_message(message, self.kind)
-        serialize_message(message)
-        self.messages.append(message)
-
-    def get_subscription_count(self):
-        """Somebody listens."""
-        return 1
 
 
 @pytest.fixture(scope='module', autouse=True)
 def _ros():
     with ros():
         yield
-
-
-@pytest.fixture
-def make(monkeypatch):
-    """Makes an active node whose outputs are sinks, by topic."""
-    nodes = []
-
-    def build(kind, **values):
-        init = _lifecycle.LifecycleNode.__init__
-        monkeypatch.setattr(_lifecycle.LifecycleNode, '__init__', lambda self, name, **more: init(
-            self, name, parameter_overrides=overrides(**values), **more))
-        node = kind()
-        monkeypatch.setattr(_lifecycle.LifecycleNode, '__init__', init)
-        node.sinks, node.told = {}, []
-        monkeypatch.setattr(node.warnings, '_write', node.told.append)
-        node.output = lambda kind, topic, qos=None: node.sinks.setdefault(topic, Sink(kind))
-        nodes.append(node)
-        assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS
-        return node
-    yield build
-    for node in nodes:
-        node.destroy_node()
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """The plant's clocks, set by hand."""
-    now = [0.0]
-    monkeypatch.setattr(plant_node.time, 'monotonic', lambda: now[0])
-    monkeypatch.setattr(plant_node.time, 'time_ns', lambda: 1_000 * SECOND)
-    return now
-
-
-def go(node, clock, seconds):
-    """Let the plant's time run, waking it whenever it asks to be."""
-    end = clock[0] + seconds
-    while clock[0] < end:
-        due = node.tick()
-        if due is None:
-            return
-        clock[0] += max(due, 1e-6)
-
-
-def stamps(sink):
-    return [to_ns(message.header.stamp) for message in sink.messages]
 
 
 def test_the_plant_keeps_time(make, clock):

@@ -3,68 +3,33 @@
 
 import os
 import signal
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import PATIENCE, Peer, own_domain     # noqa: E402
+from nodes_support import PATIENCE, own_domain     # noqa: E402
+from watched_graph import Watched     # noqa: E402
 from sensor_msgs.msg import JointState     # noqa: E402
 from visualization_msgs.msg import Marker, MarkerArray     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes import up     # noqa: E402
 from mbse_ros.nodes._messages import to_ns     # noqa: E402
-from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments     # noqa: E402
-from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
-START = 180.0       # s, on a machine with much else to do
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
           'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState}
-
-
-class Watched:
-    """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
-
-    def __init__(self, **arguments):
-        processes = machine_graph(parse_arguments(arguments)).processes
-        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
-                for p in processes]
-        self.log = []
-        self.peer = Peer(**TOPICS)
-        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
-        self.graph.start()
-
-    def until(self, condition, limit=START):
-        """Look after the graph and listen until the condition holds."""
-        def check():
-            self.graph.step()
-            return condition()
-        try:
-            self.peer.until(check, limit)
-        except AssertionError:
-            raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
-
-    def heard(self, topic):
-        """Messages of a topic so far."""
-        return self.peer.heard[topic]
-
-    def told(self, text):
-        """Whether a line of the log holds a text."""
-        return any(text in line for line in self.log)
 
 
 @pytest.fixture(scope='module')
 def watched():
     with own_domain():
-        graph = Watched(payload='50', seed='3')
+        graph = Watched(TOPICS, payload='50', seed='3')
         try:
             yield graph
         finally:
-            graph.graph.stop()
-            graph.peer.close()
+            graph.close()
 
 
 def test_messages_go_all_the_way_and_none_is_lost(watched):
@@ -89,7 +54,8 @@ def test_estimates_follow_the_truth(watched):
     assert values['pressure/lift_piston'] == pytest.approx(at.pressure[0], abs=2e5)
     assert watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0)
     joints = watched.heard('estimated/joint_states')[-1]
-    assert joints.name == ['lift'] and len(joints.velocity) == 1 and 1e3 < joints.effort[0] < 1e5
+    assert joints.name == ['lift', 'boom_joint'] and len(joints.velocity) == 2
+    assert 1e3 < joints.effort[0] < 1e5 and np.isnan(joints.effort[1])
 
 
 def test_markers_show_both_machines_and_the_payload(watched):

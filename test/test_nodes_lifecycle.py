@@ -11,12 +11,15 @@ from lifecycle_msgs.msg import Transition     # noqa: E402
 from lifecycle_msgs.srv import ChangeState, GetState     # noqa: E402
 from nodes_support import Peer, ros, segment     # noqa: E402
 from rclpy.executors import SingleThreadedExecutor     # noqa: E402
+from std_srvs.srv import Trigger     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
 from mbse_ros.nodes import _lifecycle     # noqa: E402
 from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS     # noqa: E402
 from mbse_ros.nodes._messages import segment_to_message     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
+
+PERIOD = 10_000_000
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -117,3 +120,23 @@ def test_waits_for_those_who_read_its_output(node, monkeypatch):
         peer.close()
 
 
+def test_a_reset_forgets_the_state(node):
+    peer, executor = Peer(state=HydraulicState), SingleThreadedExecutor()
+    executor.add_node(node)
+    peer.also = lambda: executor.spin_once(timeout_sec=0.01)
+    try:
+        assert not peer.call(Trigger, 'observer_node/reset', Trigger.Request()).success      # nothing there to forget
+        node.trigger_configure()
+        node.trigger_activate()
+        peer.until(lambda: peer.node.count_publishers('state') == 1)
+        for k in (1, 2):
+            peer.publish(SensorSegment, 'segment', segment_to_message(segment(k, (k - 1) * PERIOD), 'x'))
+        peer.until(lambda: len(peer.heard['state']) == 2)
+        answer = peer.call(Trigger, 'observer_node/reset', Trigger.Request())
+        assert answer.success and 'forgotten' in answer.message
+        for k in (3, 4):
+            peer.publish(SensorSegment, 'segment', segment_to_message(segment(k, (k - 1) * PERIOD), 'x'))
+        peer.until(lambda: len(peer.heard['state']) == 4)
+        assert [message.restart for message in peer.heard['state']] == [True, False, True, False]
+    finally:
+        peer.close()

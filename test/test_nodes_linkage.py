@@ -26,7 +26,7 @@ from mbse_ros.nodes.up import RunningGraph     # noqa: E402
 
 START = 180.0       # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,
-          'sensors/joint_states': JointState, 'markers': MarkerArray, 'diagnostics': DiagnosticArray}
+          'sensors/joint_states': JointState, 'markers': MarkerArray, '/diagnostics': DiagnosticArray}
 
 SERVICES = {'set_parameters': SetParameters, 'set_parameters_atomically': SetParametersAtomically,
             'get_parameters': GetParameters}
@@ -123,9 +123,9 @@ def test_it_follows_the_truth(watched):
 
 
 def test_it_is_drawn_and_its_health_told(watched):
-    watched.until(lambda: len(watched.heard('diagnostics')) >= 2 and len(watched.heard('markers')) >= 10)
+    watched.until(lambda: len(watched.heard('/diagnostics')) >= 2 and len(watched.heard('markers')) >= 10)
     assert {m.ns for message in watched.heard('markers') for m in message.markers} == {'estimated', 'measured', 'true'}
-    status, = watched.heard('diagnostics')[-1].status
+    status, = watched.heard('/diagnostics')[-1].status
     values = {item.key: item.value for item in status.values}
     assert status.level == b'\x00' and values['observability'] == '6 of 6 directions seen'
     assert 0.3 < float(values['mean NIS per measurement']) < 2

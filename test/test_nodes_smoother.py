@@ -24,8 +24,8 @@ def watched():
     """Two seconds of motion and the silence after it."""
     with pytest.MonkeyPatch.context() as patch, own_domain():
         patch.setitem(TOPICS, 'smoothed_state', LinkageState)
-        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE}}, smoother='true', lag='0.1', duration='2.0',
-                        mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
+        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE}}, smoother='true', lag='0.1',
+                        duration='2.0', mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
         try:
             graph.until(lambda: len(graph.heard('smoothed_state')) >= COUNT and len(
                 {to_ns(m.header.stamp) for m in graph.heard('linkage_state')}) >= COUNT)

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
+from mbse_ros.cli.up import up_graph     # noqa: E402
 from mbse_ros.errors import DescriptionError, MbseError, SettingError     # noqa: E402
 from mbse_ros.nodes import up as room     # noqa: E402
 from mbse_ros.nodes.catalogue import NODES     # noqa: E402
@@ -68,6 +70,24 @@ def test_every_parameter_exists_and_the_values_get_there():
     assert processes['observer_node'].parameters['wait_subscribers'] == 3       # payload, visualization, recorder
 
 
+def test_a_cycle_by_a_topic_has_no_end():
+    plants = [{p.name: p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes}['plant_node']
+              for cycle in ('topic', 'boom')]
+    assert [(p.final, p.parameters['exit_at_end'], p.parameters['cycle']) for p in plants] == [
+        (False, False, 'topic'), (True, True, 'boom')]
+
+
+def test_up_knows_its_graphs(monkeypatch):
+    started = []
+    monkeypatch.setattr('mbse_ros.cli.up.up', lambda graph, duration: started.append(graph) or 0)
+    for name in ('machine', 'crane'):
+        assert up_graph(name, ['payload:=70', 'valve:=compensated'], None) == 0
+    assert started[0] == started[1]
+    assert {p.parameters['valve'] for p in started[0].processes} == {'compensated'}
+    with pytest.raises(SettingError, match='machine, crane or linkage'):
+        up_graph('tractor', [], None)
+
+
 @pytest.mark.parametrize('given, error, text', [
     ({'pyload': '20'}, SettingError, 'machine, valve, simulate, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
@@ -75,6 +95,11 @@ def test_every_parameter_exists_and_the_values_get_there():
     ({'rviz': 'maybe'}, SettingError, 'true or false'),
     ({'valve': 'ball'}, SettingError, 'orifice'),
     ({'machine': 'no_such'}, DescriptionError, 'patu655_lift'),
+    ({'machine': 'five_bar'}, SettingError, 'mbse up linkage mechanism:=five_bar'),
+    ({'machine': str(ROOT / 'config' / 'mechanisms' / 'five_bar.yaml')}, DescriptionError, 'cylinders.*hydraulics'),
+    ({'cycle': 'walk'}, SettingError, 'lift_hold_lower, random, boom, dig, topic'),
+    ({'cycle': 'dig'}, SettingError, 'boom, arm and bucket, not lift'),
+    ({'machine': 'patu655_measured', 'simulate': 'true'}, DescriptionError, 'nominal_flow'),
 ])
 def test_a_wrong_argument_is_refused(given, error, text):
     with pytest.raises(error, match=text):

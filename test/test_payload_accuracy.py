@@ -92,7 +92,7 @@ def test_full_speed_brakes_into_free_fall_without_harm() -> None:
 
 
 STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus.ACCELERATING: {},
-            PayloadStatus.NOT_OBSERVABLE: {'max_sample_stddev': 0.1}, PayloadStatus.UPDATING: {},
+            PayloadStatus.NOT_OBSERVABLE: {'max_sample_share': 1e-4}, PayloadStatus.UPDATING: {},
             PayloadStatus.OUTSIDE_STROKE: {'stroke_margin': 0.3}}
 
 

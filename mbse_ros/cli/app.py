@@ -16,10 +16,11 @@ from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
-                  help='State and payload estimation of hydraulic cranes: simulate, record, estimate, replay, explain.')
+                  help='State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.')
 app.add_typer(benchmark, name='benchmark')
 
-Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice or unknown.")]
+Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
+                                                    'or unknown.')]
 Set = Annotated[Optional[list[str]], typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]
@@ -295,11 +296,11 @@ def tune(
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
-       graph: Annotated[str, typer.Argument(help='crane or linkage')],
+       graph: Annotated[str, typer.Argument(help='machine, crane or linkage')],
        duration: Annotated[Optional[float], typer.Option(help='Stop after so many seconds.')] = None) -> None:
     """Start the nodes, as ros2 launch does.
 
-    Arguments as there, e.g. mbse up crane machine:=patu655_lift payload:=80, mbse up linkage mechanism:=five_bar
+    Arguments as there, e.g. mbse up machine machine:=zx200 payload:=800, mbse up linkage mechanism:=five_bar
     estimator:=UKF; docs/parameters.md has all.
     """
     from .up import up_graph

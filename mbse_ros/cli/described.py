@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..description.load import known_machines, known_mechanisms, load_mechanism
 from ..description.model import MechanismDescription
-from ..errors import DescriptionError
+from ..errors import DescriptionError, SettingError
 
 SUFFIXES = ('.yaml', '.yml')
 CHAIN = 'n_four_bar'       # generated: n_four_bar:5
@@ -26,3 +27,20 @@ def describe(name: str) -> MechanismDescription:
                                f'{", ".join(machines)}, or one of the mechanisms {", ".join(mechanisms)}, {CHAIN}:N'
                                + (f'; did you mean {close[0]}?' if close else ''))
     return load_mechanism(name)
+
+
+def check_sensors(description: MechanismDescription, chosen: Sequence[str]) -> str:
+    """What to say of pressures and inclinations of the base, which filters of a mechanism do not know; '' of none.
+
+    Raises SettingError where one of them was chosen by name.
+    """
+    others = [name for name in description.sensors if name not in description.mechanical_sensors]
+    for name in chosen:
+        if name in others:
+            raise SettingError('--sensors', name, 'sensors of the motion, this one is of the hydraulics or the base; '
+                               f'of {description.name}: {", ".join(description.mechanical_sensors)} (mbse estimate BAG '
+                               f'--machine {description.name} uses pressures)')
+    if chosen or not others:
+        return ''
+    return (f'{", ".join(others)} not used: filters of a mechanism know neither hydraulics nor base (mbse estimate BAG '
+            f'--machine {description.name} does)')

@@ -13,9 +13,11 @@ import typer
 
 from ..bags.messages import header
 from ..bags.writer import BagWriter
+from ..description.load import load_mechanism
 from ..dynamics.model import load_model
-from .estimate import check_outputs
 from ..report.json_file import write_json
+from .described import check_sensors
+from .estimate import check_outputs
 from .linkage_bag import LinkageLog, estimate_linkage_bag, linkage_settings
 
 
@@ -26,7 +28,11 @@ def estimate_linkage_command(bag: Path, mechanism: str, estimator: str, sensors:
     check_outputs(output, json_file, None)
     settings = linkage_settings(words, estimator=estimator)
     names = [name for name in sensors.replace(',', ' ').split() if name]
-    model = load_model(mechanism, backend=backend)
+    description = load_mechanism(mechanism)
+    note = check_sensors(description, names)
+    if note:
+        typer.echo(f'note: {note}', err=True)
+    model = load_model(description, backend=backend)
     log = estimate_linkage_bag(bag, model, settings, names, step, (), namespace, backend)
     for warning in log.warnings:
         typer.echo(f'warning: {warning}', err=True)

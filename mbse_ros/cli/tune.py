@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 
 from ..bags.sensor_series import read_sensors
+from ..description.load import load_mechanism
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageObserver
 from ..estimators.filters.tuning import Log, Quality, Tuned, tune
-from ..report.text import number
-from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
-from .described import SUFFIXES
 from ..report.files import check_file
 from ..report.json_file import write_json
 from ..report.options import names_of
 from ..report.sections import print_table, wide_console
+from ..report.text import number
+from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
+from .described import SUFFIXES, check_sensors
 
 STEP = 5e-3     # s, of a simulated log
 
@@ -47,6 +48,7 @@ def tune_command(request: Request, json_file: Path | None, backend: str = 'auto'
     if not STEP * 10 < request.duration <= 1000.0:
         raise SettingError('--duration', request.duration, f'seconds, more than {STEP * 10:g} and up to 1000')
     chosen = names_of(request.sensors, '--sensors', 1)
+    check_sensors(load_mechanism(request.mechanism if recorded(request) else request.sources[0]), chosen)
     observer, logs = _recorded(request, chosen, backend) if recorded(request) else _simulated(request, chosen, backend)
     noises = default_noises(request.estimator, observer.model.description.name)
     tuned = tune(observer, logs, noises, request.skip)

@@ -19,7 +19,7 @@ GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArgumen
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:
     """Start a graph by its name with arguments ``name:=value``; exit status."""
     if name not in GRAPHS:
-        raise SettingError('graph', name, ' or '.join(GRAPHS))
+        raise SettingError('graph', name, 'machine, crane or linkage')
     given = {}
     for word in words:
         key, sign, value = word.partition(':=')

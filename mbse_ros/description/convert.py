@@ -3,44 +3,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import re
 
 import yaml
 
-from ..errors import DescriptionError
-from .entry import Entry
 from .document import read_document
+from .entry import Entry
 from .load import FORMAT, OLD
 
-__all__ = ['convert_file', 'convert_text']
+__all__ = ['convert_text']
 
-
-def convert_file(path: Path, target: Path) -> None:
-    """Write the converted file; raises DescriptionError for another format or a target that exists."""
-    try:
-        text = path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
-    converted = convert_text(text, str(path))
-    if target.exists():
-        raise DescriptionError(str(target), '', 'a file that exists', 'the name of a new file')
-    target.write_text(converted, encoding='utf-8')
+_PLAIN = re.compile(r'[A-Za-z0-9+.-][A-Za-z0-9 +.*/^%_-]*')
 
 
 def convert_text(text: str, file: str = 'text') -> str:
-    """The text in the present format: `ground` becomes `points`, `sensors` are named; raises DescriptionError."""
+    """The text in the present format: `ground` becomes `points`, `sensors` get names.
+
+    Raises DescriptionError for another format, and for these sections where they are not as that format had them.
+    """
     root = Entry(file, '', read_document(text, file))
     given = root.value.get('format') if isinstance(root.value, dict) else None
     if given != OLD:
         raise root.error(OLD, given, 'format')
-    tree = yaml.compose(text)
-    lines, result = text.splitlines(), []
-    keys = [(key.value, key.start_mark.line, value) for key, value in tree.value]
-    ends = [line for _, line, _ in keys[1:]] + [len(lines)]
-    result += lines[:keys[0][1]]
-    for (name, start, value), end in zip(keys, ends):
-        block = lines[start:end]
-        result += _CHANGED[name](text, value) + _trailing(block) if name in _CHANGED else block
+    tree, lines = yaml.compose(text, Loader=yaml.BaseLoader), text.splitlines()
+    starts = [key.start_mark.line for key, _ in tree.value]
+    if tree.flow_style or len(set(starts)) < len(starts):
+        raise root.error('each key of the file on a line of its own', 'a mapping in braces')
+    result = lines[:starts[0]]
+    for (key, _), start, end in zip(tree.value, starts, [*starts[1:], len(lines)]):
+        block, name = lines[start:end], key.value
+        entry = Entry(file, name, root.value[name])
+        result += [*_CHANGED[name](entry), *_trailing(block)] if name in _CHANGED else block
     return '\n'.join(result) + '\n'
 
 
@@ -52,28 +46,33 @@ def _trailing(block: list[str]) -> list[str]:
     return block[len(block) - count:]
 
 
-def _source(text: str, node: yaml.Node) -> str:
-    """A value as it is written, on one line."""
-    return ' '.join(text[node.start_mark.index:node.end_mark.index].split())
+def _flow(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return '{' + ', '.join(f'{key}: {_flow(item)}' for key, item in value.items()) + '}'
+    if isinstance(value, list):
+        return '[' + ', '.join(map(_flow, value)) + ']'
+    text = '' if value is None else str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
 
-def _format(text: str, node: yaml.Node) -> list[str]:
+def _format(entry: Entry) -> list[str]:
     return [f'format: {FORMAT}', 'dimension: 3']
 
 
-def _ground(text: str, node: yaml.Node) -> list[str]:
-    points = dict((key.value, value) for key, value in node.value)['points']
-    return ['points:'] + [f'  {key.value}: {{fixed: {_source(text, value)}}}' for key, value in points.value]
+def _ground(entry: Entry) -> list[str]:
+    points = entry.mapping(['points'])['points'].named('points')
+    return ['points:'] + [f'  {name}: {{fixed: {_flow(point.value)}}}' for name, point in points.items()]
 
 
-def _sensors(text: str, node: yaml.Node) -> list[str]:
+def _sensors(entry: Entry) -> list[str]:
     lines = ['sensors:']
-    for key, group in node.value:
-        for owner, noise in group.value:
-            stddev = _source(text, dict((k.value, v) for k, v in noise.value)['stddev'])
-            what = ('kind: stroke, cylinder' if key.value == 'position' else 'kind: pressure, volume')
-            name = f'{owner.value}_stroke' if key.value == 'position' else owner.value
-            lines.append(f'  {name}: {{{what}: {owner.value}, stddev: {stddev}}}')
+    parts = entry.mapping(['position'], ['pressure'])
+    for kind, words, end in (('position', 'kind: stroke, cylinder', '_stroke'), ('pressure', 'kind: pressure, volume',
+                                                                               '')):
+        for owner, noise in (parts[kind].named('sensors').items() if kind in parts else ()):
+            stddev = _flow(noise.mapping(['stddev'])['stddev'].value)
+            lines.append(f'  {owner}{end}: {{{words}: {owner}, stddev: {stddev}}}')
     return lines
 
 

@@ -23,6 +23,7 @@ POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordi
 POSITION_ITERATIONS = 30
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
 MOST_STEPS = 1_000
+SLOPES = 4                      # about what all operations are to those of the constraints
 LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
 
 
@@ -52,7 +53,7 @@ class Partitioned:
         self.system = _with_rows(system, rows).with_independent(independent)
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
-        self._backend = affordable(backend, self._pieces.operations) if backend == 'auto' else backend
+        self._given = backend
 
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""
@@ -155,7 +156,13 @@ class Partitioned:
 
     @cached_property
     def _state(self) -> Kernel:
-        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), self._backend)
+        backend = affordable(self._given, self._pieces.operations)
+        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+
+    @property
+    def _backend(self) -> str:
+        """Of functions of the constraints alone."""
+        return affordable(self._given, SLOPES * self._pieces.constraints.n_instructions())
 
     @cached_property
     def _newton(self) -> Kernel:

@@ -3,8 +3,9 @@
 
 A machine's acceleration wanders little in steady motion and much when a valve steps, and no machine is as lively as the
 next. So the densities of a coordinate's acceleration, and of the unknown flows into its cylinders, are multiplied by
-its activity: it jumps with a sample that surprises, and goes slowly towards the value at which innovations are as large
-as they say.
+its activity. Innovations of a filter that is right have nothing to do with those before: where they go on in the same
+direction the filter lags and the activity rises, where they alternate it is too nervous and the activity falls. It
+jumps with a sample that surprises.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import numpy as np
 from ..machine import Machine
 from .hydraulic_model import HydraulicModel
 
-SURPRISE = 4.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
-RELAXATION = 0.05   # share by which the activity goes towards what the innovations show, at a sample
+SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
+MEMORY = 0.1        # share of the trend that a sample forgets
+RATE = 0.03         # growth of the activity by the product of innovation and trend
+STEP = 0.7          # at most so much of its logarithm at a sample
 
 
 @dataclass(frozen=True)
@@ -37,21 +40,28 @@ class Activity:
                 found[i] = activity[k] if found[i] is None else ca.fmax(found[i], activity[k])
         return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
 
-    def after(self, activity: ca.SX, largest: ca.SX, squares: list[ca.SX], used: list[ca.SX]) -> ca.SX:
-        """Activity (g,) after a step with these normalised squares of innovations: within 1/``largest`` and ``largest``."""
+    def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
+              weights: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step.
+
+        The trend is the sum of the ratios of innovations to their deviations, older ones forgotten.
+        """
+        ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
         result = []
         for k, channels in enumerate(self.channels):
-            count = sum((used[i] for i in channels), ca.SX(0))
-            ratio = sum((used[i] * squares[i] for i in channels), ca.SX(0)) / (count + (count == 0))
-            rate = ca.if_else(ratio > SURPRISE, ratio, 1 + RELAXATION * (ratio - 1))
-            level = activity[k] * rate
-            level = ca.if_else(level > largest, largest, ca.if_else(level * largest < 1, 1 / largest, level))
-            result.append(ca.if_else(count > 0, level, activity[k]))
-        return ca.vertcat(*result)
+            count = ca.fmax(sum((weights[i] for i in channels), ca.SX(0)), 1)
+            square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
+            drive = sum((ratios[i] * trend[i] for i in channels), ca.SX(0)) / count
+            rate = ca.exp(ca.fmax(ca.fmin(RATE * drive, STEP), -STEP)) * ca.fmax(1, square / SURPRISE)
+            result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
+        after = [ca.if_else(weight, (1 - MEMORY) * trend[i] + ratio, trend[i])
+                 for i, (weight, ratio) in enumerate(zip(weights, ratios))]
+        return ca.vertcat(*result), ca.vertcat(*after)
 
 
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
-    """A coordinate's channels are its own position and the pressures of the cylinders that it moves."""
+    """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
+    unknown, which is what the pressures then show."""
     moves = _moves(machine)
     valves, volumes = machine.description.hydraulics.valves, machine.volumes
     channels, noises = [], []
@@ -60,7 +70,9 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
         own = {volumes[v] for v in np.flatnonzero(machine.circuit.T_Vcyl[:, chambers].any(axis=1))}
         entries = {f'acceleration/{name}'} | {f'flow/{valve}.{port}' for valve in machine.unknown_valves
                                               for port in 'ab' if getattr(valves[valve], port) in own}
-        seen = {f'pressure/{volume}' for volume in own} or {f'position/{name}'}
+        seen = {f'pressure/{volume}' for volume in own}
+        if len(entries) > 1 or not own:
+            seen |= {f'position/{name}'}
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
         channels.append(tuple(i for i, item in enumerate(model.measured)
                               if item.index is not None and model.names[item.index] in seen))

@@ -29,19 +29,23 @@ def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: 
     return X + increment, symmetric(ca.densify(F @ P @ F.T + sigma))
 
 
-def correct(X: ca.SX, P: ca.SX, row: int | ca.SX, error: ca.SX, variance: ca.SX, present: ca.SX,
-            gate: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """State and covariance after one measurement of an entry ``row`` of the state, or by a row (1, n) of derivatives.
+def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,
+            weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State and covariance after one measurement of the state's entry ``index``; weight 0: it is missing.
 
-    ``error`` is what it differs from its prediction at X, a finite number also where it is missing; it is left out
-    where it is not ``present`` or its square is more than ``gate`` times its variance. Also returns the innovation, 0
-    where it is missing, its variance, its square over that and whether it was used.
+    Also returns its innovation and the innovation's variance.
     """
-    column = P[:, row] if isinstance(row, int) else P @ row.T
-    spread = (P[row, row] if isinstance(row, int) else row @ column) + variance
-    innovation = present * error
-    inverse = 1 / spread
-    square = innovation * innovation * inverse
-    used = present * (square <= gate)
-    gain = column * (used * inverse)
-    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, square, used
+    spread = P[index, index] + variance
+    innovation = weight * (measured - X[index])
+    gain = P[:, index] * (weight / spread)
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ P[index, :])), innovation, spread
+
+
+def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
+               weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """As ``correct`` for a measurement with the row ``H`` (1, n) and the ``error`` to its prediction at X."""
+    column = P @ H.T
+    spread = H @ column + variance
+    innovation = weight * error
+    gain = column * (weight / spread)
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread

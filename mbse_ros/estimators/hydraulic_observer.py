@@ -9,7 +9,7 @@ of the random walks follow how lively the machine is: see ``activity``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
+from math import isfinite, nan
 
 import casadi as ca
 import numpy as np
@@ -21,7 +21,7 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from .activity import activity_of
-from .dekf import correct, predict
+from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
@@ -29,8 +29,8 @@ from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-NEVER = 1e300       # a gate that nothing is beyond
-MISSING = -1e300    # a NaN compares as false with this, as with everything
+LIVELIEST = 100.0    # times the largest activity: what a jolt may be that lasts for one sample
+MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,8 @@ class SegmentResult:
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample (or part of one) earlier; each channel after the ones before it. NaN: the segment has no sample of the
-    channel. ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the
-    finite
+    sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
+    ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
     numbers."""
 
     mean: np.ndarray
@@ -56,17 +55,17 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each coordinate, dependent coordinates where
-    the model needs them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt,
-    spectral densities, largest activity, gate (of a normalised innovation squared), variances of the measurements,
-    uncertain parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
+    its stamp on, so those of one step act during the next), activity of each coordinate and trend of each channel,
+    dependent coordinates where the model needs them, near which Newton's method starts; ``u`` = measurements (NaN:
+    missing), commands; ``p`` = dt, spectral densities, largest activity, variances of the measurements, uncertain
+    parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
     halvings_for).
     """
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    near, activity, largest = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('activity', g), ca.SX.sym('largest')
-    gate = ca.SX.sym('gate')
+    near, activity, trend = (ca.SX.sym(*item) for item in (('near', model.dependent.numel()), ('a', g), ('t', m)))
+    largest = ca.SX.sym('largest')
     lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
@@ -74,13 +73,14 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
     W = ca.diag(lively.factors(activity, n) * ca.diag(model.W))
     X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
-    X, P, innovations, spreads, squares, used = _corrected(machine, model, X, P, solved, measured, variance, gate)
+    X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
     X = X * ca.SX(model.scale)
-    after = lively.after(activity, largest, squares, used)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, after, solved), ca.vertcat(X, *innovations, *spreads)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, near),
+    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)])
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, solved),
+                        ca.vertcat(X, *innovations, *spreads)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, near),
                                          ca.vertcat(measured, commands),
-                                         ca.vertcat(dt, model.psd, largest, gate, variance, machine.parameters.symbol)],
+                                         ca.vertcat(dt, model.psd, largest, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
 
@@ -90,39 +90,43 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> c
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX, gate: ca.SX) -> tuple:
-    """State and covariance after one measurement after the other; innovations and variances, SI, the squares of the one
-    over the other, and what was used.
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
+    """State and covariance after one measurement after the other; innovations and their variances, SI.
 
-    What is not an entry of the state is linearised at the prediction. An innovation beyond the gate is left out.
+    What is not an entry of the state is linearised at the prediction.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    seen: list[tuple[ca.SX, ...]] = []
+    innovations, spreads = [], []
     for k, item in enumerate(model.measured):
-        present, unit = measured[k] > MISSING, 1.0
-        sample = ca.if_else(present, measured[k], 0.0)
+        weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
             h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
-            row = H
+            error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
+            X, P, innovation, spread = correct_by(X, P, H, error, variance[k], weight)
+            unit = 1.0
+        elif item.wraps:
+            error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
+            X, P, innovation, spread = correct_by(X, P, ca.SX.eye(X.numel())[item.index, :], error, variance[k], weight)
+            unit = 1.0
         else:
             unit = float(to_model[item.index]) / item.gain
+            value = sample * unit
             shift = float(to_model[item.index]) * (item.zero - item.offset / item.gain)
-            error = sample * unit + shift - X[item.index] if shift else sample * unit - X[item.index]
-            row = item.index
-        if item.wraps:
-            error = wrapped(error)
-        X, P, innovation, spread, *rest = correct(X, P, row, error, variance[k] * unit ** 2, present, gate)
-        seen.append((innovation * (1 / unit), spread * (1 / unit ** 2), *rest))
-    return X, P, *(list(column) for column in zip(*seen))
+            if shift:
+                value = value + shift
+            X, P, innovation, spread = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
+        innovations.append(innovation / unit)
+        spreads.append(spread / unit ** 2)
+    return X, P, innovations, spreads
 
 
 class HydraulicObserver:
     """Observer of one machine: holds the state between segments.
 
-    ``threshold``: standard deviations beyond which the innovation of a sample is rejected.
+    ``threshold``: the normalised innovation squared beyond which a sample is rejected.
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
@@ -133,6 +137,8 @@ class HydraulicObserver:
         self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
+        first = n + len(rows) + self.model.U.numel()
+        self._activity = slice(first, first + len(machine.coordinates))
         self._to_si = np.outer(self.model.scale, self.model.scale)
         self._plans = SamplePlans(len(self.channels))
         self._variance = variances(machine)
@@ -154,9 +160,8 @@ class HydraulicObserver:
         """Take new tuning from the next segment on; the state stays."""
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self.threshold = inf if settings.gate >= 1 else sqrt(chdtri(1, 1 - settings.gate))
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range, min(self.threshold ** 2, NEVER)],
-                                  self._variance, self.machine.parameters.mean])
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range], self._variance, self.machine.parameters.mean])
+        self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
     def prepare(self, dt: float) -> None:
@@ -195,7 +200,7 @@ class HydraulicObserver:
         if self.model.dependent.numel():
             dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  dependent])
+                                  np.zeros(len(self.channels)),                                  dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
 
@@ -203,7 +208,7 @@ class HydraulicObserver:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        n, m, nx, first = len(values), len(self.channels), len(self.names), 3 + len(NOISES)
+        n, m, nx, first = len(values), len(self.channels), len(self.names), 2 + len(NOISES)
         if dt != self._prepared:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
@@ -213,13 +218,61 @@ class HydraulicObserver:
         u[:, m:] = commands
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
-        self._x, y = self._scan(self._x, u, self._p)
+        y, innovation, variance, rejected = self._gated(u)
         covariance = self._x[self._full]
         covariance *= self._to_si
-        innovation, variance = _last(y[:, nx:nx + m], y[:, nx + m:], plan.used & (values == values))
-        rejected = np.abs(innovation) > self.threshold * np.sqrt(variance)
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)))
+
+    def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
+
+        Where one is beyond it, all is looked at again as if there had been a jolt, which all sensors see: then the
+        first and farthest sample beyond the gate is left out, until none is. If without these the machine is quiet, it
+        was.
+        """
+        m, start = len(self.channels), self._x
+        there = u[:, :m] == u[:, :m]
+        y, far = self._looked(start, u)
+        refused: dict[tuple[int, int], tuple[float, float]] = {}
+        if far is not None:
+            lively = start.copy()
+            lively[self._activity] = LIVELIEST * self.settings.activity_range
+            while True:
+                y, far = self._looked(lively, u)
+                if far is None:
+                    break
+                refused[far[:2]], u[far[:2]] = far[2:], nan
+            if refused:
+                end = self._x
+                again, far = self._looked(start, u)
+                y, self._x = (again, self._x) if far is None else (y, end)
+        return y, *self._last(y, there, refused)
+
+    def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
+        """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
+        the gate in the first step that has one."""
+        m, nx = len(self.channels), len(self.names)
+        self._x, y = self._scan(start, u, self._p)
+        squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:]
+        far = squares > self.threshold * variances
+        if not far.any():
+            return y, None
+        row = int(np.argmax(far.any(axis=1)))
+        worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
+        return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
+
+    def _last(self, y: np.ndarray, there: np.ndarray, refused: dict[tuple[int, int], tuple[float, float]]
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Innovation, variance and rejection of the last sample of each channel."""
+        m, nx = len(self.channels), len(self.names)
+        innovation, variance, rejected = np.full(m, nan), y[-1, nx + m:].copy(), np.zeros(m, dtype=bool)
+        for k, row in enumerate((len(y) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
+            if (row, k) in refused:
+                (innovation[k], variance[k]), rejected[k] = refused[row, k], True
+            elif there[row, k]:
+                innovation[k], variance[k] = y[row, nx + k], y[row, nx + m + k]
+        return innovation, variance, rejected
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
@@ -245,13 +298,3 @@ class HydraulicObserver:
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""
         return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)
-
-
-def _last(innovations: np.ndarray, variances: np.ndarray, corrected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Innovation and variance of the last sample of each channel (channels,); NaN where a segment has none."""
-    if corrected[-1].all():
-        return innovations[-1], variances[-1]
-    step = len(corrected) - 1 - np.argmax(corrected[::-1], axis=0)
-    columns = np.arange(len(step))
-    there = corrected[step, columns]
-    return np.where(there, innovations[step, columns], nan), np.where(there, variances[step, columns], variances[-1])

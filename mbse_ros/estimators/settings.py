@@ -26,7 +26,7 @@ class ObserverSettings(Settings):
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
     activity_range: float = setting(
-        5.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
+        30.0, 'Factor up to which the densities of acceleration and unknown flows rise and fall with what the sensors '
              'show; 1: fixed', '', 1.0, 1e4)
     start_velocity: float = setting(0.05, 'Standard deviation of the velocity at the start', 'm/s', 1e-6, 10.0)
     start_acceleration: float = setting(0.5, 'Standard deviation of the acceleration at the start', 'm/s^2', 1e-6, 1e3)

@@ -13,7 +13,7 @@ from ..description.model import MechanismDescription
 from ..mechanism.values import Values
 from .fluid import pressure_rate
 from .friction import brown_mcphee, pressure_friction
-from .valve import beyond, edge_flows, flow_coefficient, port_flows, turbulent_root
+from .valve import beyond, edge_flows, flow_coefficient, port_flows
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class Circuit:
 
     def make_up_flows(self, name: str, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None,
                       default: float = 1e5) -> ca.SX:
-        """Flows (2,), m3/s, that the anti-cavitation valves of a valve's ports draw from the tank; ``default``, Pa,
-        where the file gives no ``make_up``."""
+        """Flows (2,), m3/s, that the anti-cavitation valves of a valve's ports draw from the tank, in proportion to
+        what is missing there; ``default``, Pa, where the file gives no ``make_up``."""
         hydraulics, values = self.description.hydraulics, self.values
         valve = hydraulics.valves[name]
         at = default if valve.make_up is None else values(valve.make_up)
         tank = (supplies or {}).get(valve.tank, values(hydraulics.supplies[valve.tank]))
         lack = ca.vertcat(*(ca.fmax(tank - p[self.volumes.index(port)], 0) for port in (valve.a, valve.b)))
-        return values(valve.nominal_flow) / ca.sqrt(at) * turbulent_root(lack, at / 100)
+        return values(valve.nominal_flow) / at * lack
 
     def spool_rate(self, name: str, spool: ca.SX, command: ca.SX) -> ca.SX:
         """First-order lag of a modelled valve's spool, V/s (paper 003 Eq. 17); the command is cut at its limit."""

@@ -106,7 +106,7 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for mass, place in masses:
         M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    for scalar in scalars((description.cylinders, description.hydraulics)).values():
+    for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
     return MechanismSystem(

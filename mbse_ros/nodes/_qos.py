@@ -3,8 +3,8 @@
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-# Between the nodes nothing may get lost: two seconds at 100 Hz are kept for a reader that is slow for a moment.
-OUTPUT = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
+# Between the nodes nothing may get lost: ten seconds at 100 Hz are kept for a reader that is slow for a moment.
+OUTPUT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -15,7 +15,8 @@ def sensor_input(reliability: str) -> QoSProfile:
 
 
 def deep_input(reliability: str) -> QoSProfile:
-    """The same for a node that may be busy for seconds (a filter is compiled): what comes meanwhile waits."""
+    """The same for a node that may get no turn for seconds (a filter is compiled, other programs have the processor):
+    what comes meanwhile waits."""
     profile = sensor_input(reliability)
     profile.depth = 4000
     return profile

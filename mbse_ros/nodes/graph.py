@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ..bags.channel_samples import topic_readers
 from ..bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
+from ..description.load import known_mechanisms
 from ..errors import DescriptionError, SettingError
 from ..machine import Machine, load_machine
 from ..resources import share_directory
@@ -138,6 +139,9 @@ def machine_graph(arguments: MachineArguments) -> Graph:
 def check_machine(arguments: MachineArguments) -> None:
     """Raise what its nodes would: DescriptionError for the machine, SettingError for the cycle."""
     a = arguments
+    if a.machine in known_mechanisms():
+        raise SettingError('machine', a.machine, 'a machine, with cylinders; a mechanism without them goes up by '
+                           f'`mbse up linkage mechanism:={a.machine}`')
     machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
     if machine.description.payload is None:
         raise DescriptionError(machine.description.file, 'payload', None, 'this section, to weigh a load')

@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.channel_samples import TopicReader, topic_readers
+from ..bags.channel_samples import topic_readers
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
@@ -21,9 +21,10 @@ from ..streams.interpolation import Interpolator
 from ._diagnostics import OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
 from ._messages import segment_to_message
-from ._qos import sensor_input
+from ._qos import deep_input
 from ._run import run
 from ._types import message_class
+from ._waiting import Waiting
 
 NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning
@@ -52,10 +53,12 @@ class InterpolationNode(ManagedNode):
         self._lost: set[str] = set()
         self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
         self._own = {*self.machine.model.names, *self.machine.valves}
-        qos = sensor_input(self.settings.sensor_reliability)
+        qos = deep_input(self.settings.sensor_reliability)
         readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(), self._refuse)
+        self._waiting = Waiting()
         for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
-            self.input(message_class(reader.msgtype), topic, partial(self.on_message, topic, reader), qos)
+            kind, callback = message_class(reader.msgtype), partial(self.on_message, topic)
+            self._waiting.add(topic, self.input(kind, topic, callback, qos), partial(reader.samples, topic))
 
     def tick(self) -> float | None:
         """A warning where no segment came for long, and diagnostics; seconds until the next look."""
@@ -70,9 +73,9 @@ class InterpolationNode(ManagedNode):
             self._diagnosed.publish(self._diagnostics())
         return min(self._patience, self._health) - now
 
-    def on_message(self, topic: str, reader: TopicReader, message: Any) -> None:
-        """Samples of one topic."""
-        for channel, stamp_ns, value in reader.samples(topic, message):
+    def on_message(self, topic: str, message: Any) -> None:
+        """Samples of one topic, and of all others that wait."""
+        for channel, stamp_ns, value in self._waiting.samples(topic, message):
             try:
                 segments = self.interpolator.add(channel, stamp_ns, value)
             except SampleError as error:

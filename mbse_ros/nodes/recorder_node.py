@@ -12,7 +12,7 @@ from ..bags.writer import BagWriter
 from ..errors import SettingError
 from ..machine import load_machine
 from ._parameters import declare, refuse_unknown
-from ._qos import OUTPUT, sensor_input
+from ._qos import OUTPUT, deep_input
 from ._run import Runnable, run
 from ._types import message_class
 from .catalogue import parameter_names
@@ -29,7 +29,7 @@ class RecorderNode(Runnable, Node):
         refuse_unknown(self, parameter_names())
         self._writer, self._counts = BagWriter(s.bag, s.storage), {}
         for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
-            qos = sensor_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
+            qos = deep_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
             name = self.resolve_topic_name(topic)
             self._counts[name] = 0
             self.create_subscription(message_class(kind), topic, partial(self.on_message, name, kind), qos, raw=True)

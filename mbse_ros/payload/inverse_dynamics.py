@@ -4,6 +4,11 @@
 Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any independent coordinates,
 S being the pistons' speeds by theirs; least squares over the equations that a cylinder stands in, weighted by the
 covariance of g that follows from the observer's, gives the mass and its information 1/variance.
+
+Gates belong to equations. The friction of a standing cylinder is anything between two bounds, for as long as it stands:
+no noise that a mean takes out. So a cylinder that stands, is at an end of its stroke or accelerates too much takes its
+equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or just where the
+set of them changes, for what stopped or started there was not steady.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from ..machine.machine import NEWTON
 from .settings import PayloadSettings
 
 LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of functions compile faster beyond
+LEADING = 6     # numbers after the covariance in the parameters of a sample's step: five gates and the reference mass
 GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 
 
@@ -32,9 +38,13 @@ GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerati
 class Residual:
     """``g0 + G1 m`` (a,), N or N m, one equation for each coordinate that cylinders move, and m (k,) the unknowns.
 
+    Where there are as many cylinders as such coordinates it is one for each cylinder: the force, N, that is missing
+    along it, or that times a lever where each coordinate moves one.
+
     Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters;
-    ``pistons`` and ``speeds`` (cylinders,). ``share`` is the part of G1 that comes from motion, relative to its static
-    part: 0 at rest, -1 in free fall.
+    ``pistons``, ``speeds`` (cylinders,), ``rates`` (cylinders, nx), the derivatives of the speeds by X. ``share`` (a,)
+    is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall; ``slopes`` (a, nx)
+    its derivatives by X, but for their signs. ``concerns`` (a, cylinders): whose friction is in an equation.
     """
 
     near: ca.SX
@@ -42,8 +52,11 @@ class Residual:
     g0: ca.SX
     G1: ca.SX
     share: ca.SX
+    slopes: ca.SX
     pistons: ca.SX
     speeds: ca.SX
+    rates: ca.SX
+    concerns: np.ndarray
 
 
 def residual(machine: Machine) -> Residual:
@@ -61,18 +74,31 @@ def residual(machine: Machine) -> Residual:
     force = machine.circuit.hydraulic_forces(p) - machine.circuit.friction_forces(speeds, p)
     needed = ca.substitute(inertial_forces(system, reduced.R @ zdd + reduced.S @ reduced.c), system.qd, reduced.qd)
     g = (reduced.R.T @ needed - machine.piston_rates.T @ force)[machine.actuated]      # Mbar zdd - Qbar - S' F
+    g, concerns = _by_cylinder(machine, g)
     states = machine.parameters.states
     inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
-    g, pistons, speeds = ca.substitute(
-        [g, system.q[machine.pistons], speeds], [system.q, reduced.zd, ca.vertcat(*inclined)],
+    rates = ca.jacobian(speeds, X)
+    g, pistons, speeds, rates = ca.substitute(
+        [g, system.q[machine.pistons], speeds, rates], [system.q, reduced.zd, ca.vertcat(*inclined)],
         [machine.closed(near, z, 1), zd, part['inclination']])
     unknowns, moving = machine.payload, ca.vertcat(zd, zdd)
     G1 = ca.jacobian(g, unknowns)
-    static = ca.jacobian(ca.substitute(g, ca.vertcat(X[[i for i, name in enumerate(names) if name.startswith((
-        'velocity/', 'acceleration/'))]]), ca.SX.zeros(moving.numel())), unknowns)
-    share = ca.sqrt(ca.sumsqr(G1 - static) / ca.sumsqr(static))
+    motion = [i for i, name in enumerate(names) if name.startswith(('velocity/', 'acceleration/'))]
+    static = ca.jacobian(ca.substitute(g, X[motion], ca.SX.zeros(moving.numel())), unknowns)
+    share = ca.sqrt(ca.sum2((G1 - static) ** 2) / ca.sum2(static ** 2))
+    slopes = ca.SX(len(concerns), X.numel())
+    slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), 1, len(motion))
     g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
-    return Residual(near, X, g0, G1, share, pistons, speeds)
+    return Residual(near, X, g0, G1, share, slopes, pistons, speeds, rates, concerns)
+
+
+def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
+    """Equations with the friction of as few cylinders each as can be, and whose friction that is (a, cylinders)."""
+    S = machine.piston_rates[:, machine.actuated]
+    moves = np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])])
+    if S.shape[0] != S.shape[1] or (moves.sum(axis=0) == 1).all():
+        return g, moves.T
+    return ca.solve(S.T, g), np.eye(len(moves), dtype=bool)
 
 
 def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
@@ -95,57 +121,94 @@ def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) ->
 def sample_step(machine: Machine) -> ca.Function:
     """One sample ``(x, X, p) -> (x+, y)``.
 
-    ``x`` = dependent coordinates, start of the position problem; clean samples so far. ``p`` = covariance of X (column
-    by column), gates (speed m/s, share of acceleration, information 1/kg2, margin m), reference mass, kg, uncertain
-    parameters. The weights are taken at the reference mass: at a sample's own they would depend on its error, and a
-    mean weighed so is too low. ``y`` = information, 1/kg2; information times mass, 1/kg; information times the
-    derivative of the mass with respect to each parameter; gate that is closed (0: none). Nothing is divided by G1,
-    which crosses zero in free fall.
+    ``x`` = dependent coordinates, start of the position problem; equations trusted in the sample before, 1 or 0; clean
+    samples so far. ``p`` = covariance of X (column by column), gates (speed m/s and in standard deviations, share of
+    acceleration, information 1/kg2, margin m), reference mass, kg, uncertain parameters. The weights are taken at the
+    reference mass: at a sample's own they would depend on its error, and a mean weighed so is too low. ``y`` =
+    information, 1/kg2; information times mass, 1/kg; information times the derivative of the mass with respect to each
+    parameter; gate that is closed (0: none). Nothing is divided by G1, which crosses zero in free fall.
     """
     r, parameters = residual(machine), machine.parameters.symbol
     n, k, count, unknowns = r.X.numel(), parameters.numel(), len(machine.coordinates), ca.SX.sym('m')
-    g, seed = r.g0 + r.G1 @ unknowns, ca.SX.sym('seed', r.g0.numel())
+    g, seed, a = r.g0 + r.G1 @ unknowns, ca.SX.sym('seed', r.g0.numel()), r.g0.numel()
     arguments = [r.near, r.X, parameters]
-    terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, r.pistons, r.speeds], {'cse': True})
+    terms = ca.Function('terms', arguments, [r.g0, r.G1, r.share, ca.densify(r.slopes), r.pistons, r.speeds,
+                                              ca.densify(r.rates)], {'cse': True})
     slopes = ca.Function('slopes', [*arguments, unknowns, seed],
                          [ca.jtimes(g, r.X, seed, True), ca.jtimes(g, parameters, seed, True)], {'cse': True})
     close = ca.Function('close', arguments, [machine.closed(r.near, r.X[:count])[machine.system.dependent]])
     kind = ca.SX if terms.n_instructions() + 4 * slopes.n_instructions() < LARGEST_WRITTEN else ca.MX
-    x, X, p = kind.sym('x', r.near.numel() + 1), kind.sym('X', n), kind.sym('p', n * n + 5 + k)
-    P, gates, reference, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + 4], p[n * n + 4], p[n * n + 5:]
-    solved = close(x[:-1], X, values)
-    g0, G1, share, pistons, speeds = terms(solved, X, values)
-    rows = ca.horzcat(*(slopes(solved, X, values, reference, unit)[0] for unit in np.eye(seed.numel())))
-    information, weighted, row, first = _weighing(machine, n)(g0, G1, rows, P)
+    x, X, p = kind.sym('x', r.near.numel() + a + 1), kind.sym('X', n), kind.sym('p', n * n + LEADING + k)
+    P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + LEADING - 1], p[n * n + LEADING:]
+    solved, before = close(x[:r.near.numel()], X, values), x[r.near.numel():-1]
+    g0, G1, share, steep, pistons, speeds, rates = terms(solved, X, values)
+    rows = ca.horzcat(*(slopes(solved, X, values, p[n * n + LEADING - 1], unit)[0] for unit in np.eye(a)))
+    passed = _gates(machine, r.concerns, n)(pistons, speeds, rates, share, steep, P, gates)
+    weighing = _weighing(machine, n, a)
+    information, weighted, row, first = weighing(g0, G1, rows, P, passed)
     sensitivity = -slopes(solved, X, values, first, row)[1]
-    closed = _closed_gate(machine)(pistons, speeds, share, information, gates)
-    x_next = ca.vertcat(solved, x[-1] + (closed == 0))
+    closed, trusted = _closed_gate(a)(passed, before, information, gates)
+    x_next = ca.vertcat(solved, trusted, x[-1] + (closed == 0))
     return ca.Function('mbse_payload', [x, X, p], [x_next, ca.vertcat(information, weighted, sensitivity, closed)],
                        ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
 
 
-def _weighing(machine: Machine, n: int) -> ca.Function:
-    """``(g0, G1, J_X', P) -> (information, information times mass, G1' weight, mass within reason)``."""
-    a = len(machine.actuated)
+def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
+    """``(g0, G1, J_X', P, passed) -> (information, information times mass, G1' weight, mass within reason)``.
+
+    Over the equations that pass all gates, or over all where none does.
+    """
     g0, G1, rows, P = ca.SX.sym('g0', a), ca.SX.sym('G1', a), ca.SX.sym('rows', n, a), ca.SX.sym('P', n, n)
+    passed = ca.SX.sym('passed', a, 3)
+    trusted = passed[:, 2] if a > 1 else ca.SX(1)
+    trusted = ca.if_else(ca.sum1(trusted) > 0, trusted, ca.SX.ones(a)) if a > 1 else ca.SX.ones(1)
     low, high = machine.description.payload.limits
-    margin = high - low
-    first = ca.fmin(ca.fmax(-ca.dot(G1, g0) / ca.fmax(ca.sumsqr(G1), 1e-12), low - margin), high + margin)
-    row = ca.inv(rows.T @ P @ rows) @ G1
-    return ca.Function('weighing', [g0, G1, rows, P], [ca.dot(row, G1), -ca.dot(row, g0), row, first], {'cse': True})
+    margin, some, kept = high - low, trusted * G1, ca.diag(trusted)
+    first = ca.fmin(ca.fmax(-ca.dot(some, g0) / ca.fmax(ca.sumsqr(some), 1e-12), low - margin), high + margin)
+    spread = kept @ (rows.T @ P @ rows) @ kept + ca.diag(1 - trusted)
+    row = ca.inv(spread) @ some
+    return ca.Function('weighing', [g0, G1, rows, P, passed], [ca.dot(row, some), -ca.dot(row, g0), row, first],
+                       {'cse': True})
 
 
-def _closed_gate(machine: Machine) -> ca.Function:
-    """``(pistons, speeds, share, information, gates)`` -> number of the first closed gate, as in ``GATES``; 0: none."""
+def _gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
+    """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
+
+    In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
+    both beyond what the observer's covariance may feign.
+    """
     count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
-    pistons, speeds, gates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('gates', 4)
-    share, information = ca.SX.sym('share'), ca.SX.sym('information')
-    inside = ca.logic_and(ca.mmin(pistons - stroke[:, 0]) > gates[3], ca.mmin(stroke[:, 1] - pistons) > gates[3])
-    tests = (inside, information >= gates[2], ca.mmin(ca.fabs(speeds)) >= gates[0], share <= gates[1])
+    pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)
+    share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', LEADING - 1)
+    slopes = ca.SX.sym('slopes', len(concerns), n)
+    inside = ca.logic_and(pistons - stroke[:, 0] > gates[4], stroke[:, 1] - pistons > gates[4])
+    spread = ca.sum2((rates @ P) * rates)
+    moving = ca.logic_and(ca.fabs(speeds) >= gates[0], speeds ** 2 >= gates[1] ** 2 * spread)
+    calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * ca.sum2((slopes @ P) * slopes)
+    found = []
+    for i, own in enumerate(concerns):
+        in_stroke, moves = (ca.mmin(item[np.flatnonzero(own).tolist()]) for item in (inside, moving))
+        found.append([in_stroke, in_stroke * moves, in_stroke * moves * calm[i]])
+    return ca.Function('gates', [pistons, speeds, rates, share, slopes, P, gates],
+                       [ca.vertcat(*(ca.horzcat(*row) for row in found))])
+
+
+def _closed_gate(a: int) -> ca.Function:
+    """``(passed, trusted before, information, gates)`` -> (number of the first gate that no equation passes, as in
+    ``GATES``, 0: none; trusted equations (a,), 0 where a gate is closed).
+
+    Where the set of trusted equations is another than in the sample before, and that was none, it is 'accelerating'.
+    """
+    passed, before = ca.SX.sym('passed', a, 3), ca.SX.sym('before', a)
+    information, gates = ca.SX.sym('information'), ca.SX.sym('gates', LEADING - 1)
+    some = ca.mmax(passed[:, 0]), ca.mmax(passed[:, 1]), ca.mmax(passed[:, 2])
+    changed = ca.logic_and(ca.mmax(before) > 0, ca.mmax(ca.fabs(passed[:, 2] - before)) > 0)
+    tests = (some[0], information >= gates[3], some[1], ca.logic_and(some[2], ca.logic_not(changed)))
     closed = ca.SX(0)
-    for number, passed in reversed(list(enumerate(tests, 1))):
-        closed = ca.if_else(passed, closed, number)
-    return ca.Function('gate', [pistons, speeds, share, information, gates], [closed])
+    for number, test in reversed(list(enumerate(tests, 1))):
+        closed = ca.if_else(test, closed, number)
+    trusted = passed[:, 2]
+    return ca.Function('gate', [passed, before, information, gates], [closed, trusted])
 
 
 @dataclass(frozen=True)
@@ -165,14 +228,16 @@ class InverseDynamics:
         self.machine = machine
         self._scan = Scan(sample_step(machine), backend)
         self._size = len(state_names(machine)[0]) ** 2
-        self._p = np.concatenate([np.zeros(self._size + 5), machine.parameters.mean])
+        low, high = machine.description.payload.limits
+        self._full_scale = high - low
+        self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
         """Set the gates."""
-        s = settings
-        self._p[self._size:self._size + 4] = [s.min_speed, s.max_acceleration_share, s.max_sample_stddev ** -2,
-                                              s.stroke_margin]
+        s, largest = settings, settings.max_sample_share * self._full_scale
+        self._p[self._size:self._size + LEADING - 1] = [s.min_speed, s.significance, s.max_acceleration_share,
+                                                        largest ** -2, s.stroke_margin]
 
     def reset(self) -> None:
         """Forget the coordinates."""
@@ -186,9 +251,10 @@ class InverseDynamics:
         """
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
-            self._x = np.append(q[self.machine.system.dependent], 0.0)
+            self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
         self._p[:self._size] = covariance.ravel()
-        self._p[self._size + 4] = self.machine.description.payload.limits[0] if reference is None else reference
+        least = self.machine.description.payload.limits[0]
+        self._p[self._size + LEADING - 1] = least if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
         if not isfinite(y[-1, 0]):

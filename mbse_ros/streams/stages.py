@@ -130,7 +130,7 @@ class ObserverStage:
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
-        rejected = self._watch.rejected(self._observer.threshold ** 2)
+        rejected = self._watch.rejected(self._observer.threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
             return ObserverStatus.LOST, lost

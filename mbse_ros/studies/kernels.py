@@ -73,7 +73,7 @@ def run_kernels(json_file: Path | None, rounds: int) -> None:
 
 
 def usual_samples(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
-    """Samples (channels,) and commands (valves,) of a machine at work: at the start of its file, all volumes at 5 MPa."""
+    """Samples (channels,) and commands (valves,) of a machine at the start of its file, all volumes at 5 MPa."""
     start = dict(zip(machine.system.names, machine.model.start.q))
     values = [PRESSURE if channel.kind == 'pressure' else start.get(channel.name.partition('/')[2], 0.0)
               for channel in machine.all_channels]
@@ -102,7 +102,8 @@ def _steps(machine: Machine, model: HydraulicModel, backend: str) -> tuple[Calla
     """One step called from Python, into arrays that stay, and a thousand steps in one call."""
     halvings = max(2, halvings_for(fastest_rate(machine) * DT / 2))
     function, (x, u, p) = observer_step(machine, model, 'exact', 'van_loan', halvings), _inputs(machine, model)
-    online = Kernel(function, backend).bind((x, u, p), (np.empty(function.numel_out(0)), np.empty(function.numel_out(1))))
+    results = np.empty(function.numel_out(0)), np.empty(function.numel_out(1))
+    online = Kernel(function, backend).bind((x, u, p), results)
     scan, us = Scan(function, backend), np.tile(u, (BATCH, 1))
     x_out, ys = np.empty_like(x), np.empty((BATCH, len(model.names) + 2 * len(model.measured)))
     return online, lambda: scan.run(x, us, p, x_out, ys)
@@ -123,8 +124,9 @@ def _first_step(machine: str, backend: str) -> float:
     """From the first import to the end of the first step, in a new process with an empty cache, s."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, 'MBSE_CACHE_DIR': cache}
-        done = subprocess.run([sys.executable, '-c', FIRST_STEP.format(machine=machine, backend=backend)], env=environment,
-                              capture_output=True, text=True, check=True)
+        program = FIRST_STEP.format(machine=machine, backend=backend)
+        done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True,
+                              check=True)
     return float(done.stdout)
 
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes in the test's own process, whose outputs are kept and whose clock is a number."""
+
+from contextlib import contextmanager
+from functools import lru_cache
+from types import SimpleNamespace
+
+import pytest
+from nodes_support import overrides
+from rclpy.serialization import deserialize_message, serialize_message
+
+from mbse_ros.nodes import _lifecycle, plant_node
+from mbse_ros.nodes._messages import to_ns
+
+SECOND = 10 ** 9
+
+
+class Sink:
+    """In the place of a publisher."""
+
+    def __init__(self, kind):
+        self.kind, self.messages = kind, []
+
+    def publish(self, message):
+        """Must be publishable, and is kept."""
+        if isinstance(message, bytes):
+            message = deserialize_message(message, self.kind)
+        serialize_message(message)
+        self.messages.append(message)
+
+    def get_subscription_count(self):
+        """Somebody listens."""
+        return 1
+
+
+@contextmanager
+def making():
+    """A function that makes active nodes whose outputs are sinks, by topic; nodes of one machine share its model."""
+    nodes, patch, init = [], pytest.MonkeyPatch(), _lifecycle.LifecycleNode.__init__
+    patch.setattr(_lifecycle, 'load_machine', lru_cache(_lifecycle.load_machine))
+
+    def build(kind, **values):
+        with pytest.MonkeyPatch.context() as start:
+            start.setattr(_lifecycle.LifecycleNode, '__init__', lambda self, name, **more: init(
+                self, name, parameter_overrides=overrides(**values), **more))
+            node = kind()
+        node.sinks, node.told = {}, []
+        node.warnings._write = node.told.append
+        node.output = lambda kind, topic, qos=None: node.sinks.setdefault(topic, Sink(kind))
+        nodes.append(node)
+        assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS
+        return node
+    try:
+        yield build
+    finally:
+        patch.undo()
+        for node in nodes:
+            node.destroy_node()
+
+
+@contextmanager
+def hand_clock():
+    """The plant's clocks, set by hand."""
+    now = [0.0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plant_node, 'time', SimpleNamespace(monotonic=lambda: now[0], time_ns=lambda: 1_000 * SECOND))
+        yield now
+
+
+@pytest.fixture
+def make():
+    """See making."""
+    with making() as build:
+        yield build
+
+
+@pytest.fixture
+def clock():
+    """See hand_clock."""
+    with hand_clock() as now:
+        yield now
+
+
+def go(node, clock, seconds):
+    """Let the plant's time run, waking it whenever it asks to be."""
+    end = clock[0] + seconds
+    while clock[0] < end:
+        due = node.tick()
+        if due is None:
+            return
+        clock[0] += max(due, 1e-6)
+
+
+def stamps(sink):
+    return [to_ns(message.header.stamp) for message in sink.messages]

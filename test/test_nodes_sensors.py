@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sensors of every kind and commands of every valve: from the plant's messages to the state, in one process."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from source_tree import ROOT
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_in_process import SECOND, go, hand_clock, make, making     # noqa: E402, F401
+from nodes_support import Peer, ros     # noqa: E402
+from rclpy.duration import Duration     # noqa: E402
+from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
+from visualization_msgs.msg import Marker     # noqa: E402
+
+from mbse_ros.bags.channel_samples import topic_readers     # noqa: E402
+from mbse_ros.bags.topics import TopicMap     # noqa: E402
+from mbse_ros.machine import load_machine     # noqa: E402
+from mbse_ros.nodes._messages import joint_state, segment_from_message, to_ns     # noqa: E402
+from mbse_ros.nodes._run import _Executor     # noqa: E402
+from mbse_ros.nodes._sensor_messages import SensorMessages     # noqa: E402
+from mbse_ros.nodes._types import message_class     # noqa: E402
+from mbse_ros.nodes._valve_commands import ValveCommands     # noqa: E402
+from mbse_ros.nodes.graph import sensor_topics     # noqa: E402
+from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
+from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
+from mbse_ros.nodes.plant_node import PlantNode     # noqa: E402
+from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
+from mbse_ros.streams.interpolation import Interpolator     # noqa: E402
+
+MORE = '''
+  swing_rate: {kind: rate, coordinate: swing_joint, stddev: 0.002 rad/s}
+  boom_gyro: {kind: gyro, body: boom, stddev: 0.002 rad/s}
+  boom_specific_force: {kind: accelerometer, point: boom.arm_pin, stddev: 0.1 m/s^2}
+  pump: {kind: pressure, supply: pump, stddev: 100 kPa}
+'''
+CHANNELS = ('position/boom', 'position/arm', 'velocity/arm', 'velocity/swing_joint', 'gyro/boom_imu.x',
+            'gyro/boom_imu.z', 'accelerometer/boom_imu.y', 'gyro/upper', 'pressure/boom_rod', 'pressure/pump')
+
+PERIOD = 10_000_000     # ns
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ros():
+    with ros():
+        yield
+
+
+@pytest.fixture(scope='module')
+def with_imu(tmp_path_factory) -> Path:
+    """The excavator with a rate, a gyro, an accelerometer and a measured supply."""
+    file = tmp_path_factory.mktemp('machine') / 'zx200_imu.yaml'
+    file.write_text((ROOT / 'config' / 'machines' / 'zx200.yaml').read_text().rstrip() + MORE)
+    return file
+
+
+def samples_of(messages, channels, commands):
+    """Samples of serialized messages by topic, read as the interpolation reads them."""
+    refused, found = [], {}
+    readers = topic_readers(channels, commands, TopicMap(), refused.append)
+    assert set(readers) == set(messages)
+    for topic, cdr in messages.items():
+        for sample in readers[topic].samples(topic, deserialize_message(cdr, message_class(readers[topic].msgtype))):
+            found[sample.channel] = sample
+    assert not refused
+    return found
+
+
+def test_what_is_written_is_read():
+    valves = ('boom_valve', 'arm_valve')
+    values = {name: 0.1 + k for k, name in enumerate((*CHANNELS, *(f'command/{v}' for v in valves)))}
+    messages = SensorMessages(CHANNELS, valves, 'zx200')(7 * SECOND + 5, values)
+    found = samples_of(messages, CHANNELS, tuple(f'command/{v}' for v in valves))
+    assert {name: sample.value for name, sample in found.items()} == values
+    assert {sample.stamp_ns for sample in found.values()} == {7 * SECOND + 5}
+
+
+def test_what_is_not_measured_is_not_there():
+    messages = SensorMessages(('position/boom', 'velocity/arm', 'gyro/a'), ('v',), 'm')(
+        0, {'position/boom': 1.0, 'velocity/arm': 2.0, 'gyro/a': 3.0, 'command/v': 4.0})
+    joints = deserialize_message(messages['sensors/position'], message_class('sensor_msgs/msg/JointState'))
+    assert joints.name == ['boom', 'arm'] and math.isnan(joints.position[1]) and math.isnan(joints.velocity[0])
+    imu = deserialize_message(messages['sensors/imu/a'], message_class('sensor_msgs/msg/Imu'))
+    assert imu.orientation_covariance[0] == imu.linear_acceleration_covariance[0] == -1.0
+    assert imu.angular_velocity_covariance[0] == 0.0 and imu.angular_velocity.z == 3.0
+
+
+def test_commands_are_each_their_own():
+    told = []
+    commands = ValveCommands(('boom_valve', 'arm_valve', 'swing_joint'), told.append)
+    commands.take(['arm_valve', 'swing_joint'], [2.0, 0.3])
+    commands.take(['boom_valve'], [-1.0])
+    assert commands.values == {'boom_valve': -1.0, 'arm_valve': 2.0, 'swing_joint': 0.3} and not told
+    commands.take(['boom_valve', 'arm_valve', 'tracks'], [math.nan, 4.0, 1.0])
+    commands.take(['boom_valve', 'arm_valve'], [5.0])
+    assert commands.values == {'boom_valve': -1.0, 'arm_valve': 4.0, 'swing_joint': 0.3}
+    assert ['boom_valve dropped' in told[0], 'tracks dropped' in told[1], '2 names and 1' in told[2]] == [True] * 3
+
+
+class Chain:
+    """Plant, interpolation, observer and viewer of a machine; what one sends goes to the next at once."""
+
+    def __init__(self, make, clock, machine, **plant):
+        self.machine = load_machine(machine)
+        self.clock, name = clock, {'machine': str(machine)}
+        self.plant = make(PlantNode, **name, **plant)
+        self.interpolation, self.observer, self.viewer = (
+            make(kind, **name) for kind in (InterpolationNode, ObserverNode, VisualizationNode))
+        self.readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(),
+                                     self.interpolation._refuse)
+        self.done = dict.fromkeys(self.readers, 0)
+
+    def go(self, seconds):
+        """Let the plant's time run; its samples go in topic by topic."""
+        go(self.plant, self.clock, seconds)
+        segments = self.interpolation.sinks['segment'].messages
+        before = len(segments)
+        waiting = {topic: self.plant.sinks[topic].messages[self.done[topic]:] for topic in self.readers}
+        for k in range(max(map(len, waiting.values()))):
+            for topic, messages in waiting.items():
+                if k < len(messages):
+                    self.interpolation.on_message(topic, messages[k])
+                    self.done[topic] += 1
+        for message in segments[before:]:
+            self.observer.on_segment(message)
+
+    def truth_at(self, stamp_ns):
+        """Truth of an instant."""
+        return next(m for m in self.plant.sinks['truth'].messages if to_ns(m.header.stamp) == stamp_ns)
+
+
+@pytest.fixture(scope='module', params=['zx200_can', 'zx200_imu'])
+def chain(request, with_imu):
+    machine = with_imu if request.param == 'zx200_imu' else request.param
+    with making() as build, hand_clock() as now:
+        yield Chain(build, now, machine, cycle='topic', payload=400.0)
+
+
+def test_from_the_plant_to_the_state(chain):
+    chain.go(0.5)
+    chain.plant.on_command(joint_state(0, 'm', ['boom_valve', 'swing_joint'], [4.0, 0.25]))
+    chain.plant.on_command(joint_state(0, 'm', ['bucket_valve'], [3.0]))
+    chain.go(1.5)
+    sent = chain.plant.sinks['sensors/valve_command'].messages[-1]
+    assert dict(zip(sent.name, sent.position)) == {'boom_valve': 4.0, 'arm_valve': 0.0, 'bucket_valve': 3.0}
+    last, machine = chain.observer.sinks['state'].messages[-1], chain.machine
+    truth, first = chain.truth_at(to_ns(last.header.stamp)), chain.plant.sinks['truth'].messages[0]
+    assert truth.cylinders == list(machine.coordinates) and len(truth.position) == 4
+    moved = dict(zip(truth.cylinders, np.abs(np.array(truth.position) - first.position)))
+    arm = max(value for name, value in moved.items() if 'arm' in name)
+    assert min(value for name, value in moved.items() if 'arm' not in name) > 10 * arm
+    assert last.status == last.OK, last.reason
+    values = dict(zip(last.names, np.array(last.mean).reshape(last.steps, -1)[-1]))
+    for name, position, velocity in zip(truth.cylinders, truth.position, truth.velocity):
+        assert values[f'position/{name}'] == pytest.approx(position, abs=5e-3), name
+        assert values[f'velocity/{name}'] == pytest.approx(velocity, abs=5e-2), name
+    for volume, pressure in zip(truth.volumes, truth.pressure):
+        assert values[f'pressure/{volume}'] == pytest.approx(pressure, abs=4e5), volume
+    assert not chain.interpolation.told and not chain.observer.told
+
+
+def test_segments_are_those_of_the_samples_alone(chain):
+    """The way over the messages changes no bit."""
+    chain.plant.on_command(joint_state(0, 'm', ['arm_valve'], [-3.0]))
+    chain.go(0.3)
+    machine, sinks = chain.machine, chain.plant.sinks
+    assert set(sensor_topics(machine)) <= set(sinks)
+    alone, found = Interpolator(machine.channels, machine.commands), []
+    for k in range(chain.done['sensors/position']):
+        for topic, reader in chain.readers.items():
+            for sample in reader.samples(topic, sinks[topic].messages[k]):
+                found += alone.add(*sample)
+    segments = [segment_from_message(m) for m in chain.interpolation.sinks['segment'].messages]
+    assert len(segments) == len(found) >= 28 and segments[0].channels == machine.channels
+    for ours, theirs in zip(segments, found):
+        np.testing.assert_array_equal(ours.values, theirs.values)
+        np.testing.assert_array_equal(ours.command_values, theirs.command_values)
+    assert segments[-1].command_values[-1, 1] == -3.0
+
+
+def test_joint_states_are_all_joints_and_pistons(chain):
+    chain.plant.on_command(joint_state(0, 'm', ['boom_valve', 'bucket_valve'], [2.0, 3.0]))
+    chain.go(0.5)
+    machine, message = chain.machine, chain.observer.sinks['estimated/joint_states'].messages[-1]
+    assert message.name[:4] == list(machine.coordinates) and set(message.name) == set(machine.model.names)
+    state = chain.observer.sinks['state'].messages[-1]
+    z = np.array(state.mean).reshape(state.steps, -1)[-1, :4]
+    exact = dict(zip(machine.model.names, machine.position(z)))
+    assert dict(zip(message.name, message.position)) == pytest.approx(exact, abs=1e-7)
+    earlier = chain.observer.sinks['estimated/joint_states'].messages[-11]
+    change = (np.array(message.position) - earlier.position) / 0.1
+    np.testing.assert_allclose(message.velocity, change, atol=0.05)
+    forces = {name for name, effort in zip(message.name, message.effort) if math.isfinite(effort)}
+    assert forces == {'boom', 'arm', 'bucket'}
+    assert dict(zip(message.name, message.effort))['boom'] > 1e5      # it carries boom, arm and load
+
+
+def test_both_machines_are_drawn_with_their_loops(chain):
+    chain.plant.on_command(joint_state(0, 'm', ['bucket_valve', 'swing_joint'], [-4.0, 0.4]))
+    chain.go(1.0)
+    for message in chain.plant.sinks['sensors/position'].messages:
+        chain.viewer.on_position(serialize_message(message))
+    for message in chain.observer.sinks['state'].messages:
+        chain.viewer.on_state(serialize_message(message))
+    drawn = chain.viewer.sinks['markers'].messages
+    ghost, solid = ([m for m in drawn if m.markers[0].ns == ns] for ns in ('measured', 'estimated'))
+    assert len(ghost) >= 20 and len(solid) >= 19 and not chain.viewer.told
+    truth = chain.truth_at(to_ns(solid[-1].markers[0].header.stamp))
+    lines = chain.machine.outline(np.array(truth.position))
+    names = sorted(name for name in lines if name != 'payload')
+    assert {'link', 'rocker', 'bucket', 'upper', 'cylinder/bucket'} <= set(names)
+    for message in (solid[-1], ghost[-1]):
+        strips = [m for m in message.markers if m.type == Marker.LINE_STRIP]
+        assert len(strips) == len(names)
+        for name, strip in zip(names, strips):
+            np.testing.assert_allclose([[p.x, p.y, p.z] for p in strip.points], lines[name], atol=0.05, err_msg=name)
+
+
+def test_a_machine_that_is_not_measured_by_its_coordinates_has_no_ghost(make, tmp_path):     # noqa: F811
+    text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
+    file = tmp_path / 'by_angle.yaml'
+    angle = '{kind: inclinometer, body: boom, stddev: 0.06 deg}'
+    file.write_text(text.replace('{kind: stroke, cylinder: lift, stddev: 0.4 mm}', angle))
+    machine = load_machine(file)
+    assert 'position/lift' not in machine.channels
+    node = make(VisualizationNode, machine=str(file))
+    assert not [s for s in node.subscriptions if s.topic_name.endswith('sensors/position')]
+
+
+def test_cylinders_in_messages_of_their_own_make_one_ghost(make):     # noqa: F811
+    node = make(VisualizationNode, machine='patu655')
+    for k in range(50):
+        for name in ('lift', 'tilt'):
+            node.on_position(serialize_message(joint_state(k * 10_000_000, 'm', [name], [0.2])))
+    assert 9 <= len(node.sinks['markers'].messages) <= 11
+    node.on_position(serialize_message(joint_state(10 * SECOND, 'm', ['lift'], [0.2])))     # tilt is long silent
+    assert len(node.sinks['markers'].messages) <= 11
+
+
+def test_diagnostics(chain):
+    chain.go(0.6)
+    told = [m.status[0] for m in chain.observer.sinks['/diagnostics'].messages]
+    assert [s.message.partition(':')[0] for s in told][:2] == ['STARTING', 'OK']
+    assert told[0].hardware_id == chain.machine.name and told[0].name == f'observer_node: {chain.machine.name}'
+    assert told[-1].level == b'\x00' and 'NIS' in {value.key for value in told[-1].values}
+    count = len(told)
+    chain.go(2.0)
+    assert 1 <= len(chain.observer.sinks['/diagnostics'].messages) - count <= 3      # one a second
+    chain.observer.on_segment(chain.interpolation.sinks['segment'].messages[-1])      # once more
+    assert chain.observer._inbox.dropped == 1
+    chain.interpolation.tick()
+    assert chain.interpolation.sinks['/diagnostics'].messages[-1].status[0].message == 'OK'
+
+
+def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
+    """Two seconds of each sensor wait, one subscription after the other."""
+    node, peer, executor = make(InterpolationNode, sensor_reliability='reliable'), Peer(), _Executor()
+    executor.add_node(node)
+    try:
+        messages = SensorMessages(node.machine.channels, node.machine.valves, 'm')
+        values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6, 'command/lift_valve': 0.0}
+        segments, turn = node.sinks['segment'].messages, lambda: executor.spin_once(timeout_sec=0.01)
+        for first, last in ((0, 10), (10, 200)):
+            peer.also = lambda: None
+            for topic, kind in messages.kinds.items():
+                for k in range(first, last):
+                    peer.publish(kind, topic, deserialize_message(messages(k * PERIOD, values)[topic], kind))
+            assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
+            peer.also = turn
+            peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD)
+        assert np.isfinite([v for segment in segments for v in segment.values]).all()
+        assert [segment.restart for segment in segments].count(True) == 1 and not node.interpolator.lost
+    finally:
+        executor.shutdown()
+        peer.close()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates of the payload: each cylinder's equation has its own, and what the observer's noise may feign opens none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+import pytest
+from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.payload.inverse_dynamics import GATES, InverseDynamics, MassSamples, residual
+from mbse_ros.payload.settings import PayloadSettings
+
+LOAD = 300.0
+STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.01, 'pressure': 1e4, 'spool': 1e-3}
+LIFT, TILT = 0.25, 0.4      # m, mid stroke
+
+
+@lru_cache(maxsize=None)
+def machine() -> Machine:
+    """Two cylinders, lift and tilt."""
+    return load_machine('patu655')
+
+
+@lru_cache(maxsize=None)
+def dynamics() -> InverseDynamics:
+    return InverseDynamics(machine(), 'vm')
+
+
+@lru_cache(maxsize=None)
+def balance() -> ca.Function:
+    """What is missing along each cylinder, N, with the load."""
+    r = residual(machine())
+    g = ca.substitute(r.g0 + r.G1 * LOAD, machine().parameters.symbol, ca.SX(machine().parameters.mean))
+    return ca.Function('g', [r.near, r.X], [g, ca.jacobian(g, r.X)])
+
+
+def state(pistons: tuple[float, float], speeds: tuple[float, float], zdd: tuple[float, float] = (0.0, 0.0)
+          ) -> np.ndarray:
+    """State (nx,), SI, that carries the load: the piston sides take the balance."""
+    names, m = state_names(machine())[0], machine()
+    X, kinds = np.zeros(len(names)), np.array([name.split('/')[0] for name in names])
+    X[kinds == 'position'], X[kinds == 'velocity'], X[kinds == 'acceleration'] = pistons, speeds, zdd
+    X[kinds == 'pressure'] = 4e6
+    near, sides = m.position(np.array(pistons))[m.system.dependent], np.flatnonzero(kinds == 'pressure')[::2]
+    for _ in range(20):
+        g, J = (item.full() for item in balance()(near, X))
+        X[sides] -= np.linalg.solve(J[:, sides], g[:, 0])
+    assert np.abs(balance()(near, X)[0].full()).max() < 1e-5
+    return X
+
+
+def weighed(states: list[np.ndarray], settings: PayloadSettings = PayloadSettings(), **stddev: float) -> MassSamples:
+    names, found = state_names(machine())[0], dynamics()
+    found.configure(settings)
+    found.reset()
+    spread = np.array([{**STDDEV, **stddev}[name.split('/')[0]] for name in names])
+    return found.process(np.array(states), np.diag(spread ** 2))
+
+
+def masses(samples: MassSamples) -> np.ndarray:
+    return samples.rows[:, 1] / samples.rows[:, 0]
+
+
+def gates(samples: MassSamples) -> list[str]:
+    return [GATES[int(number)] for number in samples.closed]
+
+
+def stuck(X: np.ndarray, pressure: float = 1e6) -> np.ndarray:
+    """The state with another pressure at the tilt cylinder's piston, that its friction takes up."""
+    X = X.copy()
+    X[state_names(machine())[0].index('pressure/tilt_piston')] += pressure
+    return X
+
+
+def test_a_standing_cylinder_leaves_the_weighing_to_the_others() -> None:
+    samples = weighed([stuck(state((LIFT, TILT), (0.05, 0.0)))])
+    assert gates(samples) == ['open'] and masses(samples)[0] == pytest.approx(LOAD, abs=1e-3)
+
+
+def test_moving_cylinders_weigh_together() -> None:
+    right, wrong = weighed([state((LIFT, TILT), (0.05, 0.05))]), weighed([stuck(state((LIFT, TILT), (0.05, 0.05)))])
+    alone = weighed([state((LIFT, TILT), (0.05, 0.0))])
+    assert gates(right) == gates(wrong) == ['open'] and masses(right)[0] == pytest.approx(LOAD, abs=1e-3)
+    assert abs(masses(wrong)[0] - LOAD) > 1.0
+    assert right.rows[0, 0] > alone.rows[0, 0]
+
+
+@pytest.mark.parametrize('pistons, speeds, gate', [
+    ((LIFT, TILT), (0.0, 0.0), 'too slow'), ((0.002, TILT), (0.05, 0.0), 'too slow'),
+    ((LIFT, 0.002), (0.0, 0.05), 'too slow'), ((0.002, 0.002), (0.05, 0.05), 'outside the stroke'),
+    ((LIFT, 0.002), (0.05, 0.05), 'open'), ((LIFT, TILT), (-0.05, 0.0), 'open'), ((LIFT, TILT), (0.0, 0.05), 'open')])
+def test_a_gate_is_closed_where_no_equation_passes_it(pistons: tuple, speeds: tuple, gate: str) -> None:
+    assert gates(weighed([state(pistons, speeds)])) == [gate]
+
+
+def test_acceleration_closes_its_gate() -> None:
+    assert gates(weighed([state((LIFT, TILT), (0.05, 0.0), (0.5, 0.0))])) == ['accelerating']
+
+
+def test_a_sample_is_rejected_where_a_cylinder_starts_or_stops() -> None:
+    one, both = state((LIFT, TILT), (0.05, 0.0)), state((LIFT, TILT), (0.05, 0.05))
+    still = state((LIFT, TILT), (0.0, 0.0))
+    assert gates(weighed([one, one, both, both, one, still, one])) == [
+        'open', 'open', 'accelerating', 'open', 'accelerating', 'too slow', 'open']
+
+
+@pytest.mark.parametrize('significance, gate', [(0.0, 'open'), (1.9, 'open'), (3.0, 'too slow')])
+def test_a_piston_moves_if_that_is_significant(significance: float, gate: str) -> None:
+    settings = PayloadSettings(significance=significance)
+    assert gates(weighed([state((LIFT, TILT), (0.01, 0.0))], settings, velocity=5e-3)) == [gate]
+
+
+@pytest.mark.parametrize('significance, gate', [(0.0, 'accelerating'), (3.0, 'open')])
+def test_acceleration_counts_if_it_is_significant(significance: float, gate: str) -> None:
+    settings = PayloadSettings(significance=significance, max_sample_share=100.0)
+    samples = weighed([state((LIFT, TILT), (0.05, 0.0), (0.5, 0.0))], settings, acceleration=0.3)
+    assert gates(samples) == [gate]
+
+
+@pytest.mark.parametrize('factor, gate', [(1.1, 'open'), (0.9, 'not observable')])
+def test_largest_deviation_is_a_share_of_the_range(factor: float, gate: str) -> None:
+    X = state((LIFT, TILT), (0.05, 0.0))
+    low, high = machine().description.payload.limits
+    deviation = float(weighed([X]).rows[0, 0] ** -0.5)
+    settings = PayloadSettings(max_sample_share=factor * deviation / (high - low))
+    assert gates(weighed([X], settings)) == [gate]
+
+
+def test_the_gate_does_not_depend_on_other_limits_than_the_machines() -> None:
+    """The same crane with a tenth of the range: its largest deviation is a tenth."""
+    payload = machine().description.payload
+    low, high = payload.limits
+    small = Machine(replace(machine().description, payload=replace(payload, limits=(low, low + (high - low) / 10))))
+    found = InverseDynamics(small, 'vm')
+    found.configure(PayloadSettings())
+    dynamics().configure(PayloadSettings())
+    assert found._p[found._size + 3] == pytest.approx(100 * dynamics()._p[found._size + 3])

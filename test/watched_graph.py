@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of processes that a test watches."""
+
+from dataclasses import replace
+
+from nodes_support import Peer
+
+from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.up import RunningGraph
+
+START = 180.0       # s, on a machine with much else to do
+
+
+class Watched:
+    """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
+
+    def __init__(self, topics, **arguments):
+        processes = machine_graph(parse_arguments(arguments)).processes
+        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
+                for p in processes]
+        self.log = []
+        self.peer = Peer(**topics)
+        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
+        self.graph.start()
+
+    def until(self, condition, limit=START):
+        """Look after the graph and listen until the condition holds."""
+        def check():
+            self.graph.step()
+            return condition()
+        try:
+            self.peer.until(check, limit)
+        except AssertionError:
+            raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
+
+    def heard(self, topic):
+        """Messages of a topic so far."""
+        return self.peer.heard[topic]
+
+    def told(self, text):
+        """Whether a line of the log holds a text."""
+        return any(text in line for line in self.log)
+
+    def close(self):
+        """End the processes and leave."""
+        self.graph.stop()
+        self.peer.close()
