@@ -29,7 +29,7 @@ from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-LIVELIEST = 100.0    # times the largest activity: what a jolt may be that lasts for one sample
+LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 

@@ -13,7 +13,7 @@ from .likelihood import Likelihood
 from .machine_factors import MPA, MachineKinds, machine_kinds
 from .machine_graph import machine_graph
 from .machine_log import MachineLog, check_log
-from .machine_motion import check_motion, followed, moving
+from .machine_motion import along, check_motion, followed, moving
 from .machine_settings import MachineGraphSettings
 from .marginals import marginals
 from .sandwich import sandwich_stddev
@@ -94,6 +94,8 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
         if not wider.any():
             break
         rough, x = np.where(wider, WIDER, 1.0) * rough, solution.x
+        swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
+        balanced = _still_counted(balanced, moving(machine, kinds, log, settings, swinging))
     if solution.iterations == HASTE or wider.any():
         solution = solve(solution.x)
     likelihood = Likelihood(solution.graph, solution.x)
@@ -105,6 +107,13 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
+
+
+def _still_counted(before: np.ndarray, by_speed: np.ndarray) -> np.ndarray:
+    """Equations (n, a) that count after a look at the smoothed speeds, which swing where slopes do not: those of both,
+    or as before where none would be left."""
+    both = before & by_speed
+    return both if both.any() else before
 
 
 def likely_force(likelihood: Likelihood) -> float:
