@@ -164,10 +164,18 @@ class HydraulicObserver:
         self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
+    def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
+        """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
+        p = self._p.copy()
+        p[0] = dt
+        return observer_step(self.machine, self.model, *self._key(dt)), self._x.copy(), p
+
+    def _key(self, dt: float) -> tuple[str, str, int]:
+        return self.settings.transition, self.settings.noise, max(2, halvings_for(self.rate * dt / 2))
+
     def prepare(self, dt: float) -> None:
         """Choose, and compile where it is new, the step for ``dt``, s."""
-        halvings = max(2, halvings_for(self.rate * dt / 2))
-        key = (self.settings.transition, self.settings.noise, halvings)
+        key = self._key(dt)
         if key not in self._scans:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
