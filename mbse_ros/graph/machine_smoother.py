@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the 
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
 ROUGH = 3.0             # standard deviations: a jerk so large says that the motion is rougher than the settings
 WIDER, ROUNDS = 10.0, 3 # times the density of its coordinate, and how often
+SWINGING = 3.0          # times the slowest speed, by the smoothed speeds of a rough motion: friction bends below
 HASTE = 12              # iterations that do to see how rough it is
 
 
@@ -83,6 +84,7 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     balanced = moving(machine, kinds, log, settings, motion)
     check_motion(motion, settings, balanced)
     force, rough, x = settings.unknown_force or FORCES[0], np.ones(len(machine.coordinates)), None
+    faster = replace(settings, min_speed=min(SWINGING * settings.min_speed, 1.0))
 
     def solve(start: np.ndarray | None, roughly: int | None = None) -> Solution:
         graph = machine_graph(machine, kinds, log, settings, motion, balanced, force, rough)
@@ -95,7 +97,7 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
             break
         rough, x = np.where(wider, WIDER, 1.0) * rough, solution.x
         swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
-        balanced = _still_counted(balanced, moving(machine, kinds, log, settings, swinging))
+        balanced = _still_counted(balanced, moving(machine, kinds, log, faster, swinging))
     if solution.iterations == HASTE or wider.any():
         solution = solve(solution.x)
     likelihood = Likelihood(solution.graph, solution.x)
