@@ -70,7 +70,8 @@ def one_run(args: argparse.Namespace, seed: int, machine: Machine, kinds: Machin
     found = smooth_machine(machine, log, kinds=kinds)
     error, stddev = float(found.mass[-1]) - payload, float(found.mass_stddev[-1])
     return {'study': args.study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev,
-            'force': found.force, 'inside': bool(found.lower[-1] <= payload <= found.upper[-1]), 'seconds': time.process_time() - begin}
+            'force': found.force, 'inside': bool(found.lower[-1] <= payload <= found.upper[-1]),
+            'seconds': time.process_time() - begin}
 
 
 def summary(rows: list[dict]) -> str:

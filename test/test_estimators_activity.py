@@ -65,8 +65,9 @@ def test_activity_keeps_its_range() -> None:
     assert min(found) == pytest.approx(0.5) and max(found[300:]) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize('name, valve, position', [('patu655_lift', 'orifice', False), ('patu655_lift', 'unknown', True),
-                                                   ('zx200_can', 'orifice', False), ('zx200_can', 'unknown', True)])
+@pytest.mark.parametrize('name, valve, position', [
+    ('patu655_lift', 'orifice', False), ('patu655_lift', 'unknown', True), ('zx200_can', 'orifice', False),
+    ('zx200_can', 'unknown', True)])
 def test_channels_and_noises_of_a_coordinate(name: str, valve: str, position: bool) -> None:
     m = load_machine(name, valve)
     model = hydraulic_model(m)

@@ -71,8 +71,8 @@ def test_every_parameter_exists_and_the_values_get_there():
 
 
 def test_a_cycle_by_a_topic_has_no_end():
-    plants = [{p.name: p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes}['plant_node']
-              for cycle in ('topic', 'boom')]
+    plants = [next(p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes
+                   if p.name == 'plant_node') for cycle in ('topic', 'boom')]
     assert [(p.final, p.parameters['exit_at_end'], p.parameters['cycle']) for p in plants] == [
         (False, False, 'topic'), (True, True, 'boom')]
 
