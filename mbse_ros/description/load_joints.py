@@ -94,5 +94,5 @@ def _rpy(parts: dict[str, Entry], references: References) -> tuple:
     if 'angle' in parts:
         return (references.numbers.scalar(parts['angle'], Kind('rad')),)
     if 'rpy' in parts:
-        return references.numbers.vector(parts['rpy'], Kind('rad'), 3)
+        return references.numbers.vector(parts['rpy'], Kind('rad'), 3, 'three angles roll, pitch, yaw')
     return (ZERO,) * (1 if references.planar else 3)

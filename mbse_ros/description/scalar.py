@@ -100,9 +100,9 @@ class Numbers:
             raise entry.error('a number or arithmetic without parameters')
         return found.value
 
-    def vector(self, entry: Entry, kind: Kind, size: int) -> Vector:
+    def vector(self, entry: Entry, kind: Kind, size: int, meaning: str = '') -> Vector:
         """List of `size` numbers, or {value: [...], stddev: one for all or [...], source}."""
-        what = f'{size} numbers {", ".join("xyz"[:size])}, each {kind}'
+        what = f'{meaning or f"{size} numbers " + ", ".join("xyz"[:size])}, each {kind}'
         if not isinstance(entry.value, dict):
             return tuple(self.scalar(item, kind) for item in entry.items(what, size))
         parts = entry.mapping(['value'], ['stddev', 'source'])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..compiled import Kernel, Scan
 from ..description.load_payload import MASS
+from ..dynamics.partition import choose_independent
 from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine
 
@@ -91,12 +92,17 @@ class Plant:
         return np.array([known.get(name, 0.0) for name in self.slow])
 
     def _at_pistons(self, position: np.ndarray) -> np.ndarray:
-        """All coordinates at piston positions, those that no cylinder moves at their start."""
+        """All coordinates at piston positions, those that no cylinder moves at their start.
+
+        Of cylinders that share a coordinate, as two side by side, one leads.
+        """
         model, machine = self.machine.model, self.machine
-        places = list(machine.pistons) + [model.z[k] for k in self._free]
-        partition = model.partition(tuple(places))
-        start = model.start.q
-        return partition.position(np.concatenate([position, start[[model.z[k] for k in self._free]]]), start)
+        start, free = model.start.q, [model.z[k] for k in self._free]
+        wanted = dict(zip([*machine.pistons, *free], [*position, *start[free]]))
+        places = list(wanted)
+        if len(places) > len(model.z):
+            places = choose_independent(model.residual(start)[1], free, places, model.names)
+        return model.partition(tuple(places)).position(np.array([wanted[place] for place in places]), start)
 
     def _step_function(self) -> ca.Function:
         """Classical Runge-Kutta step; the acceleration at its end is the output."""
