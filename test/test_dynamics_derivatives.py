@@ -155,11 +155,12 @@ def test_sensitivity_of_the_mass(name: str) -> None:
     g = ca.Function('g', [r.near, r.X, m, machine.parameters.symbol], [r.g0 + r.G1 * m], {'cse': True})
     n, p, z = len(machine.coordinates), machine.parameters.mean, positions(machine, rng)
     X = Carrier(machine).state(z, rng.uniform(0.02, 0.1, n), rng.normal(size=n) * 0.05, PAYLOAD)
-    P, gates = np.diag(np.maximum(np.abs(X), 1e-2) * 1e-3) ** 2, [0.0, 1e9, 0.0, 0.0]
+    P, gates = np.diag(np.maximum(np.abs(X), 1e-2) * 1e-3) ** 2, [0.0, 0.0, 1e9, 0.0, 0.0]
     near = machine.position(X[:n])[machine.system.dependent]
+    begin = np.concatenate([near, np.zeros(len(machine.actuated) + 1)])
 
     def outputs(state: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return evaluate(step, [np.append(near, 0.0), state, np.concatenate([P.ravel(), gates, [PAYLOAD], values])])[1]
+        return evaluate(step, [begin, state, np.concatenate([P.ravel(), gates, [PAYLOAD], values])])[1]
 
     def mass(state: np.ndarray, values: np.ndarray) -> np.ndarray:
         y = outputs(state, values)

@@ -100,7 +100,7 @@ def test_the_mass_and_its_information_are_the_same(name: str) -> None:
     """With the covariance taken along, where the residual is zero."""
     pistons, joints = (make() for make in PAIRS[name])
     X, Y, T, _ = states(name, 2)
-    rng, gates = np.random.default_rng(3), [0.0, 1e9, 0.0, 0.0, LOAD]
+    rng, gates = np.random.default_rng(3), [0.0, 0.0, 1e9, 0.0, 0.0, LOAD]
     kinds = {'position': 1e-3, 'velocity': 0.01, 'acceleration': 0.1, 'pressure': 1e4}
     spread = np.array([kinds.get(item.split('/')[0], 1.0) for item in state_names(joints)[0]])
     root = rng.normal(size=(len(X), 2 * len(X))) / np.sqrt(2 * len(X))
@@ -108,8 +108,8 @@ def test_the_mass_and_its_information_are_the_same(name: str) -> None:
     found = []
     for it, state, covariance in ((joints, X, P), (pistons, Y, T @ P @ T.T)):
         near = it.position(state[:len(it.coordinates)])[it.system.dependent]
-        y = sample_step(it)(np.append(near, 0.0), state, np.concatenate([covariance.ravel(), gates,
-                                                                         it.parameters.mean]))[1]
+        begin = np.concatenate([near, np.zeros(len(it.actuated) + 1)])
+        y = sample_step(it)(begin, state, np.concatenate([covariance.ravel(), gates, it.parameters.mean]))[1]
         found.append(y.full()[:, 0])
     np.testing.assert_allclose(found[0][1] / found[0][0], LOAD, rtol=1e-9)
     assert pistons.parameters.names == joints.parameters.names

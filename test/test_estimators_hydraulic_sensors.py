@@ -245,12 +245,12 @@ def test_offset_and_gain_reach_the_mass() -> None:
     assert {'sensors.lift_piston.offset', 'sensors.lift_piston.gain', 'sensors.lift_stroke.bias'} < set(names)
     X = carrier.state(np.array([0.25]), np.array([0.06]), np.array([0.02]), 80.0)
     step, n = sample_step(machine), len(X)
-    P, gates = np.diag(np.maximum(np.abs(X), 1e-2) * 1e-3) ** 2, [0.0, 1e9, 0.0, 0.0]
+    P, gates = np.diag(np.maximum(np.abs(X), 1e-2) * 1e-3) ** 2, [0.0, 0.0, 1e9, 0.0, 0.0]
     near = machine.position(X[:1])[machine.system.dependent]
     place = {name: i for i, name in enumerate(state_names(machine)[0])}
 
     def outputs(state: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return step(np.append(near, 0.0), state, np.concatenate([P.ravel(), gates, [80.0], values]))[1].full()[:, 0]
+        return step(np.append(near, [0.0, 0.0]), state, np.concatenate([P.ravel(), gates, [80.0], values]))[1].full()[:, 0]
 
     true = p.copy()
     true[k('sensors.lift_piston.offset')] += 50e3

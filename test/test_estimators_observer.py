@@ -23,7 +23,7 @@ SENSORS = np.array([4e-4, 12e3, 8e3])
 BACKENDS = ['vm', pytest.param('c', marks=pytest.mark.skipif(not have_compiler(), reason='no C compiler'))]
 EXTREMES = {'still': ObserverSettings(acceleration_psd=1e-6, pressure_psd=0.0, spool_psd=0.0, flow_psd=1e-9),
             'wild': ObserverSettings(acceleration_psd=1e6, pressure_psd=1e4, spool_psd=1e3, flow_psd=1e3),
-            'all information': ObserverSettings(shared_information=0.0),
+            'free activity': ObserverSettings(activity_range=1e3),
             'sure of its start': ObserverSettings(start_velocity=1e-6, start_acceleration=1e-6),
             'paper': ObserverSettings(noise='paper', transition='4')}
 
@@ -90,21 +90,20 @@ class NumpyObserver:
 @pytest.mark.parametrize('valve', VALVES)
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_equals_an_extended_kalman_filter_in_numpy(valve: str, backend: str) -> None:
-    """A lift, some samples missing; a command acts from the step after its own."""
-    observer = started(valve, backend=backend)
+    """A lift, some samples missing, each used at its stamp; a command acts from the step after its own."""
+    observer = started(valve, ObserverSettings(activity_range=1.0), backend)
     values, commands = measurements(150, crane(valve))
     values[40:55, 1], values[70:90, 0], values[110:120] = np.nan, np.nan, np.nan
     repeats = np.array([10.0, 10.0, 10.0])
     first, held = (item[0] for item in measurements(1, crane(valve)))
     reference = NumpyObserver(crane(valve), observer.settings, *documented_start(observer.names, first, held))
-    variance = SENSORS ** 2 * 0.4 * repeats
     result = observer.process(values, commands, repeats, DT)
     expected = []
     for k in range(150):
-        reference.step(values[k], held, variance)
+        reference.step(values[k] if k % 10 == 9 else np.full(3, np.nan), held, SENSORS ** 2)
         held = commands[k]
         expected.append(reference.X)
-    np.testing.assert_allclose(result.mean / reference.scale, expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(result.mean[9::10] / reference.scale, expected[9::10], rtol=1e-8, atol=1e-10)
     P = result.covariance / np.outer(reference.scale, reference.scale)
     spread = np.sqrt(np.diag(reference.P))
     np.testing.assert_allclose(P / np.outer(spread, spread), reference.P / np.outer(spread, spread), atol=1e-7)
@@ -112,14 +111,14 @@ def test_equals_an_extended_kalman_filter_in_numpy(valve: str, backend: str) -> 
 
 @pytest.mark.parametrize('valve', VALVES)
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_one_call_is_step_by_step_to_the_bit(valve: str, backend: str) -> None:
+def test_one_call_is_sample_by_sample_to_the_bit(valve: str, backend: str) -> None:
     values, commands = measurements(60, crane(valve))
     values[20:30, 2] = np.nan
     repeats = np.full(3, 10.0)
     whole = started(valve, backend=backend)
     expected = whole.process(values, commands, repeats, DT)
     parts = started(valve, backend=backend)
-    found = [parts.process(values[a:b], commands[a:b], repeats, DT) for a, b in [(0, 1), (1, 11), (11, 12), (12, 60)]]
+    found = [parts.process(values[a:b], commands[a:b], repeats, DT) for a, b in [(0, 10), (10, 20), (20, 50), (50, 60)]]
     np.testing.assert_array_equal(np.concatenate([f.mean for f in found]), expected.mean)
     np.testing.assert_array_equal(found[-1].covariance, expected.covariance)
 
@@ -138,18 +137,49 @@ def test_missing_equals_a_machine_without_that_sensor() -> None:
     np.testing.assert_allclose(a.covariance, b.covariance, rtol=1e-10)
 
 
-def test_samples_that_share_information_weigh_less() -> None:
-    """``repeats`` times the share multiplies the variance, never below the sample's own."""
+def test_a_sample_counts_once() -> None:
+    """What stands between two samples changes nothing; with sensors of two rates each has its own stamps."""
     values, commands = measurements(100)
+    repeats = np.array([10.0, 5.0, 5.0])
+    alone = np.full_like(values, np.nan)
+    alone[9::10, 0], alone[4::5, 1:] = values[9::10, 0], values[4::5, 1:]
+    expected, found = (started('orifice', backend='vm').process(v, commands, repeats, DT) for v in (alone, values))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.covariance, expected.covariance)
 
-    def last(repeats: float, share: float) -> np.ndarray:
-        observer = started('orifice', ObserverSettings(shared_information=share), 'vm')
-        return observer.process(values, commands, np.full(3, repeats), DT).covariance
 
-    np.testing.assert_array_equal(last(10.0, 0.4), last(4.0, 1.0))
-    np.testing.assert_array_equal(last(10.0, 0.0), last(1.0, 1.0))
-    np.testing.assert_array_equal(last(2.0, 0.4), last(1.0, 1.0))
-    assert (np.diag(last(10.0, 1.0)) > 1.5 * np.diag(last(1.0, 1.0)))[[0, 1, 3, 4]].all()
+@pytest.mark.parametrize('lengths', [[10] * 12, [7, 14, 9, 10, 3, 17] * 2, [120]])
+@pytest.mark.parametrize('interval', [1.0, 3.3, 10.0, 40.0])
+def test_in_the_long_run_each_sample_counts_once(lengths: list[int], interval: float) -> None:
+    """Whatever the segments: as many values are taken as there were samples, the last within half an interval."""
+    observer = started('orifice', backend='vm')
+    taken = []
+    for n in lengths:
+        taken.extend(observer._plans.next(n, np.full(3, interval), DT).used[:, 0])
+    taken = np.array(taken)
+    assert abs(taken.sum() - 120 / interval) <= 0.5 + 1e-6
+    assert taken[-max(1, round(interval / 2)):].any() or interval == 40.0
+
+
+def test_rare_samples_are_taken_in_parts() -> None:
+    """One in 40 ms: four values of four times the variance, so that no prediction is longer than 10 ms."""
+    values, commands = measurements(80)
+    rare, frequent = started('orifice', backend='vm'), started('orifice', backend='vm')
+    frequent._variance = 4 * frequent._variance
+    found, expected = (observer.process(values, commands, np.full(3, interval), DT)
+                       for observer, interval in ((rare, 40.0), (frequent, 10.0)))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.covariance, expected.covariance)
+
+
+def test_between_samples_the_states_are_on_a_line() -> None:
+    values, commands = measurements(40)
+    observer = started('orifice', backend='vm')
+    mean = np.vstack([observer.process(v, u, np.full(3, 10.0), DT).mean
+                      for v, u in zip(np.split(values, 2), np.split(commands, 2))])
+    steps = np.arange(9, 40)
+    for column in mean.T:
+        np.testing.assert_allclose(column[9:], np.interp(steps, steps[::10], column[9::10]), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize('valve', VALVES)
