@@ -45,9 +45,9 @@ def certain(item: Any) -> Any:
     return item
 
 
-def task(args: argparse.Namespace, seed: int, machine: Machine) -> tuple[float, WorkCycle]:
+def task(args: argparse.Namespace, seed: int, machine: Machine, rng: np.random.Generator) -> tuple[float, WorkCycle]:
     """Payload, kg, and cycle of a run; the payload hangs on the machine all the time."""
-    rng, several = np.random.default_rng([seed, 5]), len(machine.cylinders) > 1
+    several = len(machine.cylinders) > 1
     payload, cycle = args.payload, lift_hold_lower() if args.long else SHORT
     if args.study == 'random':
         payload = float(rng.uniform(0.0, args.most))
@@ -59,7 +59,8 @@ def task(args: argparse.Namespace, seed: int, machine: Machine) -> tuple[float, 
 
 def one_run(args: argparse.Namespace, seed: int, machine: Machine, kinds: MachineKinds, plant: Plant) -> dict:
     """Simulate, smooth, compare."""
-    rng, (payload, cycle) = np.random.default_rng([seed, 6]), task(args, seed, machine)
+    rng = np.random.default_rng([seed, 5])
+    payload, cycle = task(args, seed, machine, rng)
     known = plant.machine.parameters
     drawn = known.mean + (args.study != 'true') * known.stddev * rng.standard_normal(len(known.mean))
     frames = SimulatedCrane(plant.machine, payload, seed, cycle, CraneSettings(rate=args.rate), drawn, plant).run()
@@ -68,8 +69,9 @@ def one_run(args: argparse.Namespace, seed: int, machine: Machine, kinds: Machin
     begin = time.process_time()
     found = smooth_machine(machine, log, kinds=kinds)
     error, stddev = float(found.mass[-1]) - payload, float(found.mass_stddev[-1])
-    return {'study': args.study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev, 'force': found.force,
-            'inside': bool(found.lower[-1] <= payload <= found.upper[-1]), 'seconds': time.process_time() - begin}
+    return {'study': args.study, 'seed': seed, 'payload': payload, 'error': error, 'stddev': stddev,
+            'force': found.force, 'inside': bool(found.lower[-1] <= payload <= found.upper[-1]),
+            'seconds': time.process_time() - begin}
 
 
 def summary(rows: list[dict]) -> str:

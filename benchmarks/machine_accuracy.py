@@ -8,7 +8,8 @@ For each machine, cycle and kind of valve, over the stamps after the first secon
 error of the position over the standard deviation of its sensor (rounding included), that of the speed of the pistons
 that it moves (mm/s; mrad/s where no cylinder moves it), the shares of position and velocity inside their 95 % bands.
 Then the mean NEES of positions, velocities, accelerations and pressures over their number, and the mass at the end:
-its error and its interval, kg, and where the samples of the mass went. `*`: outside what is required (see ``LIMITS``).
+its error and its interval, kg, and where the samples of the mass went (`dig` takes a load and drops it: the filter, of
+5 s of motion, holds both then, and its error says nothing). `*`: outside what is required (see ``LIMITS``).
 
 A cycle of 24 s takes about 30 s of computing for an excavator; ``--keep DIRECTORY`` keeps the simulated samples for
 the next run.
@@ -123,7 +124,7 @@ def run(job: tuple) -> dict:
     free = [k for k in range(g) if k not in machine.actuated]
     levers[:, free] = 1.0
     speeds = error[:, g:2 * g] * levers
-    last, truth_mass = outputs[-1].payload, payload
+    last, truth_mass = outputs[-1].payload, frames[-1].payload
     return {'machine': name, 'cycle': cycle, 'valve': valve, 'seed': seed, 'payload': payload,
             'coordinates': machine.coordinates, 'free': free,
             'sigma': [sensors.get(c, float('nan')) for c in machine.coordinates],

@@ -13,7 +13,8 @@ REMOVED = '(removed)'
 
 
 def variant(name: str, **changes: Any) -> Machine:
-    """The machine with keys set or removed; '__' divides the levels of a key: ``hydraulics__supplies__pump='20 MPa'``."""
+    """The machine with keys set or removed; '__' divides the levels of a key, as in
+    ``hydraulics__supplies__pump='20 MPa'``."""
     return changed(name, {key.replace('__', '/'): value for key, value in changes.items()})
 
 

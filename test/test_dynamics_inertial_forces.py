@@ -44,7 +44,8 @@ def test_machines(name: str) -> None:
 
 
 def test_a_machine_with_cylinder_masses_on_an_inclined_base() -> None:
-    masses = {f'cylinders__{name}__{part}': '30 kg' for name in ('lift', 'tilt') for part in ('barrel_mass', 'rod_mass')}
+    masses = {f'cylinders__{name}__{part}': '30 kg' for name in ('lift', 'tilt')
+              for part in ('barrel_mass', 'rod_mass')}
     machine = variant('patu655', **masses, base={'roll': '10 deg', 'pitch': {'value': '-5 deg', 'stddev': '1 deg'}})
     check(machine.model.system)
     check(two_cylinders().model.system)

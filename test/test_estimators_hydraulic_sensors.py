@@ -33,7 +33,8 @@ IMU = {'tilt_incline': {'kind': 'inclinometer', 'body': 'tilt_boom', 'stddev': '
        'base_pitch': {'kind': 'inclination', 'axis': 'pitch', 'stddev': '0.1 deg', 'bias': '0.5 deg'},
        'pump': {'kind': 'pressure', 'supply': 'pump', 'stddev': '50 kPa', 'resolution': '0.1 MPa'}}
 GAUGE = {'sensors/lift_piston': {'kind': 'pressure', 'volume': 'lift_piston', 'stddev': '12 kPa', 'reference': 'gauge',
-                                 'gain': {'value': 1.05, 'stddev': 0.01}, 'offset': {'value': '30 kPa', 'stddev': '20 kPa'}},
+                                 'gain': {'value': 1.05, 'stddev': 0.01},
+                                 'offset': {'value': '30 kPa', 'stddev': '20 kPa'}},
          'sensors/lift_rod': {'kind': 'pressure', 'volume': 'lift_rod', 'stddev': '8 kPa', 'resolution': '0.1 MPa'},
          'sensors/lift_stroke': {'kind': 'stroke', 'cylinder': 'lift', 'stddev': '0.4 mm',
                                  'bias': {'value': '3 mm', 'stddev': '1 mm'}}}
@@ -50,7 +51,8 @@ def both() -> Machine:
 def angular() -> Machine:
     """patu655 in the angles of its booms, the pistons measured all the same."""
     return changed('patu655', {'named': {'boom': {'joint': 'boom_joint'}, 'tilt_angle': {'joint': 'tilt_joint'}},
-                               'independent': ['boom', 'tilt_angle'], 'initial': REMOVED, 'sensors/tilt_stroke': REMOVED,
+                               'independent': ['boom', 'tilt_angle'], 'initial': REMOVED,
+                               'sensors/tilt_stroke': REMOVED,
                                'sensors/tilt_incline': IMU['tilt_incline']})
 
 
@@ -122,7 +124,8 @@ def true_values(machine: Machine, q: np.ndarray, zd: np.ndarray, zdd: np.ndarray
     E = ca.Function('E', [machine.system.q, machine.parameters.symbol], [machine.system.frames['extension'].rotation])
     force = E(q, machine.parameters.mean).full().T @ ((p_b - 2 * p + p_a)[:, 0] / h ** 2 - gravity)
     boom, up = machine.system.names.index('boom'), -R.T @ gravity
-    return {'gyro/tilt_gyro.x': turning[2, 1], 'gyro/tilt_gyro.y': turning[0, 2] + 0.02, 'gyro/tilt_gyro.z': turning[1, 0],
+    return {'gyro/tilt_gyro.x': turning[2, 1], 'gyro/tilt_gyro.y': turning[0, 2] + 0.02,
+            'gyro/tilt_gyro.z': turning[1, 0],
             **{f'accelerometer/tip_acceleration.{"xyz"[k]}': force[k] for k in range(3)},
             'position/boom': q[boom] + np.radians(2.0), 'velocity/boom': (q_b - q_a)[boom] / (2 * h),
             'position/wire': float(np.linalg.norm(p[:, 0] - [-0.09, 0, 1.4261])),
@@ -158,11 +161,13 @@ def test_resolution_adds_the_variance_of_rounding() -> None:
     """d^2 / 12, as rounded white samples scatter; a sensor with a resolution alone is noisy enough."""
     machine, rng = gauged(), np.random.default_rng(0)
     variance = dict(zip(machine.channels, HydraulicObserver(machine, ObserverSettings(), 'vm')._variance))
-    assert variance['pressure/lift_rod'] == pytest.approx(8e3 ** 2 + 1e10 / 12) and variance['position/lift'] == 4e-4 ** 2
+    assert variance['pressure/lift_rod'] == pytest.approx(8e3 ** 2 + 1e10 / 12)
+    assert variance['position/lift'] == 4e-4 ** 2
     values = rng.uniform(0, 1e7, 20000)
     rounded = 1e5 * np.round((values + 8e3 * rng.standard_normal(len(values))) / 1e5)
     assert np.var(rounded - values) == pytest.approx(variance['pressure/lift_rod'], rel=0.03)
-    alone = changed('patu655_lift', {'sensors/lift_rod': {'kind': 'pressure', 'volume': 'lift_rod', 'resolution': '60 kPa'}})
+    alone = changed('patu655_lift', {
+        'sensors/lift_rod': {'kind': 'pressure', 'volume': 'lift_rod', 'resolution': '60 kPa'}})
     assert alone.all_channels[-1].sensor.noise == pytest.approx(60e3 / np.sqrt(12))
 
 
@@ -250,7 +255,8 @@ def test_offset_and_gain_reach_the_mass() -> None:
     place = {name: i for i, name in enumerate(state_names(machine)[0])}
 
     def outputs(state: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return step(np.append(near, [0.0, 0.0]), state, np.concatenate([P.ravel(), gates, [80.0], values]))[1].full()[:, 0]
+        p = np.concatenate([P.ravel(), gates, [80.0], values])
+        return step(np.append(near, [0.0, 0.0]), state, p)[1].full()[:, 0]
 
     true = p.copy()
     true[k('sensors.lift_piston.offset')] += 50e3

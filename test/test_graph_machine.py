@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -119,6 +120,15 @@ def test_mass_of_one_lift() -> None:
     assert np.sqrt(np.mean((found.velocity - velocity)[found.balanced] ** 2)) < 1.5e-3
     error = np.abs(found.position - np.array([f.position for f in lift()[1]]))
     assert np.mean(error < 1.96 * found.stddev['position']) > 0.9
+
+
+def test_a_motion_rougher_than_the_settings_widens_the_random_walk() -> None:
+    """With a density a thousand times too small the lift weighs the same, for the jerk tells."""
+    stiff = replace(FIXED, acceleration_psd=0.01)
+    found = smooth_machine(crane(), lift()[0], stiff, kinds())
+    assert found.mass[-1] == pytest.approx(batch().mass[-1], abs=0.15) and found.lower[-1] < 50.0 < found.upper[-1]
+    velocity = np.array([f.velocity for f in lift()[1]])
+    assert np.sqrt(np.mean((found.velocity - velocity) ** 2)) < 6e-3
 
 
 def test_lag_ends_near_the_batch_and_is_causal() -> None:

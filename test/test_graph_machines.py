@@ -44,6 +44,9 @@ def test_balance_has_exact_jacobians_along_the_loops(name: str) -> None:
     e, J = kinds.balance.evaluate(x[None], np.append(near, on)[None])
     slopes = differences(kinds.balance, x, np.append(near, on), 2e-6 * (1 + np.abs(x)))
     np.testing.assert_allclose(J[0], slopes, rtol=1e-5, atol=1e-5 * np.abs(slopes).max())
+    solved, _ = kinds.balance.evaluate(x[None], np.append(q[machine.system.dependent], on)[None])
+    far, _ = kinds.balance.evaluate(x[None], np.append(q[machine.system.dependent] + 0.01, on)[None])
+    np.testing.assert_allclose(far, solved, rtol=1e-4)          # wherever the iteration starts
     on[0] = 0.0
     less, rows = kinds.balance.evaluate(x[None], np.append(near, on)[None])
     assert less[0, 0] == 0.0 and not rows[0, 0].any()

@@ -97,7 +97,8 @@ def test_compensated_with_gains_and_dead_band() -> None:
     """All at once: gain of the edge times the share beyond the band times the held flow."""
     it = machine(('kind', 'compensated'), ('dead_band', '1 V'), ('gains', (('pump_a', 0.8), ('b_tank', 0.5))))
     found, share = flows(it, 5.0, 1e6, 4e6), 4.0 / (COMMAND - 1.0)
-    np.testing.assert_allclose(found, [0.8 * share * FLOW, -0.5 * share * FLOW * np.sqrt((4e6 - TANK) / DROP)], rtol=1e-12)
+    np.testing.assert_allclose(found, [0.8 * share * FLOW, -0.5 * share * FLOW * np.sqrt((4e6 - TANK) / DROP)],
+                               rtol=1e-12)
 
 
 def test_a_drop_below_the_laminar_pressure_is_a_line_in_all_kinds() -> None:
@@ -122,7 +123,9 @@ def test_anti_cavitation_valves_make_up_what_is_missing() -> None:
 def test_a_measured_supply_replaces_the_files() -> None:
     it = crane()
     p = ca.SX([4e6, 2e6])
-    f = lambda **supplies: ca.evalf(it.circuit.valve_flows('lift_valve', ca.SX(5.0), p, supplies)).full()[:, 0]  # noqa: E731
+    def f(**supplies):
+        return ca.evalf(it.circuit.valve_flows('lift_valve', ca.SX(5.0), p, supplies)).full()[:, 0]
+
     np.testing.assert_allclose(f(pump=ca.SX(8e6))[0] / f()[0], np.sqrt(4 / 6), rtol=1e-12)
     np.testing.assert_allclose(f(tank=ca.SX(1e6))[1] / f()[1], np.sqrt(1 / 1.9), rtol=1e-12)
 

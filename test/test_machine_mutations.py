@@ -86,7 +86,7 @@ def test_random_changes(random):
 
 CASES = {       # what to replace, by what; the key of the error; words that show the way out
     'sensors that see no motion': (LIFT, '  lift_stroke: {kind: stroke, cylinder: lift, stddev: 0.4 mm}\n', '',
-                                   'sensors', 'a position sensor that sees the motion of boom_joint: a stroke, an encoder'),
+                                   'sensors', 'a position sensor that sees the motion of boom_joint: a stroke'),
     'a swing that is not seen': (ZX200, '  swing_angle: {kind: encoder, coordinate: swing_joint, stddev: 0.0004 rad}\n',
                                  '', 'sensors', 'sees the motion of swing_joint: a stroke, an encoder of a joint'),
     'a bucket that is not seen': (ZX200, '  bucket_stroke: {kind: stroke, cylinder: bucket, stddev: 1 mm}\n', '',

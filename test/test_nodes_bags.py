@@ -10,12 +10,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import MATCH, Peer, overrides, own_domain, ros     # noqa: E402
+from nodes_support import MATCH, Executor, Peer, overrides, own_domain, ros     # noqa: E402
+from rclpy.duration import Duration     # noqa: E402
 from rclpy.node import Node     # noqa: E402
 from rclpy.parameter import Parameter     # noqa: E402
 from rclpy.serialization import deserialize_message     # noqa: E402
 from rosgraph_msgs.msg import Clock     # noqa: E402
-from sensor_msgs.msg import JointState     # noqa: E402
+from sensor_msgs.msg import FluidPressure, JointState     # noqa: E402
 from std_msgs.msg import String     # noqa: E402
 from std_srvs.srv import SetBool     # noqa: E402
 
@@ -23,8 +24,8 @@ from mbse_ros.bags.bag import Bag     # noqa: E402
 from mbse_ros.bags.writer import BagWriter     # noqa: E402
 from mbse_ros.errors import BagError, MbseError, SettingError     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
-from mbse_ros.nodes import replay_node     # noqa: E402
-from mbse_ros.nodes._messages import joint_state, to_ns     # noqa: E402
+from mbse_ros.nodes import recorder_node, replay_node     # noqa: E402
+from mbse_ros.nodes._messages import header, joint_state, stamp_of, to_ns     # noqa: E402
 from mbse_ros.nodes.graph import machine_topics     # noqa: E402
 from mbse_ros.nodes.recorder_node import wanted_topics     # noqa: E402
 from mbse_ros.nodes.settings import RecorderSettings     # noqa: E402
@@ -175,3 +176,30 @@ def test_a_wrong_start_is_refused(player, monkeypatch, values, error):
     with pytest.raises(error) as caught:
         player(**values)
     assert isinstance(caught.value, MbseError) or 'rate' in str(caught.value)
+
+
+def test_what_waits_is_recorded_by_its_stamps(tmp_path, monkeypatch):
+    """After a pause of the process one subscription is not emptied before the next."""
+    init = Node.__init__
+    monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+        self, name, parameter_overrides=overrides(bag=str(tmp_path / 'bag'), sensor_reliability='reliable'), **more))
+    with ros():
+        node, executor = recorder_node.RecorderNode(), Executor()
+        monkeypatch.undo()
+        peer = Peer()
+        executor.add_node(node)
+        try:
+            for topic, kind, values in (('sensors/position', JointState, {}),
+                                        ('sensors/pressure/lift_rod', FluidPressure, {'fluid_pressure': 2e6})):
+                for k in range(100):
+                    peer.publish(kind, topic, kind(header=header(k * PERIOD, 'm'), **values))
+            assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
+            peer.also = lambda: executor.spin_once(timeout_sec=0.01)
+            peer.until(lambda: sum(node._counts.values()) == 200)
+            node.finish()
+        finally:
+            executor.shutdown()
+            node.destroy_node()
+            peer.close()
+    stamps = [stamp_of(bytes(message.data)) for message in Bag(tmp_path / 'bag').messages()]
+    assert stamps == sorted(stamps) and len(stamps) == 200

@@ -261,7 +261,8 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
     executor.add_node(node)
     try:
         messages = SensorMessages(node.machine.channels, node.machine.valves, 'm')
-        values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6, 'command/lift_valve': 0.0}
+        values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6,
+                  'command/lift_valve': 0.0}
         segments, turn = node.sinks['segment'].messages, lambda: executor.spin_once(timeout_sec=0.01)
         for first, last in ((0, 10), (10, 200)):
             peer.also = lambda: None

@@ -71,8 +71,8 @@ def test_every_parameter_exists_and_the_values_get_there():
 
 
 def test_a_cycle_by_a_topic_has_no_end():
-    plants = [{p.name: p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes}['plant_node']
-              for cycle in ('topic', 'boom')]
+    plants = [next(p for p in machine_graph(parse_arguments({'cycle': cycle, 'cycles': '2'})).processes
+                   if p.name == 'plant_node') for cycle in ('topic', 'boom')]
     assert [(p.final, p.parameters['exit_at_end'], p.parameters['cycle']) for p in plants] == [
         (False, False, 'topic'), (True, True, 'boom')]
 
@@ -175,6 +175,18 @@ def test_a_signal_ends_it(number, steps):
     graph = Graph((script('a', f'print("here")\n{SLEEP}'),))
     assert up(graph, lambda line: os.kill(os.getpid(), number) if 'here' in line else None) == 0
     assert steps[-1] is True and signal.getsignal(number) is before
+
+
+def test_processes_get_our_profile_of_dds_unless_there_is_one(monkeypatch):
+    names = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert all(os.path.isfile(path) for path in room.dds_profile().values()) and set(room.dds_profile()) == set(names)
+    lines = []
+    assert up(Graph((script('a', f'import os; print(os.environ["{names[0]}"])'),)), lines.append) == 0
+    assert any(line.endswith('fastdds_quick_discovery.xml') for line in lines)
+    monkeypatch.setenv(names[1], 'mine.xml')
+    assert room.dds_profile() == {}
 
 
 def test_duration_ends_it(steps):

@@ -109,7 +109,8 @@ def test_a_count_of_two_is_two_cylinders_between_the_same_pins() -> None:
                              'pressure_difference': 5.5e-4}}
     separate = changed('patu655_lift', {
         'cylinders/lift': cylinder, 'cylinders/second': cylinder, 'independent': ['lift'],
-        **{f'hydraulics/volumes/lift_{side}/chambers': [f'lift.{side}', f'second.{side}'] for side in ('piston', 'rod')}})
+        **{f'hydraulics/volumes/lift_{side}/chambers': [f'lift.{side}', f'second.{side}']
+           for side in ('piston', 'rod')}})
     assert separate.coordinates == ('lift',) and separate.cylinders == ('lift', 'second')
     ends = []
     for machine in (counted, separate):

@@ -16,7 +16,8 @@ from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
-                  help='State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.')
+                  help='State and payload estimation of hydraulic machines: simulate, record, estimate, replay, '
+                       'explain.')
 app.add_typer(benchmark, name='benchmark')
 
 Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice, compensated "

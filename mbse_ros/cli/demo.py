@@ -51,8 +51,8 @@ def run_demo(payload: float, seed: int, output: Path) -> int:
 def live(console: Console, who: str, arguments: MachineArguments, folder: Path) -> bool:
     """A lift through the graph, recorded, estimated again offline, with a report; whether both agree."""
     load = arguments.payload
-    console.print(f'[bold]{who} lifts {load:g} kg[/bold]: simulated plant, four nodes and a recorder, each a process of '
-                  'its own, over DDS')
+    console.print(f'[bold]{who} lifts {load:g} kg[/bold]: simulated plant, four nodes and a recorder, each a process '
+                  'of its own, over DDS')
     bag = folder / 'bag'
     cpu = run_graph(console, replace(arguments, record=str(bag)), folder)
     online = read_payload(bag)

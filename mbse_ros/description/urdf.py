@@ -123,8 +123,8 @@ def _joint_parts(tag: Tag) -> dict[str, Tag]:
         raise tag.error('revolute, continuous, prismatic or fixed', tag.text('type'), 'type')
     parts = tag.children(['parent', 'child'], _JOINT_PARTS, _JOINT_IGNORED)
     if 'mimic' in parts:
-        raise parts['mimic'].error('no mimic joint: take it out; a hydraulic cylinder is written under `cylinders` of the '
-                                   'mechanism file, other couplings as a loop of joints there',
+        raise parts['mimic'].error('no mimic joint: take it out; a hydraulic cylinder is written under `cylinders` of '
+                                   'the mechanism file, other couplings as a loop of joints there',
                                    parts['mimic'].text('joint'))
     return parts
 

@@ -29,7 +29,7 @@ from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
-LIVELIEST = 100.0    # times the largest activity: what a jolt may be that lasts for one sample
+LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -164,10 +164,18 @@ class HydraulicObserver:
         self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
+    def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:
+        """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
+        p = self._p.copy()
+        p[0] = dt
+        return observer_step(self.machine, self.model, *self._key(dt)), self._x.copy(), p
+
+    def _key(self, dt: float) -> tuple[str, str, int]:
+        return self.settings.transition, self.settings.noise, max(2, halvings_for(self.rate * dt / 2))
+
     def prepare(self, dt: float) -> None:
         """Choose, and compile where it is new, the step for ``dt``, s."""
-        halvings = max(2, halvings_for(self.rate * dt / 2))
-        key = (self.settings.transition, self.settings.noise, halvings)
+        key = self._key(dt)
         if key not in self._scans:
             self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
         self._scan, self._prepared = self._scans[key], dt

@@ -32,10 +32,13 @@ class Followed:
 
 def followed(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings) -> Followed:
     """Along a whole log; positions are clipped to the range of their coordinates. Raises PositionProblemError."""
-    low, high = machine.range.T
     start = {name: held(machine, log, name) for name in ('z', 'p', *(('base',) if machine.inclinations else ()))}
-    start['zd'] = speeds(machine, log, s)
-    z = np.clip(start['z'], low, high)
+    return along(machine, kinds, start | {'zd': speeds(machine, log, s)})
+
+
+def along(machine: Machine, kinds: MachineKinds, start: dict[str, np.ndarray]) -> Followed:
+    """The same from positions ``z`` and velocities ``zd`` (n, g)."""
+    z = np.clip(start['z'], *machine.range.T)
     first = machine.position(z[0])[machine.system.dependent]
     _, found = kinds.follow(first, np.hstack([z, start['zd']]), machine.parameters.mean)
     near, pistons, rates = np.split(found, [len(first), len(first) + len(machine.cylinders)], axis=1)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .likelihood import Likelihood
 from .machine_factors import MPA, MachineKinds, machine_kinds
 from .machine_graph import machine_graph
 from .machine_log import MachineLog, check_log
-from .machine_motion import check_motion, followed, moving
+from .machine_motion import along, check_motion, followed, moving
 from .machine_settings import MachineGraphSettings
 from .marginals import marginals
 from .sandwich import sandwich_stddev
@@ -24,6 +24,7 @@ FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the 
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
 ROUGH = 3.0             # standard deviations: a jerk so large says that the motion is rougher than the settings
 WIDER, ROUNDS = 10.0, 3 # times the density of its coordinate, and how often
+SWINGING = 3.0          # times the slowest speed, by the smoothed speeds of a rough motion: friction bends below
 HASTE = 12              # iterations that do to see how rough it is
 
 
@@ -83,6 +84,7 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     balanced = moving(machine, kinds, log, settings, motion)
     check_motion(motion, settings, balanced)
     force, rough, x = settings.unknown_force or FORCES[0], np.ones(len(machine.coordinates)), None
+    faster = replace(settings, min_speed=min(SWINGING * settings.min_speed, 1.0))
 
     def solve(start: np.ndarray | None, roughly: int | None = None) -> Solution:
         graph = machine_graph(machine, kinds, log, settings, motion, balanced, force, rough)
@@ -94,6 +96,8 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
         if not wider.any():
             break
         rough, x = np.where(wider, WIDER, 1.0) * rough, solution.x
+        swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
+        balanced = _still_counted(balanced, moving(machine, kinds, log, faster, swinging))
     if solution.iterations == HASTE or wider.any():
         solution = solve(solution.x)
     likelihood = Likelihood(solution.graph, solution.x)
@@ -105,6 +109,13 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
+
+
+def _still_counted(before: np.ndarray, by_speed: np.ndarray) -> np.ndarray:
+    """Equations (n, a) that count after a look at the smoothed speeds, which swing where slopes do not: those of both,
+    or as before where none would be left."""
+    both = before & by_speed
+    return both if both.any() else before
 
 
 def likely_force(likelihood: Likelihood) -> float:

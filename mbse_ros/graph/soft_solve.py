@@ -21,6 +21,7 @@ ITERATIONS = 60
 HALVINGS = 4
 DAMPINGS = (1e-2, 1.0, 1e2, 1e4, 1e6)
 STILL = 1e-5        # fall of the cost, in halves of a chi-squared: 0.4 % of a standard deviation
+NEARLY = 1e-2       # the same after the last iteration: friction can make an end very slow
 
 
 def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roughly: int | None = None) -> Solution:
@@ -46,7 +47,7 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roug
         else:
             raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
-        if fall < STILL or iteration == roughly:
+        if fall < STILL or iteration == roughly or (iteration == ITERATIONS and fall < NEARLY):
             return Solution(graph, x, now, iteration)
     raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls '
                           f'by {fall:.3g}')

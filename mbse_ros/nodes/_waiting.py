@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from heapq import merge
-from typing import Any
+from typing import Any, Protocol
 
 from rclpy.subscription import Subscription
 
-from ..bags.channel_samples import Sample
-
 LIMIT = 4000    # messages of one subscription at a time: what its queue holds
-Read = Callable[[Any], list[Sample]]
+
+
+class Stamped(Protocol):
+    """What is read out of a message: ``stamp_ns`` is the instant of the message's header."""
+
+    stamp_ns: int
+
+
+Read = Callable[[Any], list[Stamped]]
 
 
 class Waiting:
-    """The subscriptions of a node, each with what reads samples out of its messages."""
+    """The subscriptions of a node, each with what reads stamped items out of its messages."""
 
     def __init__(self) -> None:
         self._inputs: dict[str, tuple[Subscription | None, Read]] = {}
@@ -29,15 +35,15 @@ class Waiting:
         """One more; without a subscription only what is handed over is read."""
         self._inputs[topic] = subscription, read
 
-    def samples(self, topic: str, message: Any) -> Iterator[Sample]:
-        """Samples of a message of a topic and of all that wait behind it and in the other subscriptions, by stamp."""
+    def items(self, topic: str, message: Any) -> Iterator[Stamped]:
+        """Items of a message of a topic and of all that wait behind it and in the other subscriptions, by stamp."""
         queues = []
         for name, (subscription, read) in self._inputs.items():
             messages = [message] if name == topic else []
             if subscription is not None:
                 messages += _waiting(subscription)
-            queues.append([sample for item in messages for sample in read(item)])
-        return merge(*queues, key=lambda sample: sample.stamp_ns)
+            queues.append([item for one in messages for item in read(one)])
+        return merge(*queues, key=lambda item: item.stamp_ns)
 
 
 def _waiting(subscription: Subscription) -> Iterator[Any]:

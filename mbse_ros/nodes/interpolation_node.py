@@ -75,7 +75,7 @@ class InterpolationNode(ManagedNode):
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
-        for channel, stamp_ns, value in self._waiting.samples(topic, message):
+        for channel, stamp_ns, value in self._waiting.items(topic, message):
             try:
                 segments = self.interpolator.add(channel, stamp_ns, value)
             except SampleError as error:

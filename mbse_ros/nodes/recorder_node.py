@@ -4,20 +4,35 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from rclpy.node import Node
 
+from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
 from ..bags.writer import BagWriter
 from ..errors import SettingError
 from ..machine import load_machine
+from ._messages import stamp_of
 from ._parameters import declare, refuse_unknown
 from ._qos import OUTPUT, deep_input
 from ._run import Runnable, run
 from ._types import message_class
+from ._waiting import Waiting
 from .catalogue import parameter_names
 from .graph import machine_topics
 from .settings import RecorderSettings
+
+
+SENSORS = (JOINT_STATE, FLUID_PRESSURE, IMU)
+
+
+class Record(NamedTuple):
+    """A serialized message with a header."""
+
+    stamp_ns: int
+    topic: str
+    kind: str
+    cdr: bytes
 
 
 class RecorderNode(Runnable, Node):
@@ -28,17 +43,29 @@ class RecorderNode(Runnable, Node):
         s = declare(self, RecorderSettings(), read_only=True)
         refuse_unknown(self, parameter_names())
         self._writer, self._counts = BagWriter(s.bag, s.storage), {}
+        self._waiting = Waiting()
         for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
-            qos = deep_input(s.sensor_reliability) if topic.startswith('sensors/') else OUTPUT
-            name = self.resolve_topic_name(topic)
-            self._counts[name] = 0
-            self.create_subscription(message_class(kind), topic, partial(self.on_message, name, kind), qos, raw=True)
+            self._listen(topic, kind, s.sensor_reliability)
         self.get_logger().info(f'recording {len(self._counts)} topics into {s.bag}')
 
     def on_message(self, topic: str, kind: str, cdr: bytes) -> None:
         """One serialized message, stamped with the time it came in."""
         self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr)
         self._counts[topic] += 1
+
+    def on_sensor(self, topic: str, cdr: bytes) -> None:
+        """The same of a sensor, and of all sensors that wait, by their stamps: a bag is estimated in its order."""
+        for record in self._waiting.items(topic, cdr):
+            self.on_message(record.topic, record.kind, record.cdr)
+
+    def _listen(self, topic: str, kind: str, reliability: str) -> None:
+        name, sensor = self.resolve_topic_name(topic), topic.startswith('sensors/') and kind in SENSORS
+        callback = partial(self.on_sensor, name) if sensor else partial(self.on_message, name, kind)
+        qos = deep_input(reliability) if topic.startswith('sensors/') else OUTPUT
+        subscription = self.create_subscription(message_class(kind), topic, callback, qos, raw=True)
+        self._counts[name] = 0
+        if sensor:
+            self._waiting.add(name, subscription, lambda cdr: [Record(stamp_of(cdr), name, kind, cdr)])
 
     def finish(self) -> None:
         """Complete the bag."""

@@ -137,8 +137,8 @@ class ObserverStage:
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
             return ObserverStatus.LOST, refused
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        reasons = [f'{word}: {", ".join(names)}' for word, names in (('missing', missing), ('constant', constant), ('below vacuum', below))
-                   if names]
+        found = {'missing': missing, 'constant': constant, 'below vacuum': below}
+        reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
         if self._age < self.settings.settle_time:

@@ -15,17 +15,14 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from scipy.special import chdtri
 
 from ..compiled import Kernel, Scan, have_compiler
-from ..estimators.hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
-from ..estimators.hydraulic_observer import observer_step
-from ..estimators.hydraulic_sensors import variances
+from ..estimators.hydraulic_model import HydraulicModel, hydraulic_model
+from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.paper_reference import PaperModel, paper_step
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
 from ..report.json_file import check_json_file, write_json
-from ..transition.exponential import halvings_for
 from .timing import interleaved, machine_name
 
 BATCH = 1000
@@ -57,7 +54,7 @@ def run_kernels(json_file: Path | None, rounds: int) -> None:
     crane, *_ = MACHINES
     calls = {'numpy': (_numpy_step(machines[crane], models[crane]), 20)}
     for name, backend in product(MACHINES, backends):
-        online, batch = _steps(machines[name], models[name], backend)
+        online, batch = _steps(machines[name], backend)
         calls[f'{name} {backend} online'], calls[f'{name} {backend} batch'] = (online, 500), (batch, 2)
     best = interleaved(calls, rounds)
     cases = [{'name': MACHINES[name], 'backend': backend, 'states': len(models[name].names),
@@ -80,32 +77,16 @@ def usual_samples(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values), np.full(len(machine.commands), COMMAND)
 
 
-def _inputs(machine: Machine, model: HydraulicModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """State, measurements and parameters of a step while the machine moves."""
-    n, g, settings = len(model.names), len(machine.coordinates), ObserverSettings()
-    values, commands = usual_samples(machine)
-    usual = {'velocity': 0.03, 'pressure': PRESSURE, 'spool': COMMAND}
-    X = np.array([usual.get(name.partition('/')[0], 0.0) for name in model.names])
-    X[:g] = machine.model.start.q[machine.model.z]
-    spread = {'position': 1e-4, 'velocity': 1e-2, 'acceleration': 0.3, 'pressure': 5e-3, 'spool': 1e-3}
-    columns, rows = np.triu_indices(n)
-    lower = np.zeros(len(rows))
-    lower[columns == rows] = np.array([spread.get(name.partition('/')[0], 1e-3) for name in model.names]) ** 2
-    near = machine.model.start.q[machine.system.dependent][:model.dependent.numel()]
-    psd, threshold = [getattr(settings, name) for name in NOISES], chdtri(1, 1 - min(settings.gate, 1 - 1e-12))
-    p = np.concatenate([[DT], psd, [settings.activity_range, threshold], 10 * variances(machine),
-                        machine.parameters.mean])
-    return np.concatenate([X, lower, commands, np.ones(g), near]), np.concatenate([values, commands]), p
-
-
-def _steps(machine: Machine, model: HydraulicModel, backend: str) -> tuple[Callable[[], object], Callable[[], object]]:
+def _steps(machine: Machine, backend: str) -> tuple[Callable[[], object], Callable[[], object]]:
     """One step called from Python, into arrays that stay, and a thousand steps in one call."""
-    halvings = max(2, halvings_for(fastest_rate(machine) * DT / 2))
-    function, (x, u, p) = observer_step(machine, model, 'exact', 'van_loan', halvings), _inputs(machine, model)
+    observer, (values, commands) = HydraulicObserver(machine, ObserverSettings(), 'vm'), usual_samples(machine)
+    observer.start(values, commands)
+    function, x, p = observer.step(DT)
+    u = np.concatenate([values, commands])
     results = np.empty(function.numel_out(0)), np.empty(function.numel_out(1))
     online = Kernel(function, backend).bind((x, u, p), results)
-    scan, us = Scan(function, backend), np.tile(u, (BATCH, 1))
-    x_out, ys = np.empty_like(x), np.empty((BATCH, len(model.names) + 2 * len(model.measured)))
+    scan, us, x_out = Scan(function, backend), np.tile(u, (BATCH, 1)), np.empty_like(x)
+    ys = np.empty((BATCH, function.numel_out(1)))
     return online, lambda: scan.run(x, us, p, x_out, ys)
 
 
