@@ -148,19 +148,6 @@ def test_a_sample_counts_once() -> None:
     np.testing.assert_array_equal(found.covariance, expected.covariance)
 
 
-@pytest.mark.parametrize('lengths', [[10] * 12, [7, 14, 9, 10, 3, 17] * 2, [120]])
-@pytest.mark.parametrize('interval', [1.0, 3.3, 10.0, 40.0])
-def test_in_the_long_run_each_sample_counts_once(lengths: list[int], interval: float) -> None:
-    """Whatever the segments: as many values are taken as there were samples, the last within half an interval."""
-    observer = started('orifice', backend='vm')
-    taken = []
-    for n in lengths:
-        taken.extend(observer._plans.next(n, np.full(3, interval), DT).used[:, 0])
-    taken = np.array(taken)
-    assert abs(taken.sum() - 120 / interval) <= 0.5 + 1e-6
-    assert taken[-max(1, round(interval / 2)):].any() or interval == 40.0
-
-
 def test_rare_samples_are_taken_in_parts() -> None:
     """One in 40 ms: four values of four times the variance, so that no prediction is longer than 10 ms."""
     values, commands = measurements(80)
@@ -212,11 +199,13 @@ def test_starts_from_the_first_samples_alone(valve: str) -> None:
     assert not observer.started
 
 
-@pytest.mark.parametrize('first', [[np.nan, 5e6, 2e6], [0.2, np.nan, np.nan], [np.nan] * 3])
-def test_a_start_without_a_sample_finds_its_way(first: list[float]) -> None:
+@pytest.mark.parametrize('missing', [[0], [1, 2], [0, 1, 2]])
+def test_a_start_without_a_sample_finds_its_way(missing: list[int]) -> None:
     """From mid stroke and mid pressure with their range as deviation."""
-    observer = started('orifice', first=np.array(first))
     values, commands = measurements(500)
+    first = values[0].copy()
+    first[missing] = np.nan
+    observer = started('orifice', first=first)
     result = observer.process(values, commands, np.full(3, 10.0), DT)
     assert result.finite
     np.testing.assert_allclose(result.mean[-1, [0, 3, 4]], values[-1], rtol=0.02)
@@ -287,7 +276,7 @@ def test_another_step_is_as_exact(dt: float) -> None:
 
 @pytest.fixture(scope='module')
 def two() -> Iterator[HydraulicObserver]:
-    yield HydraulicObserver(two_cylinders(), ObserverSettings(), 'vm')
+    yield HydraulicObserver(two_cylinders(), ObserverSettings(gate=1.0), 'vm')     # a jolt is one of the whole machine
 
 
 def test_general_dimensions(two: HydraulicObserver) -> None:
