@@ -91,7 +91,7 @@ def test_full_speed_brakes_into_free_fall_without_harm() -> None:
         assert np.abs(run.masses[run.moved >= 1.5] - 100.0).max() < 3.0
 
 
-STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus.ACCELERATING: {},
+STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus.ACCELERATING: {'significance': 0.0},
             PayloadStatus.NOT_OBSERVABLE: {'max_sample_share': 1e-4}, PayloadStatus.UPDATING: {},
             PayloadStatus.OUTSIDE_STROKE: {'stroke_margin': 0.3}}
 

@@ -109,7 +109,8 @@ def test_weights_do_not_depend_on_the_samples_own_error(one: Carrier) -> None:
     ({'stroke_margin': 0.2}, 'outside the stroke'),
     ({'max_sample_share': 1e-3}, 'not observable'), ({'max_acceleration_share': 0.01}, 'accelerating')])
 def test_gates(one: Carrier, change: dict[str, float], gate: str) -> None:
-    settings = dict(min_speed=0.0, max_acceleration_share=0.2, max_sample_share=1e3, stroke_margin=0.0) | change
+    settings = dict(min_speed=0.0, significance=0.0, max_acceleration_share=0.2, max_sample_share=1e3,
+                    stroke_margin=0.0) | change
     X = one.state([0.1], [0.05], [0.1], 50.0)
     samples = sampler(one, PayloadSettings(**settings)).process(X[None, :], covariance(one))
     assert GATES[int(samples.closed[0])] == gate and samples.clean == (gate == 'open')
@@ -138,7 +139,7 @@ def test_share_of_acceleration(one: Carrier) -> None:
     for zdd, below, above in ((0.0, 0.0, 0.02), (falls, 0.8, 1.2)):
         X = one.state([0.2], [0.05], [zdd], 50.0)
         for share, gate in ((above, 'open'), (below, 'accelerating')):
-            settings = PayloadSettings(max_acceleration_share=max(share, 1e-9), max_sample_share=1e3)
+            settings = PayloadSettings(max_acceleration_share=max(share, 1e-9), max_sample_share=1e3, significance=0.0)
             samples = sampler(one, settings).process(X[None, :], covariance(one))
             assert GATES[int(samples.closed[0])] in (gate, 'not observable')
 
