@@ -256,7 +256,8 @@ def graph(
 
 @app.command()
 def observability(
-        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        mechanism: Annotated[str, typer.Argument(
+            help='Name of a file in config/machines or config/mechanisms, or a path.')],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
         trajectory: Annotated[str, typer.Option(
             help='free: from the start; rest: standing there; or the motion.csv of mbse simulate.')] = 'free',

@@ -22,10 +22,11 @@ from .soft_solve import solve_soft
 NORMAL = 1.959964               # 95 % quantile, two sides
 FORCES = (1.0, 30.0, 100.0, 300.0, 1000.0)      # N: standard deviations of the unknown force to choose from
 SHARES = (0.1, 0.01)            # of the density of the acceleration, to choose from
-ROUGH = 3.0             # standard deviations: a jerk so large says that the motion is rougher than the settings
-WIDER, ROUNDS = 10.0, 3 # times the density of its coordinate, and how often
-SWINGING = 3.0          # times the slowest speed, by the smoothed speeds of a rough motion: friction bends below
-HASTE = 12              # iterations that do to see how rough it is
+ROUGH = 3.0         # standard deviations: a jerk so large says that the motion is rougher than the settings
+WIDER = 10.0        # times the density of its coordinate, again and again
+ROUNDS = 4          # at most
+SWINGING = 3.0      # times the slowest speed, by the smoothed speeds of a rough motion: friction bends below
+HASTE = 12          # iterations that do to see how rough it is
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,15 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     for _ in range(ROUNDS):
         solution = solve(x, HASTE)
         wider = roughness(solution, kinds) > ROUGH
-        if not wider.any():
-            break
         rough, x = np.where(wider, WIDER, 1.0) * rough, solution.x
+        if (rough == 1.0).all():
+            break
+        before = balanced
         swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
-        balanced = _still_counted(balanced, moving(machine, kinds, log, faster, swinging))
-    if solution.iterations == HASTE or wider.any():
+        balanced = _still_counted(before, moving(machine, kinds, log, faster, swinging))
+        if not wider.any() and (balanced == before).all():
+            break
+    if solution.iterations == HASTE or (rough != 1.0).any():
         solution = solve(solution.x)
     likelihood = Likelihood(solution.graph, solution.x)
     if settings.unknown_force == 0.0:
