@@ -29,6 +29,7 @@ from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
+LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
@@ -235,27 +236,48 @@ class HydraulicObserver:
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
-        Where one is beyond it, all is looked at again as if there had been a jolt, which all sensors see: then the
-        first and farthest sample beyond the gate is left out, until none is. If without these the machine is quiet, it
-        was.
+        Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``.
         """
-        m, start = len(self.channels), self._x
-        there = u[:, :m] == u[:, :m]
-        y, far = self._looked(start, u)
+        there = u[:, :len(self.channels)] == u[:, :len(self.channels)]
         refused: dict[tuple[int, int], tuple[float, float]] = {}
-        if far is not None:
-            lively = start.copy()
-            lively[self._activity] = LIVELIEST * self.settings.activity_range
-            while True:
-                y, far = self._looked(lively, u)
-                if far is None:
-                    break
-                refused[far[:2]], u[far[:2]] = far[2:], nan
-            if refused:
-                end = self._x
-                again, far = self._looked(start, u)
-                y, self._x = (again, self._x) if far is None else (y, end)
+        found, done = [], 0
+        while done < len(u):
+            start, stop = self._x, min(len(u), done + LOOKED_AHEAD)
+            y, far = self._looked(start, u[done:stop])
+            if far is not None:
+                row = done + far[0]
+                sampled = np.flatnonzero(there[done:row].any(axis=1))
+                begin, stop = done + (int(sampled[-1]) + 1 if sampled.size else 0), row + 1
+                if begin > done:
+                    self._x, clear = self._scan(start, u[done:begin], self._p)
+                    found.append(clear)
+                else:
+                    self._x = start
+                y, beyond = self._jolted(u[begin:stop])
+                refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
+            found.append(y)
+            done = stop
+        y = found[0] if len(found) == 1 else np.concatenate(found)
         return y, *self._last(y, there, refused)
+
+    def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
+        """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
+
+        All is looked at as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
+        left out, until none is. If without these the machine is quiet, it was.
+        """
+        start, refused = self._x, {}
+        lively = start.copy()
+        lively[self._activity] = LIVELIEST * self.settings.activity_range
+        y, far = self._looked(lively, u)
+        while far is not None:
+            refused[far[:2]], u[far[:2]] = far[2:], nan
+            y, far = self._looked(lively, u)
+        if refused:
+            end = self._x
+            again, far = self._looked(start, u)
+            y, self._x = (again, self._x) if far is None else (y, end)
+        return y, refused
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
