@@ -170,8 +170,8 @@ SLIGHT = 0.05       # kg
 def test_joined_segments_give_the_same_states(valve: str) -> None:
     """0.1 s segments: states to the bit; with a gap, NaN and an end in the middle of one.
 
-    The mass may differ by the samples of one segment, in which the settling after a start ends, and because the gates of
-    the mass look at the covariance of a segment's last step: by far less than its interval (some 1.6 kg to each side).
+    The mass may differ by the samples of one segment, in which the settling after a start ends, and because its gates
+    look at the covariance of a segment's last step: by far less than its interval (some 1.6 kg to each side).
     """
     frames = between(0, 3.0) + spoilt(between(3.0, 3.1), PISTON) + between(3.1, 5.003) + between(7.0, 12.034)
     frames += spoilt(between(12.034, 12.2), *crane().channels) + between(12.2, 15.0)
@@ -194,7 +194,7 @@ def test_joined_segments_give_the_same_states(valve: str) -> None:
 
 @pytest.mark.parametrize('valve', VALVES)
 def test_joined_segments_give_the_same_mass(valve: str) -> None:
-    """The work cycle, which starts at rest: nearly so at every output, once there are samples of more than a segment."""
+    """The work cycle, which starts at rest: nearly so at every output with samples of more than a segment."""
     run, pipeline = cycle_run(valve), Pipeline(crane(valve), segment=0.1)
     joined = [*feed(pipeline, run.frames), *pipeline.flush()]
     short = {o.state.stamp_ns: o.payload for o in run.outputs}
