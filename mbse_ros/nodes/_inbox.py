@@ -21,7 +21,7 @@ def start_ns(record: Segment | StateEstimate) -> int:
 
 
 class Inbox:
-    """Messages to records in order: repeated and backward ones are told and dropped, a hole is told and restarts.
+    """Messages to records in order: a repeated or backward one is dropped with a warning; a hole gives one and restarts.
 
     ``dropped`` counts the messages that were not used, those included that the stage refused (see `refuse`).
     """

@@ -32,7 +32,7 @@ HEALTH = 1.0        # s between two diagnostics
 
 
 class InterpolationNode(ManagedNode):
-    """Aligns the sensors' streams; a sample that cannot be used is told and dropped, the stream goes on."""
+    """Aligns the sensors' streams; a sample that cannot be used is dropped with a warning, the stream goes on."""
 
     def __init__(self) -> None:
         super().__init__('interpolation_node')

@@ -20,7 +20,7 @@ from ..payload.settings import PayloadSettings
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
-WINDOW = 200         # innovations from which the health is told
+WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
