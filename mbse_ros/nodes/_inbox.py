@@ -21,7 +21,7 @@ def start_ns(record: Segment | StateEstimate) -> int:
 
 
 class Inbox:
-    """Messages to records in order: a repeated or backward one is dropped with a warning; a hole gives one and restarts.
+    """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
 
     ``dropped`` counts the messages that were not used, those included that the stage refused (see `refuse`).
     """
