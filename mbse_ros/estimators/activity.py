@@ -21,16 +21,18 @@ from .hydraulic_model import HydraulicModel
 SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
 MEMORY = 0.1        # share of the trend that a sample forgets
 RATE = 0.03         # growth of the activity by the product of innovation and trend
+BALANCED = 3e-3     # the same by a residual of the force balance, of which every step has one
 STEP = 0.7          # at most so much of its logarithm at a sample
 
 
 @dataclass(frozen=True)
 class Activity:
-    """``channels``: of each coordinate, those that show its liveliness; ``noises`` by coordinate: the entries of the
-    state whose densities it multiplies."""
+    """By coordinate: ``channels`` that show its liveliness, ``noises``, the entries of the state whose densities it
+    multiplies, and ``equations`` of the force balance that show it, too."""
 
     channels: tuple[tuple[int, ...], ...]
     noises: tuple[tuple[int, ...], ...]
+    equations: tuple[tuple[int, ...], ...]
 
     def factors(self, activity: ca.SX, n: int) -> ca.SX:
         """Factors (n,) on the densities of a state of n entries; the largest where several coordinates share one."""
@@ -41,22 +43,32 @@ class Activity:
         return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
 
     def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
-              weights: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels,) after a step.
+              weights: list[ca.SX], balance: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+        """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels, or channels and equations) after a
+        step with these innovations and, where given, residuals of the force ``balance`` over their deviations.
 
         The trend is the sum of the ratios of innovations to their deviations, older ones forgotten.
         """
         ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
+        trends, residuals = ca.vertsplit(trend), ca.vertsplit(balance) if balance is not None else []
         result = []
         for k, channels in enumerate(self.channels):
             count = ca.fmax(sum((weights[i] for i in channels), ca.SX(0)), 1)
             square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
-            drive = sum((ratios[i] * trend[i] for i in channels), ca.SX(0)) / count
-            rate = ca.exp(ca.fmax(ca.fmin(RATE * drive, STEP), -STEP)) * ca.fmax(1, square / SURPRISE)
+            drive = sum((ratios[i] * trends[i] for i in channels), ca.SX(0)) / count
+            rate = _growth(RATE * drive, square)
+            for i in self.equations[k] if residuals else ():
+                rate = rate * _growth(BALANCED * residuals[i] * trends[len(ratios) + i], residuals[i] ** 2)
             result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
-        after = [ca.if_else(weight, (1 - MEMORY) * trend[i] + ratio, trend[i])
+        after = [ca.if_else(weight, (1 - MEMORY) * trends[i] + ratio, trends[i])
                  for i, (weight, ratio) in enumerate(zip(weights, ratios))]
+        after += [(1 - MEMORY) * old + residual for old, residual in zip(trends[len(ratios):], residuals)]
         return ca.vertcat(*result), ca.vertcat(*after)
+
+
+def _growth(drive: ca.SX, square: ca.SX) -> ca.SX:
+    """Factor on an activity by innovations times their trend, and by the square of what surprises."""
+    return ca.exp(ca.fmax(ca.fmin(drive, STEP), -STEP)) * ca.fmax(1, square / SURPRISE)
 
 
 def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
@@ -76,7 +88,8 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
         channels.append(tuple(i for i, item in enumerate(model.measured)
                               if item.index is not None and model.names[item.index] in seen))
-    return Activity(tuple(channels), tuple(noises))
+    equations = [(machine.actuated.index(k),) if k in machine.actuated else () for k in range(len(machine.coordinates))]
+    return Activity(tuple(channels), tuple(noises), tuple(equations))
 
 
 def _moves(machine: Machine) -> np.ndarray:

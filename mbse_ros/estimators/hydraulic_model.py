@@ -21,8 +21,10 @@ from .hydraulic_sensors import Measurement, measurements
 
 MPA = 1e6
 LITRE = 1e-3
-NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd')
+NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
+          'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
+MASS = 'payload/mass'
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,22 @@ class HydraulicModel:
     measured: tuple[Measurement, ...]
 
     @property
+    def weighs(self) -> bool:
+        """Whether the mass of the payload is the state's last entry."""
+        return self.names[-1] == MASS
+
+    @property
     def indirect(self) -> bool:
         """Whether a sensor measures something else than an entry of the state."""
         return any(item.index is None for item in self.measured)
 
 
-def hydraulic_model(machine: Machine) -> HydraulicModel:
-    """Model of a machine's hydraulics for the observer."""
+def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
+    """Model of a machine's hydraulics for the observer; ``weighs``: with the mass of the payload, in its full scale."""
     names, scale = state_names(machine)
+    if weighs:
+        low, high = machine.description.payload.limits
+        names, scale = (*names, MASS), np.append(scale, high - low)
     X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
     U = ca.SX.sym('U_in', len(machine.commands))
     part = state_parts(names, X)
@@ -67,7 +77,7 @@ def hydraulic_model(machine: Machine) -> HydraulicModel:
     measured = measurements(machine, names, X)
     every = ca.vertcat(f, ca.vec(A), *(ca.vertcat(item.h, ca.vec(item.H)) for item in measured if item.index is None))
     dependent = ca.SX.sym('dependent', len(machine.system.dependent))
-    if not dependent.numel() or not ca.depends_on(every, machine.system.q[machine.system.dependent]):
+    if not weighs and not ca.depends_on(every, machine.system.q[machine.system.dependent]):
         dependent = ca.SX(0, 1)
     q = machine.joined(dependent if dependent.numel() else machine.system.q[machine.system.dependent], X[:g])
     f, A = ca.substitute([f, A], [machine.system.q], [q])
@@ -148,7 +158,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
-               'inclination': psd[6]}
+               'inclination': psd[6], 'payload': psd[7]}
     diagonal = []
     for name in names:
         kind, owner = name.split('/')

@@ -9,7 +9,7 @@ of the random walks follow how lively the machine is: see ``activity``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import exp, isfinite, nan
 
 import casadi as ca
 import numpy as np
@@ -27,10 +27,12 @@ from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_mod
 from .hydraulic_sensors import variances
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
+from .weighing import lesson, weighed
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
+NOTHING = 0.0, 0.0, 1.0     # that a segment tells of the mass
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -42,7 +44,7 @@ class SegmentResult:
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers."""
+    numbers. ``weighing``: what the segment tells of the mass, see _told."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -50,38 +52,50 @@ class SegmentResult:
     innovation_variance: np.ndarray
     rejected: np.ndarray
     finite: bool
+    weighing: tuple[float, float, float]
 
 
 def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
     """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each coordinate and trend of each channel,
-    dependent coordinates where the model needs them, near which Newton's method starts; ``u`` = measurements (NaN:
-    missing), commands; ``p`` = dt, spectral densities, largest activity, variances of the measurements, uncertain
-    parameters; ``y`` = state, innovations, their variances. ``halvings`` of the step make 'exact' exact (see
+    its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
+    each equation of the force balance, liveliness and trend of the mass, dependent coordinates where the model needs them, near which Newton's method starts; ``u`` = measurements (NaN:
+    missing), commands; ``p`` = dt, spectral densities, largest activity, what the force balance does not tell,
+    variances of the measurements, uncertain parameters; ``y`` = state, innovations, their variances, and what the step
+    tells of the mass: information, that times mass, logarithm of what is forgotten. ``halvings`` of the step make 'exact' exact (see
     halvings_for).
     """
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    near, activity, trend = (ca.SX.sym(*item) for item in (('near', model.dependent.numel()), ('a', g), ('t', m)))
-    largest = ca.SX.sym('largest')
+    near, activity, trend = (ca.SX.sym(*item) for item in (('near', model.dependent.numel()), ('a', g), ('t', m + len(machine.actuated) * model.weighs)))
+    largest, force_psd, mass = ca.SX.sym('largest'), ca.SX.sym('force_psd'), ca.SX.sym('mass', 2 * model.weighs)
     lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
     solved = _closed(machine, model, near, X[:g])
     f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
-    W = ca.diag(lively.factors(activity, n) * ca.diag(model.W))
+    factors = lively.factors(activity, n)
+    if model.weighs:
+        factors[-1] = mass[0]
+    W, known = ca.diag(factors * ca.diag(model.W)), P[-1, -1]
     X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
+    predicted, lessons, told, ratios = (X[-1], known, P[-1, -1]), [], [], None
     X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
+    if model.weighs:
+        X, P, ratios = weighed(machine, model, X, P, solved, force_psd, dt)
+        found = lesson(predicted, (X[-1], P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
+        lessons, unit = [found.lively, found.trend], model.scale[-1]
+        told = [found.information / unit ** 2, found.weighted / unit, found.forgotten]
     X = X * ca.SX(model.scale)
-    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)])
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, solved),
-                        ca.vertcat(X, *innovations, *spreads)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, near),
+    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
+                         ratios)
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *lessons, solved),
+                        ca.vertcat(X, *innovations, *spreads, *told)])
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, near),
                                          ca.vertcat(measured, commands),
-                                         ca.vertcat(dt, model.psd, largest, variance, machine.parameters.symbol)],
+                                         ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)],
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
 
@@ -132,7 +146,8 @@ class HydraulicObserver:
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
         self.machine, self.backend = machine, backend
-        self.model = hydraulic_model(machine)
+        weighs = settings.weighing == 'joint' and machine.description.payload is not None
+        self.model = hydraulic_model(machine, weighs)
         self.names, self.channels = self.model.names, machine.channels
         n = len(self.names)
         self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
@@ -161,7 +176,7 @@ class HydraulicObserver:
         """Take new tuning from the next segment on; the state stays."""
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range], self._variance, self.machine.parameters.mean])
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range, settings.force_psd], self._variance, self.machine.parameters.mean])
         self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
@@ -209,7 +224,8 @@ class HydraulicObserver:
         if self.model.dependent.numel():
             dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  np.zeros(len(self.channels)),                                  dependent])
+                                  np.zeros(len(self.channels) + len(self.machine.actuated) * self.model.weighs),
+                                  [1.0, 0.0] if self.model.weighs else [], dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
 
@@ -217,7 +233,7 @@ class HydraulicObserver:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        n, m, nx, first = len(values), len(self.channels), len(self.names), 2 + len(NOISES)
+        n, m, nx, first = len(values), len(self.channels), len(self.names), 3 + len(NOISES)
         if dt != self._prepared:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
@@ -231,7 +247,14 @@ class HydraulicObserver:
         covariance = self._x[self._full]
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(self._x)))
+                             isfinite(np.add.reduce(self._x)), self._told(y))
+
+    def _told(self, y: np.ndarray) -> tuple[float, float, float]:
+        """What the steps tell of the mass: information, 1/kg2, that times mass, share of older information left."""
+        if not self.model.weighs:
+            return NOTHING
+        information, weighted, forgotten = y[:, -3:].sum(axis=0).tolist()
+        return information, weighted, exp(forgotten)
 
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
@@ -284,7 +307,7 @@ class HydraulicObserver:
         the gate in the first step that has one."""
         m, nx = len(self.channels), len(self.names)
         self._x, y = self._scan(start, u, self._p)
-        squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:]
+        squares, variances = y[:, nx:nx + m] ** 2, y[:, nx + m:nx + 2 * m]
         far = squares > self.threshold * variances
         if not far.any():
             return y, None
@@ -296,7 +319,7 @@ class HydraulicObserver:
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Innovation, variance and rejection of the last sample of each channel."""
         m, nx = len(self.channels), len(self.names)
-        innovation, variance, rejected = np.full(m, nan), y[-1, nx + m:].copy(), np.zeros(m, dtype=bool)
+        innovation, variance, rejected = np.full(m, nan), y[-1, nx + m:nx + 2 * m].copy(), np.zeros(m, dtype=bool)
         for k, row in enumerate((len(y) - 1 - np.argmax(there[::-1], axis=0)).tolist()):
             if (row, k) in refused:
                 (innovation[k], variance[k]), rejected[k] = refused[row, k], True
@@ -321,6 +344,9 @@ class HydraulicObserver:
                 X[i], stddev[i] = next(spools), 0.5
             elif kind == 'supply':
                 X[i] = stddev[i] = supplies[next(slow)].value
+            elif kind == 'payload':
+                low, high = self.machine.description.payload.limits
+                X[i], stddev[i] = (low + high) / 2, high - low
             else:
                 stddev[i] = spread[kind]
         return X, stddev

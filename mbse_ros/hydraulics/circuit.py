@@ -12,7 +12,7 @@ import numpy as np
 from ..description.model import MechanismDescription
 from ..mechanism.values import Values
 from .fluid import pressure_rate
-from .friction import brown_mcphee, pressure_friction
+from .friction import brown_mcphee, pressure_friction, smoothed
 from .valve import beyond, edge_flows, flow_coefficient, port_flows
 
 
@@ -133,17 +133,37 @@ class Circuit:
         """Forces of the pressures along the cylinders (cylinders,), N (paper 003 Eq. 50)."""
         return ca.SX(self.T_sz.T) @ (self.areas() * (ca.SX(self.T_Vcyl.T) @ p))
 
-    def friction_forces(self, zd: ca.SX, p: ca.SX) -> ca.SX:
-        """Friction against the motion of each cylinder (cylinders,), N (paper 003 Eqs. 51-53)."""
+    def friction_forces(self, zd: ca.SX, p: ca.SX, deviation: ca.SX | None = None) -> ca.SX:
+        """Friction against the motion of each cylinder (cylinders,), N (paper 003 Eqs. 51-53).
+
+        ``deviation`` (cylinders,), m/s: standard deviations of the velocities, over which the friction is smoothed.
+        """
         chamber_pressure = ca.SX(self.T_Vcyl.T) @ p
         forces = []
         for i, cylinder in enumerate(self.description.cylinders.values()):
             c = {item.name: self.values(getattr(cylinder.friction, item.name)) for item in fields(cylinder.friction)}
-            velocity = brown_mcphee(zd[i], c['coulomb'], c['static'], c['transition_velocity'], c['viscous'])
+            transition = smoothed(c['transition_velocity'], 0 if deviation is None else deviation[i])
+            velocity = brown_mcphee(zd[i], c['coulomb'], c['static'], transition, c['viscous'])
             pressure = pressure_friction(zd[i], chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
-                                         c['pressure_difference'], c['pressure_rod'], c['transition_velocity'])
+                                         c['pressure_difference'], c['pressure_rod'], transition)
             forces.append(cylinder.count * c['scale'] * (velocity + pressure))
         return ca.vertcat(*forces)
+
+    def friction_signs(self, zd: ca.SX, deviation: ca.SX) -> ca.SX:
+        """Mean sign of each cylinder's friction (cylinders,), -1 to 1, at velocities known to ``deviation``, m/s."""
+        return ca.vertcat(*(
+            ca.tanh(4 * zd[i] / smoothed(self.values(cylinder.friction.transition_velocity), deviation[i]))
+            for i, cylinder in enumerate(self.description.cylinders.values())))
+
+    def friction_bounds(self, p: ca.SX) -> ca.SX:
+        """Largest friction of each cylinder at standstill (cylinders,), N."""
+        chamber_pressure, bounds = ca.SX(self.T_Vcyl.T) @ p, []
+        for i, cylinder in enumerate(self.description.cylinders.values()):
+            c = {item.name: self.values(getattr(cylinder.friction, item.name)) for item in fields(cylinder.friction)}
+            pressed = pressure_friction(1.0, chamber_pressure[2 * i], chamber_pressure[2 * i + 1],
+                                        c['pressure_difference'], c['pressure_rod'], 1e-3)
+            bounds.append(cylinder.count * c['scale'] * (ca.fmax(c['static'], c['coulomb']) + pressed))
+        return ca.vertcat(*bounds)
 
     def end_stop_forces(self, z: ca.SX, zd: ca.SX) -> ca.SX:
         """Forces of the end dampers along the cylinders (cylinders,), N; zero inside the stroke or without dampers."""

@@ -7,6 +7,13 @@ from typing import Any
 
 import casadi as ca
 
+SPREAD = 5.0        # tanh(4 v / (SPREAD sigma)) rises at 0 as the mean sign of a normally distributed velocity does
+
+
+def smoothed(transition: Any, deviation: Any) -> Any:
+    """Transition velocity, m/s, of the mean friction at a velocity that is known to ``deviation``, m/s."""
+    return transition if isinstance(deviation, int) else ca.sqrt(transition ** 2 + (SPREAD * deviation) ** 2)
+
 
 def brown_mcphee(velocity: Any, coulomb: Any, static: Any, transition: Any, viscous: Any) -> Any:
     """Friction force, N, against ``velocity``, m/s (paper 003 Eq. 51)."""

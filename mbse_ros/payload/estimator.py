@@ -14,6 +14,8 @@ from .inverse_dynamics import GATES, InverseDynamics
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 
+CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
+
 
 @dataclass(frozen=True)
 class Mass:
@@ -69,11 +71,16 @@ class PayloadEstimator:
         self._dynamics.reset()
         self._quarantine.clear()
 
-    def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float) -> Mass:
+    def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
+                told: tuple[float, float, float] | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
+        ``told``: what an observer that estimates motion and mass together tells of the mass in the segment, see
+        StateEstimate; None: the observer knows no mass, and the inverse dynamics of the states gives it.
         Raises PositionProblemError where the cylinders cannot reach.
         """
+        if told is not None:
+            return self._weighed(mean, covariance, dt, *told)
         samples = self._dynamics.process(mean, covariance)
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -84,6 +91,18 @@ class PayloadEstimator:
             self._quarantine.clear()
         information, weighted = samples.rows[-1, :2].tolist()
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])])
+
+    def _weighed(self, mean: np.ndarray, covariance: np.ndarray, dt: float, information: float, weighted: float,
+                 kept: float) -> Mass:
+        """Take what the observer tells of the mass; its derivatives by the parameters are those of the last state."""
+        row, gate = self._dynamics.slopes(mean[-1], covariance, float(mean[-1, -1]))
+        self._low_pass.sums *= kept
+        if kept < 1.0 and self._scatter is not None:
+            self._scatter.forget(kept)
+        if information > 0.0:
+            told = np.concatenate([[information, weighted], information * row]) / len(mean)
+            self._take(np.tile(told, (len(mean), 1)), dt)
+        return self._result(weighted / information if information > 0 else nan, gate, True)
 
     def hold(self) -> Mass:
         """The mass so far, when there is no state to use."""
@@ -104,13 +123,16 @@ class PayloadEstimator:
         weight, weighted = rows[:, :2].sum(axis=0).tolist()
         self._scatter.update(weight, weighted, len(rows))
 
-    def _result(self, raw: float, gate: str) -> Mass:
+    def _result(self, raw: float, gate: str, stated: bool = False) -> Mass:
+        """``stated``: the information of the samples is believed, unless they scatter more than it says."""
         if self._window_value is None:
             return Mass(nan, nan, nan, raw, nan, 0, gate)
         mass, *sensitivity = self._window_value.tolist()
         total = self._low_pass.total
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
-        if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
+        if stated:
+            variance, freedom = max(1 / total, variance if freedom >= CONVINCING else 0.0), inf
+        elif variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
         systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)

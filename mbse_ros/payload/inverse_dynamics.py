@@ -20,17 +20,18 @@ from math import isfinite
 import casadi as ca
 import numpy as np
 
-from ..compiled import Scan
-from ..dynamics.inertial_forces import inertial_forces
+from ..compiled import Kernel, Scan
 from ..errors import PositionProblemError
+from ..estimators.coordinate_scale import coordinate_scale
+from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_model import state_names, state_parts
-from ..estimators.hydraulic_sensors import direct
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .settings import PayloadSettings
 
 LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of functions compile faster beyond
 LEADING = 6     # numbers after the covariance in the parameters of a sample's step: five gates and the reference mass
+UNSURE = 0.01       # m/s^2 at a piston
 GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 
 
@@ -66,22 +67,9 @@ def residual(machine: Machine) -> Residual:
     the mass as that of every other parameter.
     """
     names, _ = state_names(machine)
-    X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
-    true, system, reduced = without_sensor_errors(machine, names, X), machine.system, machine.reduced
-    part = state_parts(names, true)
-    z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pressure'))
-    speeds = machine.piston_rates @ zd
-    force = machine.circuit.hydraulic_forces(p) - machine.circuit.friction_forces(speeds, p)
-    needed = ca.substitute(inertial_forces(system, reduced.R @ zdd + reduced.S @ reduced.c), system.qd, reduced.qd)
-    g = (reduced.R.T @ needed - machine.piston_rates.T @ force)[machine.actuated]      # Mbar zdd - Qbar - S' F
-    g, concerns = _by_cylinder(machine, g)
-    states = machine.parameters.states
-    inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
-    rates = ca.jacobian(speeds, X)
-    g, pistons, speeds, rates = ca.substitute(
-        [g, system.q[machine.pistons], speeds, rates], [system.q, reduced.zd, ca.vertcat(*inclined)],
-        [machine.closed(near, z, 1), zd, part['inclination']])
-    unknowns, moving = machine.payload, ca.vertcat(zd, zdd)
+    balance = force_balance(machine, names)
+    X, g, concerns, part = balance.X, balance.g, balance.concerns, state_parts(names, balance.X)
+    unknowns, moving = machine.payload, ca.vertcat(part['velocity'], part['acceleration'])
     G1 = ca.jacobian(g, unknowns)
     motion = [i for i, name in enumerate(names) if name.startswith(('velocity/', 'acceleration/'))]
     static = ca.jacobian(ca.substitute(g, X[motion], ca.SX.zeros(moving.numel())), unknowns)
@@ -89,33 +77,7 @@ def residual(machine: Machine) -> Residual:
     slopes = ca.SX(len(concerns), X.numel())
     slopes[:, motion] = ca.jacobian(G1, X[motion]) / ca.repmat(ca.sqrt(ca.sum2(static ** 2)), 1, len(motion))
     g0 = ca.substitute(g, unknowns, ca.SX.zeros(unknowns.numel()))
-    return Residual(near, X, g0, G1, share, slopes, pistons, speeds, rates, concerns)
-
-
-def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
-    """Equations with the friction of as few cylinders each as can be, and whose friction that is (a, cylinders)."""
-    S = machine.piston_rates[:, machine.actuated]
-    moves = np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])])
-    if S.shape[0] != S.shape[1] or (moves.sum(axis=0) == 1).all():
-        return g, moves.T
-    return ca.solve(S.T, g), np.eye(len(moves), dtype=bool)
-
-
-def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
-    """The state (nx,) that the same samples would have given with offsets and gains that differ from the file's.
-
-    It is X itself at the file's numbers.
-    """
-    entries = ca.vertsplit(X)
-    for name, channel in direct(machine).items():
-        i, values = names.index(name), machine.system.values
-        gain, offset, zero = channel.nominal
-        sensor = channel.sensor
-        slope = gain if sensor.gain is None else values(sensor.gain)
-        shift = values(sensor.bias[channel.index]) if sensor.bias else offset
-        if isinstance(slope, ca.SX) or isinstance(shift, ca.SX):
-            entries[i] = (gain * (entries[i] - zero) + offset - shift) / slope + zero
-    return ca.vertcat(*entries)
+    return Residual(balance.near, X, g0, G1, share, slopes, balance.pistons, balance.speeds, balance.rates, concerns)
 
 
 def sample_step(machine: Machine) -> ca.Function:
@@ -151,6 +113,18 @@ def sample_step(machine: Machine) -> ca.Function:
     x_next = ca.vertcat(solved, trusted, x[-1] + (closed == 0))
     return ca.Function('mbse_payload', [x, X, p], [x_next, ca.vertcat(information, weighted, sensitivity, closed)],
                        ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
+
+
+def sensitivity(machine: Machine) -> ca.Function:
+    """``(dependent coordinates, X, mass, parameters)`` -> derivatives of the equations by the mass (a, 1), by the
+    accelerations of the pistons (a, actuated) and by the parameters (a, parameters)."""
+    names, _ = state_names(machine)
+    balance, scale = force_balance(machine, names), coordinate_scale(machine)
+    mass, parameters, g = machine.payload, machine.parameters.symbol, len(machine.coordinates)
+    accelerations = balance.X[[2 * g + k for k in machine.actuated]]
+    M = ca.jacobian(balance.g, accelerations) @ ca.diag([1 / scale[k] for k in machine.actuated])
+    found = [ca.densify(item) for item in (ca.jacobian(balance.g, mass), M, ca.jacobian(balance.g, parameters))]
+    return ca.Function('mbse_sensitivity', [balance.near, balance.X, mass, parameters], found, {'cse': True})
 
 
 def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
@@ -227,9 +201,11 @@ class InverseDynamics:
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine = machine
         self._scan = Scan(sample_step(machine), backend)
-        self._size = len(state_names(machine)[0]) ** 2
+        self._count = len(state_names(machine)[0])
+        self._size = self._count ** 2
         low, high = machine.description.payload.limits
-        self._full_scale = high - low
+        self._full_scale, self._stddev = high - low, machine.parameters.stddev
+        self._sensitivity = Kernel(sensitivity(machine), backend)
         self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
         self.reset()
 
@@ -243,6 +219,21 @@ class InverseDynamics:
         """Forget the coordinates."""
         self._x: np.ndarray | None = None
 
+    def slopes(self, state: np.ndarray, covariance: np.ndarray, mass: float) -> tuple[np.ndarray, str]:
+        """Derivatives (parameters,) of the mass, kg, by the uncertain parameters at a state (nx,), SI, and the gate
+        that is closed there.
+
+        The equations are weighed as an observer that knows the forces weighs them for the mass: by accelerations all
+        equally unsure, as those of kinematics alone are, and by the parameters. Raises PositionProblemError.
+        """
+        closed = GATES[int(self.process(state[None, :], covariance).closed[0])]
+        G1, M, Gp = self._sensitivity(self._x[:len(self.machine.system.dependent)], state[:self._count], mass,
+                                      self.machine.parameters.mean)
+        G1, M, Gp = (item.reshape(len(self.machine.actuated), -1) for item in (G1, M, Gp))
+        doubt = Gp * self._stddev
+        weights = np.linalg.solve(UNSURE ** 2 * M @ M.T + doubt @ doubt.T, G1)
+        return -(Gp.T @ weights)[:, 0] / float(G1[:, 0] @ weights[:, 0]), closed
+
     def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
         """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last; ``reference``: mass, kg, at
         which they are weighed; None: the lower limit of the payload.
@@ -252,6 +243,7 @@ class InverseDynamics:
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
+        mean, covariance = mean[:, :self._count], covariance[:self._count, :self._count]
         self._p[:self._size] = covariance.ravel()
         least = self.machine.description.payload.limits[0]
         self._p[self._size + LEADING - 1] = least if reference is None else reference

@@ -55,7 +55,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class StateEstimate:
-    """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI."""
+    """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
+
+    ``weighing``: what the segment tells of the mass of the payload: information, 1/kg2, that times the mass, 1/kg, and
+    the share of older information that still counts, below 1 where the load changes.
+    """
 
     sequence: int
     stamp_ns: int
@@ -72,6 +76,7 @@ class StateEstimate:
     nis_dof: int
     status: ObserverStatus
     reason: str = ''
+    weighing: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from math import nan, sqrt
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
+from ..estimators.hydraulic_model import MASS
 from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.settings import ObserverSettings
@@ -168,7 +169,7 @@ class ObserverStage:
         count = sum(ratio == ratio for ratio in ratios)
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
-                             nis, count, status, reason)
+                             nis, count, status, reason, result.weighing)
 
 
 def _vacuum(channel: Channel) -> float:
@@ -204,7 +205,8 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
         try:
-            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9)
+            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9,
+                                           state.weighing if state.names[-1] == MASS else None)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The force balance as a measurement of motion and mass together.
+
+An inverse dynamics that takes the observer's acceleration as it is has the same error in both factors of the mass's
+lever, and comes out too low (errors in variables). Here accelerations, pressures and mass give way to each other as far
+as their covariance says, and the motion gains as much as the mass: forces over inertia tell an acceleration that the
+derivatives of positions hardly do.
+
+Friction near standstill is anything between two bounds, for as long as the piston stands: a variance for the motion,
+and nothing for the mass. And an uncertain number is wrong for ever: the mass takes less from an equation that depends
+much on such (a bucket's friction, where its inertia is small) than the motion does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from ..machine import Machine
+from .force_balance import force_balance
+from .hydraulic_model import MPA, HydraulicModel
+
+STANDING = 0.01     # s for which the friction of a standing piston is taken to be the same
+KNOWN = 0.99        # square of the friction's mean sign from which the mass may believe it
+CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
+MEMORY = 0.005       # share of the trend of the mass that a step forgets
+NO_CHANCE = 2.5     # standard deviations of the trend that are no accident
+GROWTH = 0.03       # of the logarithm of the liveliness of the mass in a step, by the square of what is beyond
+FADE = 0.004        # of that logarithm in a step
+STEP = 0.7          # at most so much in a step
+LIVELIEST = 1e6
+
+
+def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
+            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """State (nx,) and covariance, in the model's units, after the force balance of a step ``dt``, s; its residuals (a,)
+    over their standard deviations.
+
+    ``near``: dependent coordinates; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised at a mass
+    within the payload's limits: at a negative one the machine's inertia could turn negative.
+    """
+    lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
+    start, scale = ca.vertcat(X[:-1], ca.fmin(ca.fmax(X[-1], lowest), highest)), ca.SX(model.scale)
+    g, H, R, trusted, doubt = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    H, ratios = H @ ca.diag(scale), []
+    for i in range(g.numel()):
+        column = P @ H[i, :].T
+        variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
+        gain, share = column / variance, trusted[i] * variance / (variance + doubt[i])
+        mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1]      # Joseph's form: no other entry changes
+        P, gain[-1] = P - gain @ column.T, share * gain[-1]
+        P[-1, -1] = mass
+        X, P = X + gain * error, ca.tril2symm(ca.tril(P))
+        ratios.append(error / ca.sqrt(variance))
+    return X, P, ca.vertcat(*ratios)
+
+
+def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
+           dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, and the
+    variances that the uncertain numbers add for the mass; SI."""
+    balance, parameters = force_balance(machine, model.names, True), machine.parameters.symbol
+    g = ca.substitute(balance.g, machine.payload, balance.X[-1])
+    areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
+    R = ca.sum2((balance.levers @ ca.diag(standing + force_psd * areas ** 2)) * balance.levers) / dt
+    known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
+    slopes = ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)
+    doubt = ca.sum2(slopes ** 2) * CONSTANT / dt
+    place = [balance.near, balance.X, parameters]
+    rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(near, X, parameters)
+    deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
+    terms = ca.Function('terms', [*place, balance.deviation, force_psd, dt],
+                        [g, ca.densify(ca.jacobian(g, balance.X)), R, known, doubt], {'cse': True})
+    return terms(near, X, parameters, deviation, force_psd, dt)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a step taught of the mass: ``information``, 1/kg2, and ``weighted``, that times the mass it speaks for;
+    ``lively``, the factor on the random walk of the mass, and ``trend``, the sum of its changes over their standard
+    deviations, older ones forgotten; ``forgotten``: logarithm of the share of older information that still counts."""
+
+    information: ca.SX
+    weighted: ca.SX
+    forgotten: ca.SX
+    lively: ca.SX
+    trend: ca.SX
+
+
+def lesson(before: tuple[ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX], walk: ca.SX, lively: ca.SX,
+           trend: ca.SX) -> Lesson:
+    """From a step that took mass and variance from ``before``, where the variance is that before and that after the
+    random walk, to ``after``; ``walk``: variance that a calm mass walks.
+
+    The changes of a filter that is right have nothing to do with those before; where they go on in one direction
+    another load is on the machine, and the mass becomes lively.
+    """
+    (mass, known, old), (found, new) = before, after
+    learnt = old - new
+    told = learnt > 1e-12 * old
+    change = ca.if_else(told, (found - mass) / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
+    trend = (1 - MEMORY) * trend + change
+    beyond = ca.fmax(trend ** 2 * (1 - (1 - MEMORY) ** 2) - NO_CHANCE ** 2, 0)
+    grown = ca.exp(ca.fmin(GROWTH * beyond, STEP) - FADE)
+    return Lesson(ca.if_else(told, learnt / (old * new), 0), ca.if_else(told, found / new - mass / old, 0),
+                  ca.log(known / (old - walk)), ca.fmin(ca.fmax(lively * grown, 1), LIVELIEST), trend)
