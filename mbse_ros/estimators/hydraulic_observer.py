@@ -27,7 +27,7 @@ from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_mod
 from .hydraulic_sensors import variances
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import lesson, weighed
+from .weighing import lesson, weighed, within
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
@@ -100,8 +100,11 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
 
 def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> ca.SX:
-    """Dependent coordinates at z, from those nearby; (0,) where the model needs none."""
-    return machine.closed(near, z)[machine.system.dependent] if model.dependent.numel() else near
+    """Dependent coordinates at z, from those nearby; (0,) where the model needs none. A weighing observer, whose force
+    balance needs some wherever the samples say that it is, stays near the machine's range."""
+    if not model.dependent.numel():
+        return near
+    return machine.closed(near, within(machine, z) if model.weighs else z)[machine.system.dependent]
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
@@ -222,7 +225,10 @@ class HydraulicObserver:
                 stddev[item.index] = np.sqrt(self._variance[k]) / item.gain
         n, dependent = len(X), np.zeros(0)
         if self.model.dependent.numel():
-            dependent = self.machine.position(X[:len(self.machine.coordinates)])[self.machine.system.dependent]
+            z = X[:len(self.machine.coordinates)]
+            if self.model.weighs:
+                z = np.clip(z, *self.machine.range.T)
+            dependent = self.machine.position(z)[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels) + len(self.machine.actuated) * self.model.weighs),
                                   [1.0, 0.0] if self.model.weighs else [], dependent])

@@ -23,6 +23,7 @@ from .hydraulic_model import MPA, HydraulicModel
 
 STANDING = 0.01     # s for which the friction of a standing piston is taken to be the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass may believe it
+MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
 MEMORY = 0.005       # share of the trend of the mass that a step forgets
 NO_CHANCE = 2.5     # standard deviations of the trend that are no accident
@@ -37,11 +38,12 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
     """State (nx,) and covariance, in the model's units, after the force balance of a step ``dt``, s; its residuals (a,)
     over their standard deviations.
 
-    ``near``: dependent coordinates; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised at a mass
-    within the payload's limits: at a negative one the machine's inertia could turn negative.
+    ``near``: dependent coordinates; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised within the
+    machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
-    start, scale = ca.vertcat(X[:-1], ca.fmin(ca.fmax(X[-1], lowest), highest)), ca.SX(model.scale)
+    scale, g = ca.SX(model.scale), len(machine.coordinates)
+    start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
     g, H, R, trusted, doubt = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
     H, ratios = H @ ca.diag(scale), []
     for i in range(g.numel()):
@@ -54,6 +56,12 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
         X, P = X + gain * error, ca.tril2symm(ca.tril(P))
         ratios.append(error / ca.sqrt(variance))
     return X, P, ca.vertcat(*ratios)
+
+
+def within(machine: Machine, z: ca.SX) -> ca.SX:
+    """The position (g,) that is nearest to ``z`` and in the machine's range or little outside."""
+    low, high = (ca.SX(limit) for limit in machine.range.T)
+    return ca.fmin(ca.fmax(z, low - MARGIN * (high - low)), high + MARGIN * (high - low))
 
 
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,

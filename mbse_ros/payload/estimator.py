@@ -94,12 +94,16 @@ class PayloadEstimator:
 
     def _weighed(self, mean: np.ndarray, covariance: np.ndarray, dt: float, information: float, weighted: float,
                  kept: float) -> Mass:
-        """Take what the observer tells of the mass; its derivatives by the parameters are those of the last state."""
+        """Take what the observer tells of the mass; its derivatives by the parameters are those of the last state.
+
+        Acceleration closes no gate: the observer weighs it, and knows how well.
+        """
         row, gate = self._dynamics.slopes(mean[-1], covariance, float(mean[-1, -1]))
         self._low_pass.sums *= kept
         if kept < 1.0 and self._scatter is not None:
             self._scatter.forget(kept)
-        if information > 0.0:
+        gate = 'open' if gate == 'accelerating' else gate
+        if information > 0.0 and gate == 'open':
             told = np.concatenate([[information, weighted], information * row]) / len(mean)
             self._take(np.tile(told, (len(mean), 1)), dt)
         return self._result(weighted / information if information > 0 else nan, gate, True)
