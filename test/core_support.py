@@ -31,6 +31,11 @@ def crane(valve: str = 'orifice') -> Machine:
     return load_machine('patu655_lift', valve)
 
 
+def kinematic(**changes: float | str) -> ObserverSettings:
+    """Tuning of the paper's observer, of the motion alone."""
+    return ObserverSettings(weighing='apart', **changes)
+
+
 @lru_cache(maxsize=None)
 def two_cylinders(valve: str = 'orifice') -> Machine:
     """A boom and a jib, each with its own cylinder and valve."""

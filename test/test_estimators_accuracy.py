@@ -8,15 +8,14 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import VALVES, Run, crane, cycle_run
+from core_support import crane, cycle_run, kinematic, Run, VALVES
 from mbse_ros.compiled import Scan
 from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
 from scipy.stats import chi2
 
 RUNS, STEPS, SUB = 300, 40, 40
-SETTINGS = ObserverSettings(acceleration_psd=1.0, start_velocity=0.005, start_acceleration=0.05)
+SETTINGS = kinematic(acceleration_psd=1.0, start_velocity=0.005, start_acceleration=0.05)
 START, COMMAND = np.array([0.25, 4e6, 3e6]), 4.0
 SENSORS = np.array([4e-4, 12e3, 8e3])
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from core_support import kinematic
 from mbse_ros.estimators.activity import activity_of
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
@@ -23,7 +24,7 @@ def machine(valve: str = 'unknown') -> Machine:
     return load_machine('patu655_lift', valve)
 
 
-def started(settings: ObserverSettings = ObserverSettings()) -> HydraulicObserver:
+def started(settings: ObserverSettings = kinematic()) -> HydraulicObserver:
     observer = HydraulicObserver(machine(), settings, 'vm')
     observer.start(AT, np.zeros(0))
     return observer
@@ -53,7 +54,7 @@ def test_activity_falls_at_rest_and_rises_where_the_filter_lags() -> None:
 
 
 def test_activity_keeps_its_range() -> None:
-    fixed, some = started(ObserverSettings(activity_range=1.0)), started(ObserverSettings(activity_range=2.0))
+    fixed, some = started(kinematic(activity_range=1.0)), started(kinematic(activity_range=2.0))
     jolt = noisy(340)
     jolt[300:, 0] += 0.5 * 1.0 * (np.arange(40) * 0.01) ** 2      # 1 m/s2
     run(fixed, jolt)

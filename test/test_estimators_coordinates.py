@@ -8,13 +8,12 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import crane, work_cycle
+from core_support import crane, kinematic, work_cycle
 from lagrange_by_hand import Lagrange
 from machine_variants import REMOVED, changed
 from mbse_ros.estimators.coordinate_scale import SHARES, coordinate_scale
 from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model, state_names
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.inverse_dynamics import residual, sample_step
 from payload_states import Carrier
@@ -146,15 +145,15 @@ def test_estimates_of_the_same_samples() -> None:
     What is left: the noise is made equal at the start only, and the lever changes along the way.
     """
     rows = work_cycle()[60]
-    piston = HydraulicObserver(crane(), ObserverSettings(acceleration_psd=10.0), 'vm')
-    angle = HydraulicObserver(by_angle(), ObserverSettings(), 'vm')
+    piston = HydraulicObserver(crane(), kinematic(acceleration_psd=10.0), 'vm')
+    angle = HydraulicObserver(by_angle(), kinematic(), 'vm')
     z = rows.position
     theta = by_angle().system.names.index('boom_angle')
     q = crane().position(z)
     start = np.array([z[0], 0.0, 0.0, *rows.pressure, 0.0])
     turned = np.array([q[theta], 0.0, 0.0, *rows.pressure, 0.0])
     S = lever(angle, turned)
-    angle.configure(ObserverSettings(acceleration_psd=10.0 * (coordinate_scale(by_angle())[0] / S) ** 2))
+    angle.configure(kinematic(acceleration_psd=10.0 * (coordinate_scale(by_angle())[0] / S) ** 2))
     spread = np.array([4e-4, 0.05, 0.5, 12e3, 8e3, 0.5])
     X, P = run(piston, start, spread)
     Y, C = run(angle, turned, spread / np.array([S, S, S, 1, 1, 1]))
@@ -194,7 +193,7 @@ def test_lever_of_each_coordinate() -> None:
 
 def test_noise_of_a_joint_is_the_pistons_by_its_lever() -> None:
     it = machine('zx200_can')
-    model, settings = hydraulic_model(it), ObserverSettings()
+    model, settings = hydraulic_model(it), kinematic()
     psd = [getattr(settings, name) for name in NOISES]
     W = np.diag(ca.Function('W', [model.psd, it.parameters.symbol], [model.W])(psd, it.parameters.mean).full())
     levers, first = coordinate_scale(it), model.names.index('acceleration/swing_joint')

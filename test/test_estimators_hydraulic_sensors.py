@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 import pytest
 from complex_step import derivative, evaluate
+from core_support import kinematic
 from machine_variants import REMOVED, changed
 from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model, state_names
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.machine.channels import ATMOSPHERE
 from mbse_ros.payload.inverse_dynamics import sample_step
@@ -160,7 +160,7 @@ def test_a_sample_of_a_gauge_with_gain_offset_and_resolution() -> None:
 def test_resolution_adds_the_variance_of_rounding() -> None:
     """d^2 / 12, as rounded white samples scatter; a sensor with a resolution alone is noisy enough."""
     machine, rng = gauged(), np.random.default_rng(0)
-    variance = dict(zip(machine.channels, HydraulicObserver(machine, ObserverSettings(), 'vm')._variance))
+    variance = dict(zip(machine.channels, HydraulicObserver(machine, kinematic(), 'vm')._variance))
     assert variance['pressure/lift_rod'] == pytest.approx(8e3 ** 2 + 1e10 / 12)
     assert variance['position/lift'] == 4e-4 ** 2
     values = rng.uniform(0, 1e7, 20000)
@@ -173,7 +173,7 @@ def test_resolution_adds_the_variance_of_rounding() -> None:
 
 def feed(machine: Machine, frames: list) -> tuple[dict[str, float], dict[str, float]]:
     """Last state of the observer, and its deviations, after frames of 10 ms; samples as they are, each its own."""
-    observer = HydraulicObserver(machine, ObserverSettings(), 'vm')
+    observer = HydraulicObserver(machine, kinematic(), 'vm')
     values = np.array([[frame.samples[name] for name in observer.channels] for frame in frames])
     sent = np.array([[frame.commands[name] for name in machine.commands] for frame in frames])
     observer.start(values[0], sent[0])
@@ -215,7 +215,7 @@ def test_inclinations_and_a_measured_supply_are_found() -> None:
 def test_an_angle_that_wraps(at: float) -> None:
     """Samples of an inclinometer at both sides of half a turn are the same angle, not 2 pi apart."""
     machine = angular()
-    observer = HydraulicObserver(machine, ObserverSettings(), 'vm')
+    observer = HydraulicObserver(machine, kinematic(), 'vm')
     k, boom = observer.channels.index('position/tilt_incline'), np.radians(-20.0)
     assert observer.model.measured[k].wraps
     z = np.array([boom, (at - np.radians(1.0) - boom) % (2 * np.pi) - 2 * np.pi])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import VALVES, crane, two_cylinders, work_cycle
+from core_support import crane, kinematic, two_cylinders, VALVES, work_cycle
 from mbse_ros.compiled import Kernel, have_compiler
 from mbse_ros.estimators.hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
@@ -21,7 +21,7 @@ from scipy.linalg import expm
 DT = 1e-3
 SENSORS = np.array([4e-4, 12e3, 8e3])
 BACKENDS = ['vm', pytest.param('c', marks=pytest.mark.skipif(not have_compiler(), reason='no C compiler'))]
-EXTREMES = {name: ObserverSettings(gate=1.0, **changes) for name, changes in {
+EXTREMES = {name: kinematic(gate=1.0, **changes) for name, changes in {
     'still': {'acceleration_psd': 1e-6, 'pressure_psd': 0.0, 'spool_psd': 0.0, 'flow_psd': 1e-9},
     'wild': {'acceleration_psd': 1e6, 'pressure_psd': 1e4, 'spool_psd': 1e3, 'flow_psd': 1e3},
     'free activity': {'activity_range': 1e3}, 'sure of its start': {'start_velocity': 1e-6, 'start_acceleration': 1e-6},
@@ -38,7 +38,7 @@ def measurements(n: int, machine: Machine = crane(), seed: int = 1) -> tuple[np.
     return values, commands[:, :len(machine.commands)]
 
 
-def started(valve: str, settings: ObserverSettings = ObserverSettings(), backend: str = 'auto',
+def started(valve: str, settings: ObserverSettings = kinematic(), backend: str = 'auto',
             first: np.ndarray | None = None) -> HydraulicObserver:
     observer = HydraulicObserver(crane(valve), settings, backend)
     values, commands = measurements(1, crane(valve))
@@ -91,7 +91,7 @@ class NumpyObserver:
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_equals_an_extended_kalman_filter_in_numpy(valve: str, backend: str) -> None:
     """A lift, some samples missing, each used at its stamp; a command acts from the step after its own."""
-    observer = started(valve, ObserverSettings(activity_range=1.0), backend)
+    observer = started(valve, kinematic(activity_range=1.0), backend)
     values, commands = measurements(150, crane(valve))
     values[40:55, 1], values[70:90, 0], values[110:120] = np.nan, np.nan, np.nan
     repeats = np.array([10.0, 10.0, 10.0])
@@ -129,7 +129,7 @@ def test_missing_equals_a_machine_without_that_sensor() -> None:
     without = Machine(replace(d, sensors={name: s for name, s in d.sensors.items() if name != 'lift_rod'}))
     values, commands = measurements(200)
     values[:, 2] = np.nan
-    full, less = (HydraulicObserver(machine, ObserverSettings(), 'vm') for machine in (crane(), without))
+    full, less = (HydraulicObserver(machine, kinematic(), 'vm') for machine in (crane(), without))
     full.start(values[0], commands[0])
     less.start(values[0, :2], commands[0])
     a, b = full.process(values, commands, np.ones(3), DT), less.process(values[:, :2], commands, np.ones(2), DT)
@@ -215,7 +215,7 @@ def test_orders_approach_the_exact_transition() -> None:
     """At 1 kHz the fastest mode times the step is below 1 in a lift: each order is several times nearer."""
     values, commands = measurements(500)
     repeats = np.full(3, 10.0)
-    runs = {order: started('orifice', ObserverSettings(transition=order)).process(values, commands, repeats, DT)
+    runs = {order: started('orifice', kinematic(transition=order)).process(values, commands, repeats, DT)
             for order in ('1', '2', '3', '4', 'exact')}
     spread = np.sqrt(np.diag(runs['exact'].covariance))
     away = [(np.abs(runs[order].mean - runs['exact'].mean).max(axis=0) / spread)[:5].max() for order in '1234']
@@ -224,7 +224,7 @@ def test_orders_approach_the_exact_transition() -> None:
 
 def test_paper_noise_changes_little_at_1_kHz() -> None:
     values, commands = measurements(1000)
-    runs = [started('orifice', ObserverSettings(noise=noise)).process(values, commands, np.full(3, 10.0), DT)
+    runs = [started('orifice', kinematic(noise=noise)).process(values, commands, np.full(3, 10.0), DT)
             for noise in ('van_loan', 'paper')]
     spread = np.sqrt(np.diag(runs[0].covariance))
     assert 0 < (np.abs(runs[0].mean - runs[1].mean) / spread).max() < 0.2
@@ -234,7 +234,7 @@ def test_a_new_tuning_keeps_the_state() -> None:
     values, commands = measurements(200)
     observer = started('orifice')
     before = observer.process(values[:100], commands[:100], np.full(3, 10.0), DT)
-    observer.configure(ObserverSettings(transition='3', acceleration_psd=100.0))
+    observer.configure(kinematic(transition='3', acceleration_psd=100.0))
     X, P = peek(observer)
     np.testing.assert_allclose(X, before.mean[-1], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(np.diag(P), np.diag(before.covariance), rtol=1e-3)
@@ -242,7 +242,7 @@ def test_a_new_tuning_keeps_the_state() -> None:
     assert after.covariance[2, 2] > before.covariance[2, 2]
     same = started('orifice')
     same.process(values[:100], commands[:100], np.full(3, 10.0), DT)
-    same.configure(ObserverSettings())
+    same.configure(kinematic())
     unchanged = started('orifice').process(values, commands, np.full(3, 10.0), DT)
     np.testing.assert_array_equal(same.process(values[100:], commands[100:], np.full(3, 10.0), DT).mean,
                                   unchanged.mean[100:])
@@ -250,11 +250,11 @@ def test_a_new_tuning_keeps_the_state() -> None:
 
 def test_a_truncated_series_that_is_not_enough_is_noted() -> None:
     stiff = load_machine('patu655_lift')
-    observer = HydraulicObserver(stiff, ObserverSettings(transition='4'), 'vm')
+    observer = HydraulicObserver(stiff, kinematic(transition='4'), 'vm')
     assert fastest_rate(stiff) > 1000.0 and 'use exact' in observer.note
-    observer.configure(ObserverSettings())
+    observer.configure(kinematic())
     assert observer.note == ''
-    observer.configure(ObserverSettings(transition='4'))
+    observer.configure(kinematic(transition='4'))
     observer.prepare(1e-4)
     assert observer.note == ''
 
@@ -276,7 +276,7 @@ def test_another_step_is_as_exact(dt: float) -> None:
 
 @pytest.fixture(scope='module')
 def two() -> Iterator[HydraulicObserver]:
-    yield HydraulicObserver(two_cylinders(), ObserverSettings(gate=1.0), 'vm')     # a jolt is one of the whole machine
+    yield HydraulicObserver(two_cylinders(), kinematic(gate=1.0), 'vm')     # a jolt is one of the whole machine
 
 
 def test_general_dimensions(two: HydraulicObserver) -> None:

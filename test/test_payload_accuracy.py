@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_support import VALVES, Run, crane, cycle_run, estimate, feed, simulate, two_cylinders
+from core_support import VALVES, Run, crane, cycle_run, estimate, feed, kinematic, simulate, two_cylinders
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.description.model import Scalar
+from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
@@ -99,7 +100,8 @@ STATUSES = {PayloadStatus.TOO_SLOW: {}, PayloadStatus.NO_DATA: {}, PayloadStatus
 @pytest.mark.parametrize('status', STATUSES)
 def test_each_status_is_met_and_explained(status: PayloadStatus) -> None:
     frames = cycle_run('orifice').frames[:600]
-    outputs = estimate('orifice', frames, payload=PayloadSettings(**STATUSES[status])).outputs
+    observer = kinematic() if status is PayloadStatus.ACCELERATING else ObserverSettings()     # another weighs it
+    outputs = estimate('orifice', frames, observer, PayloadSettings(**STATUSES[status])).outputs
     some = [o.payload for o in outputs if o.payload.status is status]
     assert some and all(bool(p.reason) == (status is not PayloadStatus.UPDATING) for p in some)
 

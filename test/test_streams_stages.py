@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from core_support import VALVES, crane, cycle_run, two_cylinders
+from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders
 from mbse_ros.errors import SampleError, SettingError
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine
@@ -44,7 +44,7 @@ def test_settles_then_is_trusted(stage: ObserverStage) -> None:
     assert (last.stamp_ns, last.sequence, last.step_ns) == (250_000_000, 24, 1_000_000)
     assert last.names[:5] == ('position/lift', 'velocity/lift', 'acceleration/lift', 'pressure/lift_piston',
                               'pressure/lift_rod')
-    assert last.mean.shape == (10, 6) and last.covariance.shape == (6, 6) and last.nis_dof == 3
+    assert last.mean.shape == (10, 7) and last.covariance.shape == (7, 7) and last.nis_dof == 3
     np.testing.assert_allclose(last.mean[-1, [0, 3, 4]], REST, rtol=1e-4)
     np.testing.assert_array_equal(last.measured, REST)
 
@@ -130,14 +130,17 @@ def test_a_segment_that_does_not_fit_is_refused(stage: ObserverStage, changes: d
 
 
 def test_tuning_changes_while_running(stage: ObserverStage) -> None:
+    stage.configure(kinematic())
     before = run(stage, *[REST] * 30)[-1]
-    stage.configure(ObserverSettings(acceleration_psd=1000.0, settle_time=1.0))
+    stage.configure(kinematic(acceleration_psd=1000.0, settle_time=1.0))
     assert stage.settings.acceleration_psd == 1000.0
     after = run(stage, *[REST] * 5, first=30)
     assert not after[0].restart and after[-1].covariance[2, 2] > 3 * before.covariance[2, 2]
     assert after[0].status is ObserverStatus.STARTING       # the longer settling applies at once
     with pytest.raises(SettingError):
         stage.configure(ObserverSettings(transition='5'))
+    stage.configure(ObserverSettings())
+    assert run(stage, REST, first=35)[0].restart    # with the mass, another state
 
 
 def test_other_steps_come_with_the_segments(stage: ObserverStage) -> None:
@@ -201,14 +204,15 @@ def test_payload_stage_says_what_the_estimator_found(valve: str) -> None:
 def test_a_state_out_of_reach_is_outside_the_stroke() -> None:
     payload = PayloadStage(crane())
     state = state_of('orifice', 200)
-    wrong = payload.process(replace(state, mean=state.mean + 3.0 * (np.arange(6) == 0)))
+    wrong = payload.process(replace(state, mean=state.mean + 3.0 * (np.arange(7) == 0)))
     assert wrong.status is PayloadStatus.OUTSIDE_STROKE and 'position problem' in wrong.reason
     assert payload.process(state).status is not PayloadStatus.OUTSIDE_STROKE
 
 
 def test_payload_drops_what_waits_from_before_a_restart() -> None:
-    """In the guard time of a lift; the mass stays, the joint angles are solved afresh."""
-    moving = cycle_run('orifice').outputs[150:180]
+    """In the guard time of a lift, of an observer of the motion alone; the mass stays, the joint angles are solved
+    afresh."""
+    moving = estimate('orifice', cycle_run('orifice').frames[:190], kinematic()).outputs[150:180]
     found = {}
     for restart in (False, True):
         payload = PayloadStage(crane())
@@ -236,5 +240,5 @@ def test_two_cylinders_go_through_both_stages() -> None:
     for k in range(25):
         state = observer.process(segment(k, first, machine))
         found = payload.process(state)
-    assert state.status is ObserverStatus.OK and state.nis_dof == 6 and len(state.names) == 12
+    assert state.status is ObserverStatus.OK and state.nis_dof == 6 and len(state.names) == 13
     assert found.status is PayloadStatus.TOO_SLOW and np.isnan(found.mass)

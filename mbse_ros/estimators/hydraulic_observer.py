@@ -9,7 +9,7 @@ of the random walks follow how lively the machine is: see ``activity``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, isfinite, nan
+from math import isfinite, nan
 
 import casadi as ca
 import numpy as np
@@ -32,7 +32,6 @@ from .weighing import lesson, weighed, within
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
-NOTHING = 0.0, 0.0, 1.0     # that a segment tells of the mass
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -44,7 +43,8 @@ class SegmentResult:
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing``: what the segment tells of the mass, see _told."""
+    numbers. ``weighing`` (n, 3), or (n, 0) of an observer without: what each step tells of the mass,
+    see StateEstimate."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -52,7 +52,7 @@ class SegmentResult:
     innovation_variance: np.ndarray
     rejected: np.ndarray
     finite: bool
-    weighing: tuple[float, float, float]
+    weighing: np.ndarray
 
 
 def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
@@ -148,27 +148,28 @@ class HydraulicObserver:
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
-        self.machine, self.backend = machine, backend
-        weighs = settings.weighing == 'joint' and machine.description.payload is not None
-        self.model = hydraulic_model(machine, weighs)
-        self.names, self.channels = self.model.names, machine.channels
-        n = len(self.names)
-        self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
-        columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
-        self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
-        first = n + len(rows) + self.model.U.numel()
-        self._activity = slice(first, first + len(machine.coordinates))
-        self._to_si = np.outer(self.model.scale, self.model.scale)
+        self.machine, self.backend, self.channels = machine, backend, machine.channels
         self._plans = SamplePlans(len(self.channels))
         self._variance = variances(machine)
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
-        self.rate = fastest_rate(machine)
-        self._scans: dict[tuple[str, str, int], Scan] = {}
-        self._prepared = NOMINAL_STEP
-        self._x: np.ndarray | None = None
+        self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
+        self._take_model(settings)
         self.configure(settings)
+
+    def _take_model(self, settings: ObserverSettings) -> None:
+        """The model that the tuning asks for, with no state."""
+        self.model = hydraulic_model(self.machine, _weighs(self.machine, settings))
+        self.names, n = self.model.names, len(self.model.names)
+        self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
+        columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
+        self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
+        first = n + len(rows) + self.model.U.numel()
+        self._activity = slice(first, first + len(self.machine.coordinates))
+        self._to_si = np.outer(self.model.scale, self.model.scale)
+        self._scans: dict[tuple[str, str, int], Scan] = {}
+        self._x: np.ndarray | None = None
 
     @property
     def started(self) -> bool:
@@ -176,10 +177,13 @@ class HydraulicObserver:
         return self._x is not None
 
     def configure(self, settings: ObserverSettings) -> None:
-        """Take new tuning from the next segment on; the state stays."""
+        """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
+        if _weighs(self.machine, settings) != self.model.weighs:
+            self._take_model(settings)
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range, settings.force_psd], self._variance, self.machine.parameters.mean])
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range, settings.force_psd], self._variance,
+                                  self.machine.parameters.mean])
         self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
         self.prepare(self._prepared)
 
@@ -253,14 +257,7 @@ class HydraulicObserver:
         covariance = self._x[self._full]
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(self._x)), self._told(y))
-
-    def _told(self, y: np.ndarray) -> tuple[float, float, float]:
-        """What the steps tell of the mass: information, 1/kg2, that times mass, share of older information left."""
-        if not self.model.weighs:
-            return NOTHING
-        information, weighted, forgotten = y[:, -3:].sum(axis=0).tolist()
-        return information, weighted, exp(forgotten)
+                             isfinite(np.add.reduce(self._x)), y[:, nx + 2 * m:])
 
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
@@ -360,3 +357,8 @@ class HydraulicObserver:
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""
         return next(channel for channel in self.machine.all_channels if channel.sensor.noise == 0.0)
+
+
+def _weighs(machine: Machine, settings: ObserverSettings) -> bool:
+    """Whether the observer of a machine estimates the mass of the payload."""
+    return settings.weighing == 'joint' and machine.description.payload is not None

@@ -72,15 +72,15 @@ class PayloadEstimator:
         self._quarantine.clear()
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
-                told: tuple[float, float, float] | None = None) -> Mass:
+                told: np.ndarray | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
-        ``told``: what an observer that estimates motion and mass together tells of the mass in the segment, see
-        StateEstimate; None: the observer knows no mass, and the inverse dynamics of the states gives it.
+        ``told`` (n, 3): what an observer that estimates motion and mass together tells of the mass, see StateEstimate;
+        None or empty: it knows no mass, and the inverse dynamics of the states gives it.
         Raises PositionProblemError where the cylinders cannot reach.
         """
-        if told is not None:
-            return self._weighed(mean, covariance, dt, *told)
+        if told is not None and told.size:
+            return self._weighed(mean, dt, told)
         samples = self._dynamics.process(mean, covariance)
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -92,21 +92,30 @@ class PayloadEstimator:
         information, weighted = samples.rows[-1, :2].tolist()
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])])
 
-    def _weighed(self, mean: np.ndarray, covariance: np.ndarray, dt: float, information: float, weighted: float,
-                 kept: float) -> Mass:
+    def _weighed(self, mean: np.ndarray, dt: float, told: np.ndarray) -> Mass:
         """Take what the observer tells of the mass; its derivatives by the parameters are those of the last state.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
         """
-        row, gate = self._dynamics.slopes(mean[-1], covariance, float(mean[-1, -1]))
-        self._low_pass.sums *= kept
-        if kept < 1.0 and self._scatter is not None:
-            self._scatter.forget(kept)
-        gate = 'open' if gate == 'accelerating' else gate
-        if information > 0.0 and gate == 'open':
-            told = np.concatenate([[information, weighted], information * row]) / len(mean)
-            self._take(np.tile(told, (len(mean), 1)), dt)
-        return self._result(weighted / information if information > 0 else nan, gate, True)
+        slopes, closed = self._dynamics.slopes(mean)
+        closed[closed == GATES.index('accelerating')] = 0
+        information, weighted, forgotten = told.T
+        rows = np.column_stack([information, weighted, np.outer(information, slopes)])
+        taken = (closed == 0) & (information > 0.0)
+        for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # a load changes: each by itself
+            if len(part):
+                self._forget(float(np.exp(forgotten[part[0]])))
+                if taken[part].any():
+                    self._take(rows[part[taken[part]]], dt)
+        raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
+        return self._result(raw, GATES[int(closed[-1])], True)
+
+    def _forget(self, kept: float) -> None:
+        """Of the information so far only a share still counts."""
+        if kept < 1.0:
+            self._low_pass.sums *= kept
+            if self._scatter is not None:
+                self._scatter.forget(kept)
 
     def hold(self) -> Mass:
         """The mass so far, when there is no state to use."""

@@ -205,6 +205,10 @@ class InverseDynamics:
         self._size = self._count ** 2
         low, high = machine.description.payload.limits
         self._full_scale, self._stddev = high - low, machine.parameters.stddev
+        self._unsure, scale = np.zeros((self._count, self._count)), coordinate_scale(machine)
+        for k in machine.actuated:
+            place = 2 * len(machine.coordinates) + k
+            self._unsure[place, place] = (UNSURE / scale[k]) ** 2
         self._sensitivity = Kernel(sensitivity(machine), backend)
         self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
         self.reset()
@@ -219,16 +223,16 @@ class InverseDynamics:
         """Forget the coordinates."""
         self._x: np.ndarray | None = None
 
-    def slopes(self, state: np.ndarray, covariance: np.ndarray, mass: float) -> tuple[np.ndarray, str]:
-        """Derivatives (parameters,) of the mass, kg, by the uncertain parameters at a state (nx,), SI, and the gate
-        that is closed there.
+    def slopes(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (parameters,) of the mass by the uncertain parameters at the last of the states (n, nx), SI, with
+        the mass of the payload, and the gates (n,) that are closed.
 
         The equations are weighed as an observer that knows the forces weighs them for the mass: by accelerations all
         equally unsure, as those of kinematics alone are, and by the parameters. Raises PositionProblemError.
         """
-        closed = GATES[int(self.process(state[None, :], covariance).closed[0])]
-        G1, M, Gp = self._sensitivity(self._x[:len(self.machine.system.dependent)], state[:self._count], mass,
-                                      self.machine.parameters.mean)
+        closed = self.process(mean, self._unsure).closed
+        G1, M, Gp = self._sensitivity(self._x[:len(self.machine.system.dependent)], mean[-1, :self._count],
+                                      mean[-1, -1], self.machine.parameters.mean)
         G1, M, Gp = (item.reshape(len(self.machine.actuated), -1) for item in (G1, M, Gp))
         doubt = Gp * self._stddev
         weights = np.linalg.solve(UNSURE ** 2 * M @ M.T + doubt @ doubt.T, G1)

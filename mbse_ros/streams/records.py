@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -57,8 +57,9 @@ class Segment:
 class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
-    ``weighing``: what the segment tells of the mass of the payload: information, 1/kg2, that times the mass, 1/kg, and
-    the share of older information that still counts, below 1 where the load changes.
+    ``weighing`` (n, 3), or (n, 0) from an observer of the motion alone: what each step tells of the mass of the
+    payload: information, 1/kg2, that times the mass, 1/kg, and the logarithm of the share of older information that
+    still counts, below 0 where the load changes.
     """
 
     sequence: int
@@ -76,7 +77,7 @@ class StateEstimate:
     nis_dof: int
     status: ObserverStatus
     reason: str = ''
-    weighing: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)

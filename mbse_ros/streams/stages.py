@@ -9,7 +9,6 @@ from math import nan, sqrt
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
-from ..estimators.hydraulic_model import MASS
 from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.settings import ObserverSettings
@@ -205,8 +204,7 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
         try:
-            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9,
-                                           state.weighing if state.names[-1] == MASS else None)
+            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
