@@ -47,11 +47,13 @@ class ForceBalance:
     concerns: np.ndarray
 
 
-def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False) -> ForceBalance:
+def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False, open_loops: bool = False
+                  ) -> ForceBalance:
     """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
 
     The sensors' offsets and gains stand in it as errors of what the observer found, so that their uncertainty reaches
-    the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
+    the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds. ``open_loops``:
+    in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
     deviation = ca.SX.sym('deviation', len(machine.cylinders)) if smooth else ca.SX(0, 1)
@@ -68,10 +70,11 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     signs = circuit.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
     states = machine.parameters.states
     inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
-    found = ca.substitute(
-        [g, system.q[machine.pistons], speeds, ca.jacobian(speeds, X), signs, circuit.friction_bounds(p), levers],
-        [system.q, reduced.zd, ca.vertcat(*inclined)], [machine.closed(near, z, 1), zd, part['inclination']])
-    return ForceBalance(near, X, deviation, *found, concerns)
+    rates = ca.jacobian(speeds, X)
+    q = system.q if open_loops else machine.closed(near, z, 1)
+    found = ca.substitute([g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
+                          [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
+    return ForceBalance(system.q if open_loops else near, X, deviation, *found, concerns)
 
 
 def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:

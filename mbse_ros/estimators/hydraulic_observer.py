@@ -19,6 +19,7 @@ from ..compiled import Scan
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
+from ..machine.machine import NEWTON
 from ..transition.exponential import halvings_for
 from .activity import activity_of
 from .dekf import correct, correct_by, predict
@@ -84,6 +85,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     predicted, lessons, told, ratios = (X[-1], known, P[-1, -1]), [], [], None
     X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
     if model.weighs:
+        solved = _closed(machine, model, solved, X[:g], 1)
         X, P, ratios = weighed(machine, model, X, P, solved, force_psd, dt)
         found = lesson(predicted, (X[-1], P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
         lessons, unit = [found.lively, found.trend], model.scale[-1]
@@ -99,12 +101,12 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
                        [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
 
 
-def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX) -> ca.SX:
+def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, steps: int = NEWTON) -> ca.SX:
     """Dependent coordinates at z, from those nearby; (0,) where the model needs none. A weighing observer, whose force
     balance needs some wherever the samples say that it is, stays near the machine's range."""
     if not model.dependent.numel():
         return near
-    return machine.closed(near, within(machine, z) if model.weighs else z)[machine.system.dependent]
+    return machine.closed(near, within(machine, z) if model.weighs else z, steps)[machine.system.dependent]
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,

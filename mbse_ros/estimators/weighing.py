@@ -38,7 +38,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
     """State (nx,) and covariance, in the model's units, after the force balance of a step ``dt``, s; its residuals (a,)
     over their standard deviations.
 
-    ``near``: dependent coordinates; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised within the
+    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised within the
     machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
@@ -68,19 +68,20 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, and the
     variances that the uncertain numbers add for the mass; SI."""
-    balance, parameters = force_balance(machine, model.names, True), machine.parameters.symbol
-    g = ca.substitute(balance.g, machine.payload, balance.X[-1])
+    balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
+    g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
+    H = ca.jacobian(g, balance.X)
+    H[:, :count] = H[:, :count] + ca.jacobian(g, machine.system.q) @ machine.reduced.R
     areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
     R = ca.sum2((balance.levers @ ca.diag(standing + force_psd * areas ** 2)) * balance.levers) / dt
     known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
-    slopes = ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)
-    doubt = ca.sum2(slopes ** 2) * CONSTANT / dt
-    place = [balance.near, balance.X, parameters]
-    rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(near, X, parameters)
+    doubt = ca.sum2((ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)) ** 2) * CONSTANT / dt
+    place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
+    rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, force_psd, dt],
-                        [g, ca.densify(ca.jacobian(g, balance.X)), R, known, doubt], {'cse': True})
-    return terms(near, X, parameters, deviation, force_psd, dt)
+    terms = ca.Function('terms', [*place, balance.deviation, force_psd, dt], [g, ca.densify(H), R, known, doubt],
+                        {'cse': True})
+    return terms(*here, deviation, force_psd, dt)
 
 
 @dataclass(frozen=True)
