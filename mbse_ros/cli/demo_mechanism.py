@@ -13,7 +13,7 @@ from ..report.linkage_drawing import write_linkage
 from ..report.text import number
 from ..simulation import estimator_benchmark
 from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
-from ..studies.estimators_plots import write_estimator_plots
+from ..studies.estimators import write_estimator_plots
 from .check_model import warnings
 from .mechanism_picture import Picture
 from .mechanism_simulate import write_motion, write_pictures

@@ -6,72 +6,71 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
+from ..bags.messages import stamp_of
+from ..bags.sensor_series import Samples, sensor_messages
+from ..bags.topics import normalized
 from ..dynamics.model import Model
-from ..errors import BagError, SampleError, SettingError
+from ..errors import BagError, SampleError
+from ..offline.bag import parse_tuning
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
-from ..streams.linkage.sources import IMU, INPUTS, JOINTS, Sources
+from ..streams.linkage.sources import Sources
+from .logs import LogRequest
 
 TRUTH = 'truth/joint_states'
-KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
-Samples = list[tuple[int, dict[str, float]]]
+USUAL_STEP = 0.005      # s, where the samples do not tell one
 
 
 @dataclass(frozen=True)
 class LinkageLog:
     """Result of a bag: the last estimate of each instant, in order; ``truth`` (k, n) of all coordinates at them, NaN
-    where the bag has none; what was odd; the time it took, s."""
+    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s."""
 
     model: Model
     stage: LinkageStage
     estimates: tuple[LinkageEstimate, ...]
     truth: np.ndarray
+    samples: Samples
     warnings: tuple[str, ...]
     seconds: float
 
     @property
+    def step(self) -> float:
+        """Time between two instants, s."""
+        return self.stage.step_ns * 1e-9
+
+    @property
     def log_seconds(self) -> float:
         """Length of the log, s."""
-        return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.stage.step_ns * 1e-9
+        return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.step
+
+    def column(self, name: str) -> np.ndarray:
+        """An attribute of all estimates (k, ...)."""
+        return np.array([getattr(estimate, name) for estimate in self.estimates])
 
 
-def linkage_settings(words: Sequence[str], **given: str) -> LinkageSettings:
-    """Settings from words ``linkage.gate=0.99``; raises SettingError."""
-    kinds = {item.name: type(item.default) for item in fields(LinkageSettings)}
-    values: dict[str, Any] = dict(given)
-    for word in words:
-        key, sign, text = word.partition('=')
-        room, _, name = key.partition('.')
-        if not sign or room != 'linkage' or name not in kinds:
-            raise SettingError('--set', word, 'linkage.<name>=<value>, name one of ' + ', '.join(kinds))
-        try:
-            values[name] = kinds[name](text)
-        except ValueError:
-            raise SettingError(key, text, KINDS[kinds[name].__name__]) from None
-    return LinkageSettings(**values)
+def linkage_settings(words: Sequence[str]) -> LinkageSettings:
+    """Settings from words ``linkage.gate=0.99``, the later before the earlier; raises SettingError."""
+    return parse_tuning(words, {'linkage': LinkageSettings})['linkage']
 
 
-def estimate_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
-                         step: float | None = None, unstamped: Sequence[str] = (), namespace: str | None = None,
-                         backend: str = 'auto') -> LinkageLog:
-    """Run a bag's samples, in the order of the bag, through the stage; ``step``: default the fastest sensor's period.
+def estimate_linkage_bag(model: Model, settings: LinkageSettings, request: LogRequest) -> LinkageLog:
+    """Run a bag's samples, in the order of the bag, through the stage; step: default the fastest sensor's period.
 
     Raises BagError when nothing can be estimated, SettingError.
     """
-    source = open_bag(bag)
-    probe = LinkageStage(model, settings, sensors, step or 0.005, backend)
-    sources = Sources(model.description, probe.channels, model.inputs, unstamped)
-    space = namespace_of(source, sources, namespace)
+    source, step, backend = open_bag(request.bag), request.step, request.backend
+    probe = LinkageStage(model, settings, request.sensors, step or USUAL_STEP, backend)
+    sources = Sources(model.description, probe.channels, model.inputs)
+    space = namespace_of(source, sources, request.namespace)
     samples, warnings = read_samples(source, sources, space)
     if not samples:
-        raise BagError(str(bag), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
-    stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
+        raise BagError(str(request.bag), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
+    stage = probe if step else LinkageStage(model, settings, request.sensors, _period(samples), backend)
     last: dict[int, LinkageEstimate] = {}
     start = time.perf_counter()
     for stamp, values in samples:
@@ -79,19 +78,19 @@ def estimate_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, sen
             last[estimate.stamp_ns] = estimate
     seconds = time.perf_counter() - start
     if not last:
-        raise BagError(str(bag), 'nothing to estimate: no sample of ' + ', '.join(stage.channels))
+        raise BagError(str(request.bag), 'nothing to estimate: no sample of ' + ', '.join(stage.channels))
     estimates = tuple(last[stamp] for stamp in sorted(last))
-    stage.health()
     warnings += [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()]
     warnings += [f'{count} of {len(estimates)} instants {name}' for name, count in
                  Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
-    return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), tuple(warnings), seconds)
+    return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), samples, tuple(warnings),
+                      seconds)
 
 
 def namespace_of(source: Bag, sources: Sources, given: str | None) -> str:
     """Namespace of the sensors' topics in a bag."""
     if given is not None:
-        return '/' + given.strip('/') if given.strip('/') else ''
+        return normalized(given)
     spaces = {topic[:-len(name) - 1] for topic in source.topics for name in sources.topics
               if topic.endswith('/' + name)}
     if len(spaces) > 1:
@@ -101,31 +100,12 @@ def namespace_of(source: Bag, sources: Sources, given: str | None) -> str:
 
 def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
     """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
-    kinds = {f'{space}/{name}': kind for name, kind in sources.topics.items()}
-    missing = [topic for topic in kinds if topic not in source.topics]
-    warnings = [f'{topic}: not in the bag' for topic in missing]
+    names = {f'{space}/{name}': name for name in sources.topics}
+    warnings = [f'{topic}: not in the bag' for topic in names if topic not in source.topics]
     unreadable: Counter[str] = Counter()
-    found: Samples = []
-    for raw in source.messages([topic for topic in kinds if topic in source.topics]):
-        try:
-            found.append(_sample(raw, decode(raw), raw.topic[len(space) + 1:], sources))
-        except (SampleError, ValueError, AttributeError) as error:
-            unreadable[f'{raw.topic}: {error}'] += 1
+    found = list(sensor_messages(source, sources, names,
+                                 lambda raw, error: unreadable.update([f'{raw.topic}: {error}'])))
     return found, warnings + [f'{count} unreadable: {text}' for text, count in unreadable.most_common(5)]
-
-
-def _sample(raw: Any, message: Any, topic: str, sources: Sources) -> tuple[int, dict[str, float]]:
-    if topic in sources.values:
-        return raw.stamp_ns, {sources.values[topic]: float(message.data)}       # without a stamp: the recorder's
-    stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-    if topic == INPUTS:
-        return stamp, sources.of_inputs(message.name, message.effort)
-    if topic == JOINTS:
-        return stamp, sources.of_joints(message.name, position=message.position, velocity=message.velocity,
-                                        effort=message.effort)
-    if sources.topics[topic] != IMU:
-        raise ValueError(f'unknown topic {topic}')
-    return stamp, sources.of_imu(topic, message)
 
 
 def _period(samples: Samples) -> float:
@@ -136,20 +116,19 @@ def _period(samples: Samples) -> float:
             if not channel.startswith('input/'):
                 stamps.setdefault(channel, []).append(stamp)
     periods = [np.median(np.diff(np.unique(series))) for series in stamps.values() if len(series) > 1]
-    return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else 0.005
+    return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else USUAL_STEP
 
 
 def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEstimate]) -> np.ndarray:
     """True coordinates (k, n) where a simulated mechanism told them."""
     places = {estimate.stamp_ns: i for i, estimate in enumerate(estimates)}
     truth = np.full((len(estimates), len(model.names)), np.nan)
-    topic = f'{space}/{TRUTH}'
-    for raw in source.messages([topic]) if topic in source.topics else ():
+    for raw in source.messages([f'{space}/{TRUTH}']):
         try:
             message = decode(raw)
         except SampleError:
             continue
-        place = places.get(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec)
+        place = places.get(stamp_of(message))
         if place is not None:
             values = dict(zip(message.name, message.position))
             truth[place] = [values.get(name, np.nan) for name in model.names]

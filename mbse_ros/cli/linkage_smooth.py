@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from ..bags.bag import open_bag
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
 from ..graph.estimate import EstimationNoises, Track
 from ..graph.smoother import LinkageSmoother, Smoothed, default_estimation_noises
 from ..streams.linkage import LinkageSettings, Measured
 from ..streams.linkage.settings import numbers
-from ..streams.linkage.sources import Sources
 from ..streams.linkage.start import encoded, moved_to
-from .linkage_bag import LinkageLog, estimate_linkage_bag, namespace_of, read_samples
+from .linkage_bag import LinkageLog, estimate_linkage_bag
+from .logs import LogRequest
 
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from
 FALLBACK = 0.2              # s of lag of the estimate from which the whole log starts where the filter's does not do
@@ -26,12 +24,15 @@ FALLBACK = 0.2              # s of lag of the estimate from which the whole log 
 
 @dataclass(frozen=True)
 class SmoothedLog:
-    """A filtered log, its smoothed stretches (a new one after each restart or hole), and the time they took, s."""
+    """A filtered log, its smoothed stretches (a new one after each restart or hole), and the time they took, s.
+
+    ``place`` (k,): places of the smoothed instants among the filter's.
+    """
 
     log: LinkageLog
     smoother: LinkageSmoother
     stretches: tuple[Smoothed, ...]
-    places: tuple[np.ndarray, ...]
+    place: np.ndarray
     seconds: float
 
     @property
@@ -39,35 +40,37 @@ class SmoothedLog:
         """The mechanism."""
         return self.log.model
 
+    @property
+    def log_seconds(self) -> float:
+        """Length of what was smoothed, s."""
+        return len(self.place) * self.log.step
+
     def column(self, values: str) -> np.ndarray:
         """One of the arrays of all stretches (k, ...)."""
         return np.concatenate([getattr(item, values) for item in self.stretches])
 
-    @property
-    def place(self) -> np.ndarray:
-        """Places (k,) of the smoothed instants among the filter's."""
-        return np.concatenate(self.places)
+    def filtered(self, values: str) -> np.ndarray:
+        """The filter's values (k, ...) at the smoothed instants."""
+        return self.log.column(values)[self.place]
 
 
-def smooth_linkage_bag(bag: Path, model: Model, settings: LinkageSettings, sensors: tuple[str, ...], lag: float | None,
-                       step: float | None = None, namespace: str | None = None, backend: str = 'auto') -> SmoothedLog:
-    """Filter a bag, then smooth it: all at once, or with a ``lag``, s. Samples that the filter rejects stay out.
+def smooth_linkage_bag(model: Model, settings: LinkageSettings, request: LogRequest) -> SmoothedLog:
+    """Filter a bag, then smooth it: all at once, or with a lag. Samples that the filter rejects stay out.
 
     Raises BagError, SettingError, DivergenceError with the step.
     """
     if settings.estimator != FILTER:
         raise SettingError('estimator', settings.estimator, f'{FILTER}, the filter of the same model')
-    log = estimate_linkage_bag(bag, model, settings, sensors, step, (), namespace, backend)
-    samples, inputs = gridded(bag, log, namespace)
-    dt = log.stage.step_ns * 1e-9
-    smoother = LinkageSmoother(model, log.stage.sensors, dt, noises_of(model, log, settings), backend)
+    log = estimate_linkage_bag(model, settings, request)
+    samples, inputs = gridded(log)
+    smoother = LinkageSmoother(model, log.stage.sensors, log.step, noises_of(model, log, settings), request.backend)
     begin = time.perf_counter()
     places = [place for place in stretches_of(log) if len(place) > 1]
     if not places:
-        raise BagError(str(bag), 'nothing to smooth: no two instants without a hole between them')
-    found = [_smooth(smoother, log, place, samples[place], inputs[place], lag, k == 0)
+        raise BagError(str(request.bag), 'nothing to smooth: no two instants without a hole between them')
+    found = [_smooth(smoother, log, place, samples[place], inputs[place], request.lag, k == 0)
              for k, place in enumerate(places)]
-    return SmoothedLog(log, smoother, tuple(found), tuple(places), time.perf_counter() - begin)
+    return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin)
 
 
 def noises_of(model: Model, log: LinkageLog, settings: LinkageSettings) -> EstimationNoises:
@@ -79,17 +82,14 @@ def noises_of(model: Model, log: LinkageLog, settings: LinkageSettings) -> Estim
     return replace(made, stddev={name: float(value[0]) for name, value in stddev.items()})
 
 
-def gridded(bag: Path, log: LinkageLog, namespace: str | None) -> tuple[np.ndarray, np.ndarray]:
+def gridded(log: LinkageLog) -> tuple[np.ndarray, np.ndarray]:
     """Samples (k, s) at the filter's instants, NaN where missing or not used by it, and inputs (k, u) there."""
-    source, stage = open_bag(bag), log.stage
-    sources = Sources(log.model.description, stage.channels, log.model.inputs)
-    read, _ = read_samples(source, sources, namespace_of(source, sources, namespace))
-    stamps = np.array([e.stamp_ns for e in log.estimates])
+    stage, stamps = log.stage, log.column('stamp_ns')
     samples = np.full((len(stamps), len(stage.channels)), np.nan)
     changes: list[list[tuple[int, float]]] = [[] for _ in stage.inputs]
-    for stamp, values in read:
-        place = int(np.argmin(np.abs(stamps[(near := max(0, np.searchsorted(stamps, stamp) - 1)):near + 2] - stamp)))
-        place += near
+    for stamp, values in log.samples:
+        near = max(0, np.searchsorted(stamps, stamp) - 1)
+        place = near + int(np.argmin(np.abs(stamps[near:near + 2] - stamp)))
         for channel, value in values.items():
             if channel in stage.inputs:
                 changes[stage.inputs.index(channel)].append((stamp, value))
@@ -110,19 +110,17 @@ def _held(changes: list[tuple[int, float]], stamps: np.ndarray, step: int) -> np
 
 def stretches_of(log: LinkageLog) -> list[np.ndarray]:
     """Places of instants that follow each other without a restart or a hole, finite."""
-    stamps = np.array([e.stamp_ns for e in log.estimates])
-    finite = np.array([np.isfinite(e.q).all() for e in log.estimates])
-    restart = np.array([e.restart for e in log.estimates])
-    apart = (np.diff(stamps, prepend=stamps[0]) > 1.5 * log.stage.step_ns) | restart | ~finite
+    stamps, finite = log.column('stamp_ns'), np.isfinite(log.column('q')).all(axis=1)
+    apart = (np.diff(stamps, prepend=stamps[0]) > 1.5 * log.stage.step_ns) | log.column('restart') | ~finite
     return [part[finite[part]] for part in np.split(np.arange(len(stamps)), np.flatnonzero(apart)) if len(part)]
 
 
 def _smooth(smoother: LinkageSmoother, log: LinkageLog, place: np.ndarray, samples: np.ndarray, inputs: np.ndarray,
             lag: float | None, first: bool) -> Smoothed:
     """One stretch. The first one starts where the filter did, the others where it was."""
-    chosen, model = [log.estimates[i] for i in place], log.model
-    t = (np.array([e.stamp_ns for e in chosen]) - log.estimates[0].stamp_ns) * 1e-9
-    track = Track(t, *(np.array([getattr(e, name) for e in chosen]) for name in ('q', 'qd', 'qdd', 'force')))
+    model = log.model
+    t = (log.column('stamp_ns')[place] - log.estimates[0].stamp_ns) * 1e-9
+    track = Track(t, *(log.column(name)[place] for name in ('q', 'qd', 'qdd', 'force')))
     q, qd = track.q[0], track.qd[0]
     if first:
         moved = moved_to(model, encoded(model, log.stage.channels, samples[0]))

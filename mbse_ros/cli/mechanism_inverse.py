@@ -16,8 +16,7 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.motion_table import MotionTable
 from ..errors import DescriptionError, SettingError
 from ..report.plots import Line, Plot, write_plots
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, check_folder, write_json
 from .mechanism_motion import free_units, instants, moved_by_table
 from .mechanism_table import write_table
 from .mechanism_units import columns_of, unit_of
@@ -40,7 +39,7 @@ def inverse_mechanism(name: str, output: Path, duration: float | None = None, dt
         if value is not None and not (math.isfinite(value) and value > 0):
             raise SettingError(option, value, 'a number of seconds above 0')
     check_folder(output)
-    check_json_file(json_file)
+    check_file(json_file)
     if motion is None:
         length, step = DURATION if duration is None else duration, DT if dt is None else dt
         _check_count(length, step)

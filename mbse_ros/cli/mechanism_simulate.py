@@ -18,8 +18,7 @@ from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
 from ..report.linkage_drawing import write_animation
 from ..report.plots import Line, Plot, write_plots
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, check_folder, write_json
 from .mechanism_picture import Picture
 from .mechanism_table import write_table
 from .mechanism_units import columns_of, unit_of
@@ -69,7 +68,7 @@ class Request:
 def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
     """Simulate and write; a motion that fails on the way is written up to there, then its error is raised."""
     check_folder(output)
-    check_json_file(json_file)
+    check_file(json_file)
     model = load_model(request.name, request.coordinates)
     begin = time.perf_counter()
     motion = simulate(model, request.duration, request.dt, request.scheme, independent=request.choice, stop=False,
@@ -91,27 +90,23 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
 
 
 def summary_of(request: Request, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
-    """The result in figures, SI; None where a figure is not finite."""
-    end = {name: {'position': _finite(motion.q[-1, i]), 'velocity': _finite(motion.qd[-1, i]),
+    """The result in figures, SI."""
+    end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
                   'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
     return {
         'mechanism': model.description.name, 'file': model.description.file,
         'coordinates': request.coordinates or model.description.coordinate_type, 'scheme': request.scheme,
         'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration,
-        'reached_s': float(motion.t[-1]), 'states': len(motion.t), 'evaluations': motion.evaluations,
+        'reached_s': motion.t[-1], 'states': len(motion.t), 'evaluations': motion.evaluations,
         'seconds': seconds, 'degrees_of_freedom': model.degrees_of_freedom,
-        'independent': [{'since_s': float(t), 'names': list(names)} for t, names in motion.choices],
+        'independent': [{'since_s': t, 'names': names} for t, names in motion.choices],
         'end': end,
-        'energy': {'start_J': _finite(motion.energy[0]), 'end_J': _finite(motion.energy[-1]),
-                   'work_J': _finite(motion.work[-1]), 'largest_error_J': _finite(np.max(np.abs(motion.balance)))},
-        'violation': {'position': _finite(np.max(motion.violation, initial=0.0)),
-                      'velocity': _finite(np.max(motion.violation_rate, initial=0.0))},
-        'singular_times_s': [float(t) for t in motion.singular_times], 'warnings': list(motion.warnings),
+        'energy': {'start_J': motion.energy[0], 'end_J': motion.energy[-1],
+                   'work_J': motion.work[-1], 'largest_error_J': np.max(np.abs(motion.balance))},
+        'violation': {'position': np.max(motion.violation, initial=0.0),
+                      'velocity': np.max(motion.violation_rate, initial=0.0)},
+        'singular_times_s': motion.singular_times, 'warnings': motion.warnings,
         'failure': None if motion.failure is None else str(motion.failure)}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def write_motion(model: Model, motion: Motion, path: Path) -> None:

@@ -11,16 +11,14 @@ import numpy as np
 
 
 def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]) -> None:
-    """Write columns (k,) under their headings; numbers with 17 digits, so that they read back the same.
+    """Write columns (k,) under their headings; numbers with as many digits as they need to read back the same.
 
     Raises OSError; ValueError where headings and columns differ in number.
     """
     if len(columns) != len(values):
         raise ValueError(f'{len(columns)} headings for {len(values)} columns')
     with open(path, 'w', newline='', encoding='utf-8') as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows([f'{value:.17g}' for value in row] for row in np.column_stack(values))
+        csv.writer(file).writerows([columns, *zip(*(np.asarray(column).tolist() for column in values))])
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,11 @@ from ..dynamics.motion import simulate
 from ..errors import SettingError
 from ..estimators.filters.linearised import MODELS
 from ..estimators.filters.sight import Motion, Sight, sights
+from ..estimators.observability import BLIND
 from ..report.text import number
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from ..report.options import names_of
+from ..report.files import check_file, check_folder, write_json
 from ..report.sections import print_table, wide_console
+from .arguments import names_of
 from .trajectory import read_trajectory
 
 STEP = 5e-3             # s
@@ -55,7 +56,7 @@ class Request:
 
 def observability_command(request: Request, json_file: Path | None, output: Path | None) -> None:
     """Simulate, look, print, write; of a machine over its poses."""
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     description, chosen = load_mechanism(request.mechanism), names_of(request.sensors, '--sensors', 1)
     if description.cylinders:
@@ -68,7 +69,6 @@ def observability_command(request: Request, json_file: Path | None, output: Path
     write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,
                            'window_s': request.window, 'results': [summary_of(sight, request) for sight in found]})
     if output is not None:
-        from .observability_plots import write_observability_plots
         write_observability_plots(found, request.window, output)
     show(model, request, chosen, found)
 
@@ -89,15 +89,29 @@ def motion_of(model: Model, request: Request) -> Motion:
 
 
 def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
-    """The result as JSON; None for an infinite condition."""
-    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information.tolist(),
-                'condition': window.condition if math.isfinite(window.condition) else None}
-               for window in sight.windows]
+    """The result as JSON."""
+    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
+                'condition': window.condition} for window in sight.windows]
     helpers = [{'sensor': name, 'least_information': least, 'gain': least / sight.least if sight.least else None}
                for name, least in sight.helpers.items()]
-    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior.tolist(),
+    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior,
             'rank': sight.rank, 'least_information': sight.least, 'blind': sight.blind, 'windows': windows,
             'helpers': helpers}
+
+
+def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
+    """Information of each direction over the windows; what is not seen lies on the lower edge."""
+    from ..report.plots import Line, Plot, write_plots        # here, because plots take their time to import
+    plots = []
+    for sight in found:
+        t = np.array([item.start * STEP + window / 2 for item in sight.windows])
+        information = np.maximum([item.information for item in sight.windows], BLIND)
+        lines = [Line(f'direction {k + 1}', t, information[:, k], 'o-') for k in range(len(sight.names))]
+        plots.append(Plot(f"model '{sight.model}': information of {window:g} s, {sight.verdict}", 'time [s]',
+                          'in units of the prior', lines, y_scale='log',
+                          note=f'rank {sight.rank} of {len(sight.names)}'))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_plots(plots, folder / 'observability.png')
 
 
 def show(model: Model, request: Request, sensors: list[str], found: list[Sight]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from ..description.model import MechanismDescription
@@ -17,9 +16,9 @@ from ..estimators.machine_poses import Poses, all_poses, in_motion, motion_poses
 from ..estimators.machine_sight import machine_sight
 from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight, pressure_needs
 from ..machine import Machine
-from ..report.json_file import write_json
+from ..report.files import write_json
 from ..report.text import number
-from .observability import Request, summary_of
+from .observability import Request, summary_of, write_observability_plots
 from .trajectory import read_trajectory
 
 FEW = 12        # poses at which the motion is looked at
@@ -46,7 +45,6 @@ def observe_machine(description: MechanismDescription, request: Request, sensors
                            'window_s': request.window, 'motion': summary_of(motion, request),
                            'payload': {label: as_json(sight) for label, sight in payload.items()}})
     if output is not None:
-        from .observability_plots import write_observability_plots
         write_observability_plots([motion], request.window, output)
     show(machine, motion, payload, better, where)
 
@@ -86,9 +84,8 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
 
 
 def as_json(sight: PayloadSight) -> dict[str, Any]:
-    """Rank, information and what is blind; a standard deviation that is not known is null."""
-    return {'rank': sight.rank, 'information': sight.window.information.tolist(), 'blind': sight.blind,
-            'stddev': [float(value) if np.isfinite(value) else None for value in sight.stddev]}
+    """Rank, information, what is blind, and standard deviations."""
+    return {'rank': sight.rank, 'information': sight.window.information, 'blind': sight.blind, 'stddev': sight.stddev}
 
 
 def show(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], better: dict[str, PayloadSight], where: str

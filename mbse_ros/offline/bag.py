@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -55,33 +55,29 @@ class Estimate:
         return float(self.elapsed[-1])
 
 
-def parse_tuning(words: Sequence[str]) -> dict[str, Settings]:
-    """Settings from words ``observer.pressure_psd=1.0``; raises SettingError."""
-    chosen: dict[str, dict[str, Any]] = {room: {} for room in TUNING}
+def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
+    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier; raises SettingError."""
+    chosen: dict[str, dict[str, Any]] = {room: {} for room in kinds}
     for word in words:
         key, sign, text = word.partition('=')
         room, _, name = key.partition('.')
-        if not sign or room not in TUNING:
-            raise SettingError('--set', word, f'<{"|".join(TUNING)}>.<name>=<value>')
-        known = {f.name: type(f.default) for f in fields(TUNING[room])}
+        if not sign or room not in kinds:
+            raise SettingError('--set', word, f'<{"|".join(kinds)}>.<name>=<value>')
+        known = {item.name: type(item.default) for item in fields(kinds[room])}
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
-        chosen[room][name] = _value(key, text, known[name])
-    return {room: _settings(room, values) for room, values in chosen.items()}
+        try:
+            chosen[room][name] = known[name](text)
+        except ValueError:
+            raise SettingError(key, text, KINDS[known[name].__name__]) from None
+    return {room: _settings(room, kinds[room], values) for room, values in chosen.items()}
 
 
-def _settings(room: str, values: dict[str, Any]) -> Settings:
+def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settings:
     try:
-        return TUNING[room](**values)
+        return kind(**values)
     except SettingError as error:
         raise SettingError(f'{room}.{error.name}', error.value, error.expected) from None
-
-
-def _value(key: str, text: str, kind: type) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise SettingError(key, text, KINDS[kind.__name__]) from None
 
 
 def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,

@@ -12,7 +12,7 @@ from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
 from ..estimators.filters.problem import problem
 from ..mechanism.inertia import center_of_mass
-from ..description.model import Force, MechanismDescription, PointRef, Scalar
+from ..description.model import Force, PointRef, Scalar
 from ..mechanism.values import Values
 
 GRAVITY_ERROR = 1.0             # m/s2 less than the true one (paper 001, section 11.1)
@@ -82,5 +82,3 @@ def noisy(outputs: np.ndarray, stddev: np.ndarray, seed: int) -> np.ndarray:
 def _numbers(column: object) -> list[float]:
     import casadi as ca
     return ca.DM(ca.evalf(column) if hasattr(ca, 'evalf') else column).full().ravel().tolist()
-
-

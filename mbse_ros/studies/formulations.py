@@ -23,8 +23,7 @@ from ..mechanism.assembly import COORDINATES
 from ..mechanism.levels import level_rows
 from ..description.load import known_mechanisms
 from ..report.text import number
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, check_folder, write_json
 from .kernel_cost import bound_state
 from ..report.sections import print_table, wide_console
 from .timing import interleaved, machine_name
@@ -55,7 +54,7 @@ class States:
 
 def run_formulations(json_file: Path | None, output: Path | None, mechanisms: Sequence[str], rounds: int) -> None:
     """Measure, print and write."""
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     console = wide_console()
     names = list(mechanisms) or list(known_mechanisms())

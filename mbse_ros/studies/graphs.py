@@ -19,7 +19,7 @@ from ..graph.forward_lag import ForwardLag, GraphMotion
 from ..graph.inverse import solve_inverse
 from ..report.text import number
 from ..simulation.graph_benchmark import estimation_rows, length_rows
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, write_json
 from ..report.sections import print_table, wide_console
 from .timing import machine_name
 
@@ -38,7 +38,7 @@ REASON = 'no reference of MSC Adams: give its table by --adams'
 def run_graphs(json_file: Path | None, duration: float, windows: list[int], loops: list[int], adams: Path | None,
                seeds: int, logs: list[int], backend: str) -> None:
     """Simulate, print, write; raises SettingError."""
-    check_json_file(json_file)
+    check_file(json_file)
     if not windows or min(windows) < 2:
         raise SettingError('--windows', windows, 'window lengths of 2 instants or more')
     if adams is not None and not adams.is_file():
@@ -49,7 +49,7 @@ def run_graphs(json_file: Path | None, duration: float, windows: list[int], loop
               'length': growth_with_length(model), 'loops': growth_with_loops(loops, backend),
               'inverse': inverse_rows(model, adams),
               'estimation': estimation_rows(seeds, LOG, (LAG,)) if seeds else [],
-              'logs': length_rows([float(length) for length in logs], LAG, 1, ())}
+              'logs': length_rows([float(length) for length in logs], LAG)}
     write_json(json_file, result)
     _show(console, result)
 

@@ -22,7 +22,7 @@ from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.paper_reference import PaperModel, paper_step
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, write_json
 from .timing import interleaved, machine_name
 
 BATCH = 1000
@@ -47,7 +47,7 @@ print(time.perf_counter() - start)
 
 def run_kernels(json_file: Path | None, rounds: int) -> None:
     """Measure, print and write."""
-    check_json_file(json_file)
+    check_file(json_file)
     machines = {name: load_machine(name) for name in MACHINES}
     models = {name: hydraulic_model(machine) for name, machine in machines.items()}
     backends = ['vm', *(['c'] if have_compiler() else [])]

@@ -24,8 +24,7 @@ from ..dynamics.state_equations import state_function
 from ..errors import SettingError
 from ..report.text import number
 from ..description.generate import CHAIN
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, check_folder, write_json
 from .kernel_cost import bound
 from ..report.sections import print_table, wide_console
 from .timing import interleaved, machine_name
@@ -133,7 +132,7 @@ def run_scaling(json_file: Path | None, output: Path | None, largest: int, round
     """Measure, print and write."""
     if not 1 <= largest <= LARGEST:
         raise SettingError('--largest', largest, f'a number of loops from 1 to {LARGEST}')
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     console = wide_console()
     sizes = sorted({*(size for size in SIZES if size <= largest), largest})
