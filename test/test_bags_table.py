@@ -10,7 +10,7 @@ from bags_samples import CHANNELS, COMMANDS
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import read_samples
 from mbse_ros.bags.table import import_table
-from mbse_ros.bags.table_map import load_table_map
+from mbse_ros.bags.table import load_table_map
 from mbse_ros.errors import BagError, DescriptionError
 from mbse_ros.resources import share_directory
 

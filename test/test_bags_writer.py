@@ -18,10 +18,11 @@ from rosbags.highlevel import AnyReader
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import SensorTemplate, header, make_message
 from mbse_ros.bags.reader import read_samples
-from mbse_ros.bags.series import payloads, segments, states
+from mbse_ros.bags.series import records
 from mbse_ros.bags.typestore import definition, type_hash, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
+from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 
 STORAGES = ('mcap', 'sqlite3')
 TYPES = {'/crane/sensors/position': 'sensor_msgs/msg/JointState',
@@ -40,10 +41,10 @@ def bag(request, tmp_path_factory) -> Path:
 
 
 def test_records_come_back_equal(bag):
-    for read, make in ((segments, segment), (states, state), (payloads, payload)):
-        records = list(read(bag))
-        assert len(records) == 20
-        for sequence, record in enumerate(records, 1):
+    for kind, make in ((Segment, segment), (StateEstimate, state), (PayloadEstimate, payload)):
+        found = list(records(bag, kind))
+        assert len(found) == 20
+        for sequence, record in enumerate(found, 1):
             assert_equal(record, make(sequence))
 
 

@@ -12,11 +12,11 @@ from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli.report_run import report_run
-from mbse_ros.cli.report_units import shown
+from mbse_ros.cli.units import unit_and_scale
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.offline.sample_findings import stroke_lines
+from mbse_ros.offline.findings import stroke_lines
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.page import page
 from mbse_ros.report.scene import FROM_AXIS, scene_of
@@ -74,7 +74,7 @@ def test_units_go_by_the_coordinate(estimate):
 
 def test_units_of_channels_that_are_no_coordinates():
     machine = load_machine('zx200')
-    assert [shown(machine, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
+    assert [unit_and_scale(machine, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
                                                  'inclination/roll', 'supply/pump', 'flow/x.a', 'spool/x')] == [
         'deg/s', 'm/s²', 'deg', 'deg', 'MPa', 'l/min', 'V']
 

@@ -15,7 +15,7 @@ from rosbags.typesys import TypesysError, get_types_from_msg
 
 from ..errors import BagError, SampleError
 from .mcap_file import McapFile
-from .metadata import listed_files
+from .storage import listed_files
 from .sqlite3_file import Sqlite3File
 from .typestore import PACKAGE, typestore
 

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
     built = {}
     for name, kind in kinds.items():
         try:
-            built[name] = _value(kind, values[name]) if name in values else _default(kind)
+            built[name] = _value(kind, values[name] if name in values else _default(kind))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f'{name}: {error}') from error
     return typestore().types[msgtype](**built)
@@ -145,38 +146,29 @@ def _scalar(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             raise TypeError(f'got {value!r}, expected text')
         return value
-    if name.startswith('float'):
-        return float(value)
-    whole = int(value)
-    if whole != value:
-        raise ValueError(f'got {value!r}, expected a whole number')
-    if name == 'bool':
-        return bool(whole)
-    span = np.iinfo('uint8' if name in ('byte', 'char') else name)
-    if not span.min <= whole <= span.max:
-        raise ValueError(f'got {value!r}, expected from {span.min} to {span.max}')
-    return whole
+    return _array(name, value).item()
 
 
 def _array(name: str, value: Any) -> np.ndarray:
     """Flat array in the field's type; a value that changes by the cast is refused."""
     given = np.asarray(value).ravel()
-    array = given.astype({'byte': 'uint8', 'char': 'uint8'}.get(name, name))
-    if not name.startswith('float') and not np.array_equal(array, given):
-        raise ValueError(f'values do not fit {name}')
-    return array
+    kind = np.dtype({'byte': 'uint8', 'char': 'uint8'}.get(name, name))
+    if kind.kind in 'iub' and given.size:
+        span = np.iinfo(kind) if kind.kind in 'iu' else SimpleNamespace(min=0, max=1)
+        if not np.all(given == np.floor(given)):
+            raise ValueError(f'got {value!r}, expected a whole number')
+        if given.min() < span.min or given.max() > span.max:
+            raise ValueError(f'got {value!r}, expected from {span.min} to {span.max}')
+    return given.astype(kind)
 
 
 def _default(kind: tuple) -> Any:
     node, inner = kind
     if node == Nodetype.BASE:
-        return '' if inner[0] == 'string' else _scalar(inner[0], 0)
+        return '' if inner[0] == 'string' else 0
     if node == Nodetype.NAME:
-        return make_message(inner, {})
-    (item, detail), length = inner
-    if item == Nodetype.BASE and detail[0] != 'string':
-        return _array(detail[0], np.zeros(length if node == Nodetype.ARRAY else 0))
-    return [_default((item, detail)) for _ in range(length if node == Nodetype.ARRAY else 0)]
+        return {}
+    return [_default(inner[0])] * (inner[1] if node == Nodetype.ARRAY else 0)
 
 
 def _shaped(name: str, stamp_ns: int, values: np.ndarray, *shape: int) -> np.ndarray:

@@ -14,8 +14,7 @@ from ..errors import BagError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
 from .messages import SensorTemplate, header, make_message, record_message
-from .metadata import Contents, TopicInfo
-from .storage import STORAGES
+from .storage import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 from .typestore import type_hash, typestore
 
@@ -172,13 +171,6 @@ class BagWriter:
     def write_command(self, stamp_ns: int, command: Mapping[str, float]) -> None:
         """Commands, V, by valve."""
         self._write_sensor(self.topics.command, stamp_ns, tuple(command), command.values())
-
-    def write_joint_states(self, stamp_ns: int, names: Iterable[str], position: Iterable[float],
-                           velocity: Iterable[float], effort: Iterable[float]) -> None:
-        """Estimated cylinders: m, m/s, N."""
-        self.write(self.topics.joint_states, JOINT_STATE, stamp_ns, {
-            'header': self._header(stamp_ns), 'name': names, 'position': position, 'velocity': velocity,
-            'effort': effort})
 
     def write_record(self, record: Segment | StateEstimate | PayloadEstimate) -> None:
         """A record of the pipeline, on its topic."""

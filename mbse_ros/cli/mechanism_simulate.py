@@ -20,8 +20,8 @@ from ..report.linkage_drawing import write_animation
 from ..report.plots import Line, Plot, write_plots
 from ..report.files import check_file, check_folder, write_json
 from .mechanism_picture import Picture
-from .mechanism_table import write_table
-from .mechanism_units import columns_of, unit_of
+from .tables import write_table
+from .units import columns_of, unit_of
 
 LONGEST = 10_000_000        # steps
 _FRAMES = 75                # of the animation

@@ -15,8 +15,7 @@ from ..errors import SettingError
 from ..graph.machine_lag import lag_machine
 from ..graph.machine_log import MachineLog, unused
 from ..graph.machine_settings import MachineGraphSettings
-from ..graph.machine_smoother import MachineSmoothed
-from ..graph.machine_smoother import smooth_machine as smooth_log
+from ..graph.machine_smoother import MachineSmoothed, smooth_machine as smooth_log
 from ..machine import Machine, load_machine
 from ..offline.bag import TUNING, Estimate, estimate_bag, parse_tuning
 from ..offline.truth import truth_at
@@ -25,9 +24,9 @@ from ..report.data import Run, Series, Signal
 from ..report.writer import write_report
 from ..settings import Settings
 from .logs import Answer, LogRequest, cost, cost_line
-from .mechanism_table import write_table
+from .tables import write_table
 from .report_run import GROUPS, report_run
-from .report_units import shown
+from .units import unit_and_scale
 from .smooth import how, panel, write_panels
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
@@ -160,7 +159,7 @@ def _signals(found: SmoothedBag) -> list[Signal]:
     s, signals = found.smoothed, []
     for kind in KINDS:
         for k, owner in enumerate(owners(found.machine, kind)):
-            unit, scale = shown(found.machine, f'{kind}/{owner}')
+            unit, scale = unit_and_scale(found.machine, f'{kind}/{owner}')
             series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
             signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
     return signals
@@ -178,7 +177,7 @@ def panels(found: SmoothedBag) -> list[Panel]:
                                                   'smoother': (s.lower, s.upper)}, (middle - width, middle + width))]
     names = outputs[0].state.names
     for k, owner in enumerate(found.machine.coordinates):
-        unit, scale = shown(found.machine, f'velocity/{owner}')
+        unit, scale = unit_and_scale(found.machine, f'velocity/{owner}')
         filtered = np.array([o.state.mean[-1, names.index(f'velocity/{owner}')] for o in outputs])
         drawn.append(panel(f'Velocity of {owner}', unit, s.t, {'filter': scale * filtered,
                                                                'smoother': scale * s.velocity[:, k]}, {}))

@@ -22,8 +22,8 @@ from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
-from .result_findings import elapsed, fit_lines, mass_lines, state_lines
-from .sample_findings import dropped_lines, machine_lines, sample_lines, stroke_lines, unused_lines
+from .findings import (dropped_lines, elapsed, fit_lines, machine_lines, mass_lines, sample_lines, state_lines,
+                       stroke_lines, unused_lines)
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from .data import ReportError
 from .png import INK, new_figure, plain, set_margins, style_axes
 from .series import decimate
 from .text import number
@@ -19,7 +18,6 @@ from .text import number
 PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
 _POINTS = 4000
 _WIDTH, _HEIGHT = 9.6, 3.1      # of the picture, and of one pair of axes, inches
-SCALES = ('linear', 'log', 'symlog')
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,11 @@ class Line:
     def __post_init__(self) -> None:
         for name in ('x', 'y'):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-        if self.x.ndim != 1 or self.x.shape != self.y.shape:
-            raise ReportError(f'line {self.label}', f'shapes {self.x.shape} and {self.y.shape}', 'as many x as y')
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One pair of axes. ``threshold``: of a symlog axis, between whose signs it is linear; ``limits`` bound y."""
+    """One pair of axes, scales of matplotlib. ``threshold``: of a symlog axis, between whose signs it is linear; ``limits`` bound y."""
 
     title: str
     x_label: str
@@ -52,11 +48,6 @@ class Plot:
     threshold: float = 1.0
     limits: tuple[float, float] | None = None
     note: str = ''
-
-    def __post_init__(self) -> None:
-        for scale in (self.x_scale, self.y_scale):
-            if scale not in SCALES:
-                raise ReportError(f'plot {self.title}: scale', scale, 'one of ' + ', '.join(SCALES))
 
 
 def write_plots(plots: Sequence[Plot], path: Path, columns: int = 1) -> None:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as PNG by matplotlib; every picture is its own Figure object, no global state is touched."""
+"""Charts as PNG and drawings as GIF by matplotlib; every picture is its own Figure object, no global state is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
 
 from .chart import Chart, Curve, Panel
 from .series import break_holes, decimate
@@ -101,3 +104,30 @@ def _draw_curve(curve: Curve, ax: Axes) -> None:
     else:
         t, y = decimate(*break_holes(curve.t, curve.y), _POINTS)
         ax.plot(t, y, _STYLES[curve.kind], color=curve.color, linewidth=1.3, label=label, zorder=3)
+
+
+def corner_text(ax: Axes, text: str, size: float) -> Text:
+    """A text in the upper left corner."""
+    return ax.text(0.02, 0.97, plain(text), transform=ax.transAxes, va='top', fontsize=size, color=INK)
+
+
+def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list], rate: float, colors: int,
+              path: Path) -> None:
+    """A looping GIF, ``rate`` frames a second: what is on the figure is drawn once, the artists that ``draw`` makes of
+    each frame over it; in the colours of the first frame, so that they do not flicker."""
+    canvas, images = figure.canvas, []
+    canvas.draw()
+    still = canvas.copy_from_bbox(figure.bbox)
+    for frame in frames:
+        canvas.restore_region(still)
+        for artist in sorted(draw(frame), key=lambda artist: artist.get_zorder()):
+            artist.axes.draw_artist(artist)
+            artist.remove()
+        image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
+        images.append(image.quantize(palette=images[0], dither=0) if images else image.quantize(colors, dither=0))
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0)
+
+
+def spread_frames(count: int, most: int) -> np.ndarray:
+    """At most so many of ``count`` frames, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))

@@ -24,9 +24,8 @@ from ..mechanism.levels import level_rows
 from ..description.load import known_mechanisms
 from ..report.text import number
 from ..report.files import check_file, check_folder, write_json
-from .kernel_cost import bound_state
+from .timing import bound_state, interleaved, machine_name
 from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
 
 MOTION = 0.5        # s of the motion from which the states are taken
 DT = 2e-3
@@ -109,7 +108,7 @@ def model_rows(model: Model, states: States, rounds: int) -> list[dict[str, Any]
     for label, partition in partitions.items():
         zds = states.qd[:, partition.independent]
         found[label] = np.array([partition.rates(q, zd, None, t).qdd for q, zd, t in zip(states.q, zds, states.t)])
-        calls[label] = (bound_state(partition, states.q[0], zds[0], float(states.t[0])).trigger, 100)
+        calls[label] = (bound_state(partition, states.q[0], zds[0], float(states.t[0])), 100)
     best = interleaved(calls, rounds)
     rows = [{'formulation': label, 'difference': _difference(value, reference), 'evaluation_us': 1e6 * best[label],
              'failure': None} for label, value in found.items()]

@@ -25,9 +25,8 @@ from ..errors import SettingError
 from ..report.text import number
 from ..description.generate import CHAIN
 from ..report.files import check_file, check_folder, write_json
-from .kernel_cost import bound
+from .timing import bound, interleaved, machine_name
 from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
 LARGEST = 100
@@ -119,8 +118,7 @@ class Case:
 
 def _bound(function: ca.Function, arguments: list[np.ndarray]) -> Evaluate:
     """The first output of a compiled function on arguments that stay."""
-    call = bound(function, arguments)
-    run, (first, *_) = call.trigger, call.outputs
+    run, (first, *_) = bound(function, arguments)
 
     def evaluate() -> float:
         run()
