@@ -16,7 +16,7 @@ from rclpy.duration import Duration     # noqa: E402
 from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
-from mbse_ros.bags.channels import topic_readers     # noqa: E402
+from mbse_ros.bags.channel_samples import topic_readers     # noqa: E402
 from mbse_ros.bags.topics import TopicMap     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
 from mbse_ros.nodes._messages import joint_state, segment_from_message, to_ns     # noqa: E402

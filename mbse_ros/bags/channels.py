@@ -9,13 +9,9 @@ Without an axis a gyro is its z and an accelerometer its x, as of the sensors of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-from ..errors import SampleError
-from .messages import stamp_of
-from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
+from typing import NamedTuple
 
 UNITS = {'position': ('m', 'rad'), 'velocity': ('m/s', 'rad/s'), 'pressure': ('Pa',), 'gyro': ('rad/s',),
          'accelerometer': ('m/s^2',), 'command': ('V',)}
@@ -25,8 +21,6 @@ IMU_FIELDS = {'gyro': 'angular_velocity', 'accelerometer': 'linear_acceleration'
 COMMANDS = ('command',)
 SENSORS = tuple(kind for kind in UNITS if kind not in COMMANDS)
 _USUAL_AXIS = {'gyro': 'z', 'accelerometer': 'x'}
-Refuse = Callable[[SampleError], None]
-_PLURAL = {'position': 'positions', 'velocity': 'velocities'}
 
 
 class Channel(NamedTuple):
@@ -53,100 +47,3 @@ def parse_channel(text: str, kinds: tuple[str, ...] = SENSORS) -> Channel:
 def examples(kinds: Iterable[str]) -> str:
     """Names of channels of these kinds, as a list in words."""
     return ', '.join(EXAMPLES[kind] for kind in kinds)
-
-
-class Sample(NamedTuple):
-    """Value of a channel at the stamp of its message's header; SI, NaN: missing."""
-
-    channel: str
-    stamp_ns: int
-    value: float
-
-
-class TopicReader(NamedTuple):
-    """Type of a topic, and its samples from its name and a message."""
-
-    msgtype: str
-    samples: Callable[[str, Any], list[Sample]]
-
-
-def topic_readers(channels: Iterable[str], commands: Iterable[str], topics: TopicMap,
-                  refuse: Refuse) -> dict[str, TopicReader]:
-    """How to read each topic, relative to the namespace, that carries channels or commands (command/...).
-
-    ``refuse``: see joint_reader. Raises ValueError, a phrase, for a channel of unknown kind.
-    """
-    sensors = {name: parse_channel(name, SENSORS) for name in channels}
-    valves = {name: parse_channel(name, COMMANDS) for name in commands}
-    joints: dict[str, dict[str, str]] = {}
-    imus: dict[str, dict[str, Channel]] = {}
-    pressures: dict[str, str] = {}
-    for text, channel in sensors.items():
-        if channel.kind in IMU_FIELDS:
-            imus.setdefault(channel.name, {})[text] = channel
-        elif channel.kind == 'pressure':
-            pressures[channel.name] = text
-        else:
-            joints.setdefault(channel.name, {})[channel.kind] = text
-    readers: dict[str, TopicReader] = {}
-    if joints:
-        readers[topics.position] = joint_reader(joints, refuse)
-    readers |= {f'{topics.pressure}/{volume}': pressure_reader(text) for volume, text in pressures.items()}
-    readers |= {f'{topics.imu}/{sensor}': imu_reader(own) for sensor, own in imus.items()}
-    if valves:
-        named = {channel.name: {'position': text} for text, channel in valves.items()}
-        readers[topics.command] = joint_reader(named, refuse)
-    return readers
-
-
-def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:
-    """Reader of a JointState: ``joints`` has, by name, the channel of the field 'position', of 'velocity' or both.
-
-    ``refuse`` gets a SampleError for a name that is not among them, and for a field of another length than the names;
-    the field that is right is read. A field without values is not there; velocities nobody asks for are not looked at.
-    """
-    expected = 'one of ' + ', '.join(joints)
-    wanted = {field for fields in joints.values() for field in fields}
-
-    def samples_of(topic: str, message: Any) -> list[Sample]:
-        stamp, names = stamp_of(message), message.name
-        fields = {'position': message.position.tolist()}
-        if 'velocity' in wanted:
-            fields['velocity'] = message.velocity.tolist()
-        empty = not any(fields.values())
-        for field, values in list(fields.items()):
-            if len(values) != len(names):
-                if values or empty and field == 'position':
-                    refuse(SampleError(topic, stamp, f'{len(values)} {_PLURAL[field]}',
-                                       f'as many {_PLURAL[field]} as names'))
-                del fields[field]
-        samples = []
-        for place, name in enumerate(names if fields else ()):
-            if name not in joints:
-                refuse(SampleError(f'{topic} {name}', stamp, name, expected))
-            samples += [Sample(channel, stamp, fields[field][place]) for field, channel in joints.get(name, {}).items()
-                        if field in fields]
-        return samples
-
-    return TopicReader(JOINT_STATE, samples_of)
-
-
-def pressure_reader(channel: str) -> TopicReader:
-    """Reader of a FluidPressure."""
-    return TopicReader(FLUID_PRESSURE,
-                       lambda _, message: [Sample(channel, stamp_of(message), message.fluid_pressure)])
-
-
-def imu_reader(channels: Mapping[str, Channel]) -> TopicReader:
-    """Reader of an Imu for channels (by their full names) of one sensor.
-
-    A field whose covariance begins with -1 is not there, as the definition of the message says.
-    """
-
-    def samples_of(_: str, message: Any) -> list[Sample]:
-        stamp = stamp_of(message)
-        return [Sample(name, stamp, getattr(getattr(message, IMU_FIELDS[channel.kind]), channel.axis))
-                for name, channel in channels.items()
-                if getattr(message, f'{IMU_FIELDS[channel.kind]}_covariance')[0] != -1.0]
-
-    return TopicReader(IMU, samples_of)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import BagError, SampleError
 from .bag import Bag, decode, open_bag
-from .channels import Sample, TopicReader, topic_readers
+from .channel_samples import Sample, TopicReader, topic_readers
 from .topics import TopicMap
 
 __all__ = ['Sample', 'SampleReader', 'read_samples']

@@ -227,8 +227,7 @@ class CpuMeter:
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
-        self._first: dict[str, tuple[float, float]] = {}
-        self._last: dict[str, tuple[float, float]] = {}
+        self._readings: dict[str, list[tuple[float, float]]] = {}      # clock and processor time, s
 
     @property
     def seconds(self) -> float:
@@ -242,14 +241,13 @@ class CpuMeter:
         for name, pid in processes.items():
             used = _cpu_seconds(pid)
             if used is not None:
-                now = time.monotonic(), used
-                self._first.setdefault(name, now)
-                self._last[name] = now
+                self._readings.setdefault(name, []).append((time.monotonic(), used))
 
     def share(self, name: str) -> float:
         """Share of one core between the first and the last reading."""
-        (t0, used0), (t1, used1) = self._first.get(name, (0.0, 0.0)), self._last.get(name, (0.0, 0.0))
-        return (used1 - used0) / (t1 - t0) if t1 > t0 else 0.0
+        readings = self._readings.get(name, [(0.0, 0.0)])
+        (begin, first), (end, last) = readings[0], readings[-1]
+        return (last - first) / (end - begin) if end > begin else 0.0
 
 
 def _cpu_seconds(pid: int) -> float | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
-from ..simulation.crane import TrueSamples
+from ..simulation.samples import TrueSamples
 from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage, PayloadStage
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
-from ..bags.channels import topic_readers
+from ..bags.channel_samples import topic_readers
 from ..bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
 from ..description.load import known_mechanisms
 from ..errors import DescriptionError, SettingError

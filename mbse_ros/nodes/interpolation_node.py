@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.channels import topic_readers
+from ..bags.channel_samples import topic_readers
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from .png import INK, new_figure, plain, set_margins, style_axes
+from .png import INK, name_axes, new_figure, plain, set_margins, style_axes
 from .series import decimate
 from .text import number
 
@@ -50,25 +50,20 @@ class Plot:
     note: str = ''
 
 
-def write_plots(plots: Sequence[Plot], path: Path, columns: int = 1) -> None:
-    """Draw the plots row by row into a PNG; one legend for all where they have the same labels."""
-    count = -(-len(plots) // columns)
+def write_plots(plots: Sequence[Plot], path: Path) -> None:
+    """Draw the plots one below the other into a PNG; one legend for all where they have the same labels."""
     same = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1
     shared = same and (len(plots) > 1 or len(plots[0].lines) > 4)
     entries = len(plots[0].lines) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
-    height = _HEIGHT * (1.35 if count == 1 else 1.0)
-    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), height * count + 0.55 + legend)
-    axes = figure.subplots(count, columns, squeeze=False)
+    figure = new_figure(_WIDTH, _HEIGHT * (1.35 if len(plots) == 1 else len(plots)) + 0.55 + legend)
+    axes = figure.subplots(len(plots), 1, squeeze=False)[:, 0]
     set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
-    figure.subplots_adjust(wspace=0.22)
-    for plot, ax in zip(plots, axes.flat):
+    for plot, ax in zip(plots, axes):
         _draw(plot, ax, not shared)
-    for ax in axes.flat[len(plots):]:
-        ax.axis('off')
     if entries > 1:
-        figure.legend(*axes.flat[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
-    figure.align_ylabels(axes[:, 0])
+        figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
+    figure.align_ylabels(axes)
     figure.savefig(path)
 
 
@@ -80,21 +75,15 @@ def _draw(plot: Plot, ax: Axes, legend: bool) -> None:
         ax.plot(x, y, linestyle=style, marker=marker or None, markersize=4.5, linewidth=1.3,
                 color=line.color or PALETTE[k % len(PALETTE)], label=plain(line.label))
     _scale(ax, plot)
-    ax.set_xlabel(plain(plot.x_label), color=INK)
-    ax.set_ylabel(plain(plot.y_label), color=INK)
-    ax.set_title(plain(plot.title), loc='left', fontsize=10, fontweight='bold', color=INK)
-    ax.set_title(plain(plot.note), loc='right', fontsize=8.5, color=INK)
+    name_axes(ax, plot.title, plot.x_label, plot.y_label, plot.note)
     if legend and any(line.label for line in plot.lines):
         ax.legend(fontsize=8, framealpha=0.85, edgecolor='none', ncol=1 + len(plot.lines) // 6)
 
 
 def _scale(ax: Axes, plot: Plot) -> None:
-    if plot.x_scale == 'log':
-        ax.set_xscale('log')
-    if plot.y_scale == 'log':
-        ax.set_yscale('log')
-    elif plot.y_scale == 'symlog':
-        ax.set_yscale('symlog', linthresh=plot.threshold, linscale=0.4)
+    ax.set_xscale(plot.x_scale)
+    ax.set_yscale(plot.y_scale, **({'linthresh': plot.threshold, 'linscale': 0.4} if plot.y_scale == 'symlog' else {}))
+    if plot.y_scale == 'symlog':
         for sign in (-1, 1):
             ax.axhline(sign * plot.threshold, color=INK, linewidth=0.7, linestyle=(0, (4, 4)), zorder=1)
     if plot.limits:
@@ -147,6 +136,5 @@ def _draw_bars(item: Bars, ax: Axes) -> None:
     if item.log:
         ax.set_xscale('log')
     ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
-    ax.set_xlabel(plain(item.x_label), color=INK)
     ax.set_ylim(len(item.labels) - 0.4, -0.6)
-    ax.set_title(plain(item.title), loc='left', fontsize=10, fontweight='bold', color=INK)
+    name_axes(ax, item.title, item.x_label)

@@ -75,6 +75,14 @@ def style_axes(ax: Axes) -> None:
     ax.tick_params(labelsize=9, colors=INK)
 
 
+def name_axes(ax: Axes, title: str, x_label: str = '', y_label: str = '', note: str = '') -> None:
+    """Title on the left, note on the right, labels."""
+    ax.set_xlabel(plain(x_label), color=INK)
+    ax.set_ylabel(plain(y_label), color=INK)
+    ax.set_title(plain(title), loc='left', fontsize=10, fontweight='bold', color=INK)
+    ax.set_title(plain(note), loc='right', fontsize=9, color=INK)
+
+
 def _draw(panel: Panel, ax: Axes) -> None:
     style_axes(ax)
     for band in panel.bands:
@@ -91,9 +99,7 @@ def _draw(panel: Panel, ax: Axes) -> None:
         ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncol=len(panel.strips), frameon=False, fontsize=9,
                   borderpad=0)
         ax.spines['left'].set_visible(False)
-    ax.set_ylabel(plain(panel.unit), color=INK)
-    ax.set_title(plain(panel.title), loc='left', fontsize=10, fontweight='bold', color=INK)
-    ax.set_title(plain(panel.note), loc='right', fontsize=9, color=INK)
+    name_axes(ax, panel.title, '', panel.unit, panel.note)
 
 
 def _draw_curve(curve: Curve, ax: Axes) -> None:

@@ -5,20 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import pi
 
-import casadi as ca
 import numpy as np
 
-from ..compiled import Kernel
 from ..errors import SettingError
-from ..estimators.hydraulic_model import state_names
-from ..estimators.hydraulic_sensors import measurements
 from ..machine import Machine, with_valves
-from ..machine.channels import Channel
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
 from .plant import STEP_NS, Plant
+from .samples import TrueSamples
 
 
 @dataclass(frozen=True)
@@ -170,42 +165,3 @@ def plant_machine(machine: Machine) -> Machine:
     if not machine.unknown_valves:
         return machine
     return Machine(with_valves(machine.description, 'orifice', ('unknown',)))
-
-
-class TrueSamples:
-    """Samples of ``channels`` at states of a plant's machine: gain, offset, noise and resolution of each."""
-
-    def __init__(self, machine: Machine, channels: tuple[Channel, ...]) -> None:
-        self.machine, self._channels = machine, channels
-        self.names, scale = state_names(machine)
-        X = ca.SX.sym('X', len(self.names))
-        found = measurements(machine, self.names, X)
-        values = ca.vertcat(*(X[item.index] if item.index is not None else item.h for item in found))
-        self._scale = scale
-        self._values = Kernel(ca.Function('mbse_samples', [X, machine.system.q, machine.parameters.symbol], [values]),
-                              'vm')
-        self._shape = [(item.gain, item.offset, item.zero, channel.sensor.resolution, item.wraps,
-                        scale[item.index] if item.index is not None else 1.0)
-                       for item, channel in zip(found, channels)]
-
-    def read(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray,
-             noise: np.ndarray, base: Mapping[str, float]) -> dict[str, float]:
-        """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, with noise (s,)."""
-        supplies = self.machine.description.hydraulics.supplies
-        X = np.zeros(len(self.names))
-        X[:3 * len(z)] = np.concatenate([z, zd, zdd])
-        X[3 * len(z):3 * len(z) + len(pressure)] = pressure
-        for i, name in enumerate(self.names):
-            kind, owner = name.split('/', 1)
-            if kind == 'supply':
-                X[i] = supplies[owner].value
-            elif kind == 'inclination':
-                X[i] = base.get(owner, 0.0)
-        (values,) = self._values(X / self._scale, q, self.machine.parameters.mean)
-        samples = {}
-        for channel, value, error, (gain, offset, zero, step, wraps, unit) in zip(
-                self._channels, values, noise, self._shape):
-            sample = gain * (value * unit - zero) + offset + error
-            sample = step * round(sample / step) if step else sample
-            samples[channel.name] = float((sample + pi) % (2 * pi) - pi) if wraps else float(sample)
-        return samples
