@@ -18,7 +18,7 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import make_message
 from mbse_ros.bags.reader import read_samples
 from mbse_ros.bags.series import read_payload, read_states, read_truth
-from mbse_ros.bags.typestore import typestore
+from mbse_ros.bags.messages import typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 

@@ -12,7 +12,7 @@ from mbse_ros.bags.bag import Bag, RawMessage, decode
 from mbse_ros.bags.messages import header, make_message
 from mbse_ros.bags.reader import Sample, read_samples
 from mbse_ros.bags.topics import TopicMap
-from mbse_ros.bags.typestore import definition, typestore
+from mbse_ros.bags.messages import definition, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SampleError
 

@@ -93,7 +93,8 @@ def test_the_machine_is_drawn_from_its_own_side_and_from_above(estimate):
     teeth = scene.estimated['bucket'][:, 4]
     level = scene.above.estimated['bucket'][:, 4] - np.array(animation.turn.axis)
     np.testing.assert_allclose(np.hypot(*level.T), np.abs(teeth[:, 0]), atol=0.01)
-    assert np.nanmedian(scene.gap()) < 0.1
+    estimated, measured = (side['payload'][:, 0] for side in (scene.estimated, scene.measured))
+    assert np.nanmedian(np.linalg.norm(estimated - measured, axis=1)) < 0.1
     run = report_run(estimate, 'x')
     html = page(run, charts_of(run), scene, time_span(run))
     assert 'id="above"' in html and 'from its own side and from above' in html

@@ -15,7 +15,7 @@ from mbse_ros.cli import demo
 from mbse_ros.cli.demo import agreement, latencies
 from mbse_ros.offline.findings import elapsed, fit_lines
 from mbse_ros.offline.findings import sample_lines
-from mbse_ros.offline.truth import truth_at
+from mbse_ros.offline.bag import truth_at
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 
 MS = 1_000_000

@@ -17,7 +17,7 @@ from ..errors import BagError, SampleError
 from .mcap_file import McapFile
 from .storage import listed_files
 from .sqlite3_file import Sqlite3File
-from .typestore import PACKAGE, typestore
+from .messages import PACKAGE, typestore
 
 FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'

@@ -27,8 +27,8 @@ class Playback:
     """Schedule of a bag's messages; iterating begins anew at the beginning.
 
     ``rate`` (1: as recorded) may be changed while it is iterated: it counts from the next message on. A ``loop``
-    begins again half a second of the bag's time after the end, where ``stamp_ns`` goes back and ``due_s`` does not. ``names`` are the topics to play, None: all; ``topics`` maps them to
-    their types; ``warnings`` as those of Bag.
+    begins again half a second of the bag's time after the end, where ``stamp_ns`` goes back and ``due_s`` does not.
+    ``names`` are the topics to play, None: all; ``topics`` maps them to their types; ``warnings`` as those of Bag.
     Raises BagError: an unreadable bag, an unknown topic, a rate out of range, nothing to play.
     """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from mcap.writer import CompressionType, Writer
 
-from .typestore import definition
+from .messages import definition
 
 CHUNK_BYTES = 1 << 18       # about a second of the crane graph: what a killed process loses
 COMMIT_MESSAGES = 500

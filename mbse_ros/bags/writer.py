@@ -13,10 +13,9 @@ from typing import Any
 from ..errors import BagError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
-from .messages import SensorTemplate, header, make_message, record_message
+from .messages import SensorTemplate, header, make_message, record_message, type_hash, typestore
 from .storage import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
-from .typestore import type_hash, typestore
 
 _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
 

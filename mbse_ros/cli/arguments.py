@@ -22,6 +22,11 @@ def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:
     return names
 
 
+def independent_of(text: str | None) -> tuple[str, ...] | None:
+    """Independent coordinates separated by commas; None: the file's; empty, of the word auto: to be chosen."""
+    return None if text is None else () if text.strip() == 'auto' else tuple(names_of(text))
+
+
 def whole_numbers(option: str, text: str) -> list[int]:
     """Whole numbers above zero, separated by commas; raises SettingError."""
     try:

@@ -19,6 +19,7 @@ from ..errors import SettingError
 from ..report.linkage_drawing import write_animation
 from ..report.plots import Line, Plot, write_plots
 from ..report.files import check_file, check_folder, write_json
+from .arguments import independent_of
 from .mechanism_picture import Picture
 from .tables import write_table
 from .units import columns_of, unit_of
@@ -57,13 +58,6 @@ class Request:
         """Options of the scheme."""
         return {} if self.order is None else {'order': self.order}
 
-    @property
-    def choice(self) -> str | tuple[str, ...] | None:
-        """Independent coordinates as ``simulate`` takes them."""
-        if self.independent is None or self.independent.strip() == 'auto':
-            return None if self.independent is None else 'auto'
-        return tuple(name.strip() for name in self.independent.split(','))
-
 
 def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
     """Simulate and write; a motion that fails on the way is written up to there, then its error is raised."""
@@ -71,8 +65,9 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
     check_file(json_file)
     model = load_model(request.name, request.coordinates)
     begin = time.perf_counter()
-    motion = simulate(model, request.duration, request.dt, request.scheme, independent=request.choice, stop=False,
-                      **request.options)
+    chosen = independent_of(request.independent)
+    motion = simulate(model, request.duration, request.dt, request.scheme, stop=False, **request.options,
+                      independent='auto' if chosen == () else chosen)
     seconds = time.perf_counter() - begin
     output.mkdir(parents=True, exist_ok=True)
     summary = summary_of(request, model, motion, seconds)

@@ -11,8 +11,7 @@ from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
 from ..machine import Machine
-from ..offline.bag import Estimate
-from ..offline.truth import truth_at
+from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ..report.text import number
 from ..streams.records import PayloadStatus

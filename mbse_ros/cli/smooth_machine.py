@@ -17,8 +17,7 @@ from ..graph.machine_log import MachineLog, unused
 from ..graph.machine_settings import MachineGraphSettings
 from ..graph.machine_smoother import MachineSmoothed, smooth_machine as smooth_log
 from ..machine import Machine, load_machine
-from ..offline.bag import TUNING, Estimate, estimate_bag, parse_tuning
-from ..offline.truth import truth_at
+from ..offline.bag import TUNING, Estimate, estimate_bag, parse_tuning, truth_at
 from ..report.chart import Panel
 from ..report.data import Run, Series, Signal
 from ..report.writer import write_report

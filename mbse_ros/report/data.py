@@ -37,7 +37,8 @@ class Timed:
                 column = np.asarray(value, dtype=float)
                 column = np.full(size, float(column)) if column.ndim == 0 else column
                 if column.shape != (size,):
-                    raise ReportError(f'{label}: {item.name}', f'shape {column.shape}', f'shape ({size},), one per time')
+                    raise ReportError(f'{label}: {item.name}', f'shape {column.shape}',
+                                      f'shape ({size},), one per time')
                 object.__setattr__(self, item.name, column)
         if not np.all(np.isfinite(self.t)) or np.any(np.diff(self.t) < 0):
             raise ReportError(f'{label}: t', 'times that go back or are not finite', 'seconds that never decrease')

@@ -37,7 +37,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """One pair of axes, scales of matplotlib. ``threshold``: of a symlog axis, between whose signs it is linear; ``limits`` bound y."""
+    """One pair of axes, scales of matplotlib. ``threshold``: of a symlog axis, between whose signs it is linear;
+    ``limits`` bound y."""
 
     title: str
     x_label: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as PNG and drawings as GIF by matplotlib; every picture is its own Figure object, no global state is touched."""
+"""Charts as PNG and drawings as GIF by matplotlib; every picture is a Figure of its own, no global state is touched."""
 
 from __future__ import annotations
 

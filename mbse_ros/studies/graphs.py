@@ -140,7 +140,8 @@ def _show(console: Console, result: dict[str, Any]) -> None:
                   '' if r['paper_rmse_q_m'] is None else number(r['paper_rmse_q_m']), number(r['rmse_qd']),
                   f'{r["largest_violation"]:.1e}', f'{r["step_us"]:.0f}') for r in result['forward']])
     print_table(console, 'order in dt', ('form', 'RMSE at 4 ms', 'at 2 ms', 'order'),
-                [(r['form'], number(r['rmse_4_ms']), number(r['rmse_2_ms']), f'{r["order"]:.2f}') for r in result['order']])
+                [(r['form'], number(r['rmse_4_ms']), number(r['rmse_2_ms']), f'{r["order"]:.2f}')
+                 for r in result['order']])
     print_table(console, 'growth', ('of', 'size', 'cost'),
                 [('length', f'{r["duration_s"]:g} s', f'{r["seconds"]:.2f} s') for r in result['length']]
                 + [('loops', str(r['loops']), f'{r["step_us"]:.0f} us a step') for r in result['loops']])
