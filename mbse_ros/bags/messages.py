@@ -24,6 +24,11 @@ from .topics import FLUID_PRESSURE, JOINT_STATE, PAYLOAD, SEGMENT, STATE
 SECOND = 1_000_000_000
 _STAMP = struct.Struct('<iI')
 PACKAGE = 'mbse_ros/msg/'
+# Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
+RECORDS = {Segment: ('segment', SEGMENT), StateEstimate: ('state', STATE), PayloadEstimate: ('payload', PAYLOAD)}
+SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_values': ('steps', 'commands'),
+          'mean': ('steps', 'names'), 'covariance': ('names', 'names'), 'measured': ('channels',),
+          'innovation': ('channels',), 'innovation_stddev': ('channels',)}
 _SEPARATOR = '=' * 80 + '\n'
 
 
@@ -83,44 +88,27 @@ class SensorTemplate:
 
 def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str) -> tuple[str, Any]:
     """Type and message of a record of the pipeline."""
-    msgtype = {Segment: SEGMENT, StateEstimate: STATE, PayloadEstimate: PAYLOAD}[type(record)]
     values = {item.name: getattr(record, item.name) for item in fields(record) if item.name != 'stamp_ns'}
     values['header'] = header(record.stamp_ns, frame)
     if not isinstance(record, PayloadEstimate):
         values['steps'] = len(record.values if isinstance(record, Segment) else record.mean)
+    msgtype = RECORDS[type(record)][1]
     return msgtype, make_message(msgtype, values)
 
 
-def segment_record(message: Any) -> Segment:
-    """Segment of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, n, channels, commands = stamp_of(message), message.steps, tuple(message.channels), tuple(message.commands)
-    return Segment(
-        message.sequence, message.start_ns, message.step_ns, message.restart, channels,
-        _shaped('segment.values', stamp, message.values, n, len(channels)),
-        _shaped('segment.repeats', stamp, message.repeats, len(channels)), commands,
-        _shaped('segment.command_values', stamp, message.command_values, n, len(commands)))
-
-
-def state_record(message: Any) -> StateEstimate:
-    """State estimate of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, names, channels = stamp_of(message), tuple(message.names), tuple(message.channels)
-    nx, ny = len(names), len(channels)
-    return StateEstimate(
-        message.sequence, stamp, message.step_ns, message.restart, names,
-        _shaped('state.mean', stamp, message.mean, message.steps, nx),
-        _shaped('state.covariance', stamp, message.covariance, nx, nx), channels,
-        _shaped('state.measured', stamp, message.measured, ny),
-        _shaped('state.innovation', stamp, message.innovation, ny),
-        _shaped('state.innovation_stddev', stamp, message.innovation_stddev, ny),
-        message.nis, message.nis_dof, _status(ObserverStatus, 'state.status', stamp, message.status), message.reason)
-
-
-def payload_record(message: Any) -> PayloadEstimate:
-    """Payload estimate of a message; raises SampleError for an unknown status."""
-    stamp = stamp_of(message)
-    status = _status(PayloadStatus, 'payload.status', stamp, message.status)
-    return PayloadEstimate(message.sequence, stamp, message.mass, message.stddev, message.lower, message.upper,
-                           message.raw, message.low_passed, message.samples, status, message.reason)
+def record_of(kind: type, message: Any) -> Any:
+    """Record of a message; raises SampleError where the lengths of its arrays disagree, and for an unknown status."""
+    stamp, values = stamp_of(message), {}
+    for item in fields(kind):
+        name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
+        value = stamp if name == 'stamp_ns' else getattr(message, name)
+        if name in SHAPES:
+            sizes = (getattr(message, size) for size in SHAPES[name])
+            value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
+        elif name == 'status':
+            value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 @lru_cache(maxsize=None)

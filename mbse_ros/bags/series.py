@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import BagError, SampleError
-from ..streams.records import PayloadEstimate, Segment, StateEstimate
+from ..streams.records import PayloadEstimate, StateEstimate
 from .bag import Bag, decode, open_bag
-from .messages import payload_record, segment_record, stamp_of, state_record
-from .topics import PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
+from .messages import RECORDS, record_of, stamp_of
+from .topics import TRUTH, TopicMap
 
 Source = Bag | str | Path
 
@@ -43,10 +44,8 @@ def records(bag: Source, kind: type, topics: TopicMap = TopicMap()) -> Iterator[
 
     Raises BagError for one that is wrong.
     """
-    name, msgtype, convert = {Segment: (topics.segment, SEGMENT, segment_record),
-                              StateEstimate: (topics.state, STATE, state_record),
-                              PayloadEstimate: (topics.payload, PAYLOAD, payload_record)}[kind]
-    return _messages(open_bag(bag), topics, name, msgtype, convert)
+    name, msgtype = RECORDS[kind]
+    return _messages(open_bag(bag), topics, getattr(topics, name), msgtype, partial(record_of, kind))
 
 
 def read_states(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from ..description.document import read_document
@@ -54,25 +55,18 @@ def import_table(csv_path: str | Path, map_path: str | Path, bag: str | Path, st
 
 def _write(rows: _Rows, bag: str | Path, storage: str, namespace: str, table: TableMap) -> ImportedTable:
     """Write all rows; the first is read before the bag is made."""
-    samples = {channel: 0.0 for channel in table.columns if not channel.startswith('command/')}
-    commands = {channel: 0.0 for channel in table.columns if channel.startswith('command/')}
-    missing = dict.fromkeys(table.columns, 0)
-    count, first, stamp = 0, None, 0
+    missing, count, stamp = dict.fromkeys(table.columns, 0), 0, 0
     iterator = iter(rows)
-    head = next(iterator, None)
-    if head is None:
+    first = next(iterator, None)
+    if first is None:
         raise BagError(rows.file, 'has no rows below the names of its columns')
     with BagWriter(bag, storage, namespace, table.name) as writer:
-        while head is not None:
-            stamp, values = head
-            first = stamp if first is None else first
+        for count, (stamp, values) in enumerate(chain([first], iterator), 1):
+            commands = {channel: value for channel, value in values.items() if channel.startswith('command/')}
+            writer.write_samples(stamp, {c: value for c, value in values.items() if c not in commands}, commands)
             for channel, value in values.items():
-                (samples if channel in samples else commands)[channel] = value
                 missing[channel] += value != value
-            writer.write_samples(stamp, samples, commands)
-            count += 1
-            head = next(iterator, None)
-    return ImportedTable(count, first, stamp, tuple(table.columns), {c: n for c, n in missing.items() if n})
+    return ImportedTable(count, first[0], stamp, tuple(table.columns), {c: n for c, n in missing.items() if n})
 
 
 class _Rows:

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import BagError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
-from .messages import SensorTemplate, header, make_message, record_message, type_hash, typestore
+from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
 from .storage import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 
@@ -173,8 +173,7 @@ class BagWriter:
 
     def write_record(self, record: Segment | StateEstimate | PayloadEstimate) -> None:
         """A record of the pipeline, on its topic."""
-        topic = {Segment: self.topics.segment, StateEstimate: self.topics.state,
-                 PayloadEstimate: self.topics.payload}[type(record)]
+        topic = getattr(self.topics, RECORDS[type(record)][0])
         try:
             msgtype, message = record_message(record, self.frame)
         except (ValueError, TypeError) as error:

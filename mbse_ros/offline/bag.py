@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
-from ..bags.reader import Sample, SampleReader, read_samples
+from ..bags.reader import Sample, SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import TopicMap
 from ..errors import BagError, SampleError, SettingError
@@ -89,7 +89,7 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    reader = read_samples(source, machine.channels, machine.commands, topics)
+    reader = SampleReader(source, machine.channels, machine.commands, topics)
     samples = list(reader)
     pipeline = Pipeline(machine, **tuning, backend=backend)
     outputs: list[Output] = []
