@@ -29,11 +29,7 @@ class SampleReader:
         self._channels = (*channels, *commands)
         self._readers = self._assign(channels, commands, topics)
         self._check_topics(topics)
-        self._reset()
-
-    def _reset(self) -> None:
         self._refused: dict[tuple, list] = {}
-        self._counts = dict.fromkeys(self._channels, 0)
         self._finished = False
 
     @property
@@ -52,7 +48,8 @@ class SampleReader:
         return lines
 
     def __iter__(self) -> Iterator[Sample]:
-        self._reset()
+        self._refused.clear()
+        self._finished, self._counts = False, dict.fromkeys(self._channels, 0)
         for raw in self.bag.messages(self._readers):
             try:
                 message = decode(raw)

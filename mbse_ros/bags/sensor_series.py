@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BagError, SampleError
 from ..description.model import MechanismDescription
+from ..errors import BagError, SampleError
 from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of

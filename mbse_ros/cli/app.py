@@ -74,13 +74,13 @@ def simulate(
                  'independent': independent}
     description = describe(name)
     if description.cylinders:
-        from .simulate import Request, simulate_bag
+        from .simulate import simulate_bag
         refuse_options('a mechanism', {**mechanism, 'json': json_})
-        simulate_bag(description, output, Request(**_given(machine)))
+        simulate_bag(description, output, **_given(machine))
     else:
-        from .mechanism_simulate import Request as MotionRequest, simulate_mechanism
+        from .mechanism_simulate import Request, simulate_mechanism
         refuse_options('a machine', machine)
-        simulate_mechanism(MotionRequest(name, **_given(mechanism)), output, json_)
+        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:

@@ -208,9 +208,8 @@ def agreement(online: Series, estimate: Estimate) -> Agreement:
     theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))
     common = sorted(ours.keys() & theirs.keys())
     pairs = np.array([[ours[s], theirs[s]] for s in common]).reshape(-1, 2)
-    unknown = np.isnan(pairs)
-    gap = np.where(unknown.all(axis=1), 0.0, np.abs(pairs[:, 0] - pairs[:, 1]))
-    largest = float(np.max(np.where(np.isnan(gap), np.inf, gap), initial=0.0))
+    gap = np.where(np.isnan(pairs).all(axis=1), 0.0, np.abs(pairs[:, 0] - pairs[:, 1]))
+    largest = float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0))
     return Agreement(len(common), len(theirs) - len(common), len(ours) - len(common), largest)
 
 

@@ -17,7 +17,7 @@ import typer
 from ..bags.bag import Bag, decode, open_bag
 from ..bags.messages import header, stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
-from ..bags.topics import normalized
+from ..bags.topics import one_namespace
 from ..bags.writer import BagWriter
 from ..description.load import load_mechanism
 from ..dynamics.model import Model, load_model
@@ -147,7 +147,9 @@ def estimate_linkage_bag(model: Model, settings: LinkageSettings, request: LogRe
     source, step, backend = open_bag(request.bag), request.step, request.backend
     probe = LinkageStage(model, settings, request.sensors, step or USUAL_STEP, backend)
     sources = Sources(model.description, probe.channels, model.inputs)
-    space = namespace_of(source, sources, request.namespace)
+    spaces = {topic[:-len(name) - 1] for name in sources.topics for topic in source.topics
+              if topic.endswith('/' + name)}
+    space = one_namespace(request.namespace, spaces, str(source.path))
     samples, warnings = read_samples(source, sources, space)
     if not samples:
         raise BagError(str(request.bag), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
@@ -166,17 +168,6 @@ def estimate_linkage_bag(model: Model, settings: LinkageSettings, request: LogRe
                  Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
     return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), samples, tuple(warnings),
                       seconds)
-
-
-def namespace_of(source: Bag, sources: Sources, given: str | None) -> str:
-    """Namespace of the sensors' topics in a bag."""
-    if given is not None:
-        return normalized(given)
-    spaces = {topic[:-len(name) - 1] for topic in source.topics for name in sources.topics
-              if topic.endswith('/' + name)}
-    if len(spaces) > 1:
-        raise BagError(str(source.path), 'several namespaces: ' + ', '.join(sorted(s or '/' for s in spaces)))
-    return spaces.pop() if spaces else ''
 
 
 def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:

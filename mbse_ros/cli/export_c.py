@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ..export.write import export_c
 from ..dynamics.model import load_model
+from ..export.write import export_c
 from ..report.files import check_folder
 from .arguments import independent_of, names_of
 

@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from ..dynamics.model import Model
 from ..description.model import GROUND, Body, Coordinate, Force, Joint, PointRef, Spring
+from ..dynamics.model import Model
 from ..report.linkage import Element, Link, Linkage, Part
 
 _ORIGIN, _CENTER = ' origin', ' center'      # beside the points of a body; no name in a file starts with a blank

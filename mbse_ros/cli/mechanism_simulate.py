@@ -16,9 +16,9 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
+from ..report.files import check_file, check_folder, write_json
 from ..report.linkage_drawing import write_animation
 from ..report.plots import Line, Plot, write_plots
-from ..report.files import check_file, check_folder, write_json
 from .arguments import independent_of
 from .mechanism_picture import Picture
 from .tables import write_table

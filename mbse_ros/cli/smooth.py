@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import SettingError
-from ..report.chart import COLORS, Chart, Band, Curve, Panel
+from ..report.chart import COLORS, Band, Chart, Curve, Panel
 from ..report.png import write_png
 from ..report.series import Z95
 from .logs import LogRequest, hand_over

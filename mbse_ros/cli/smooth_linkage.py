@@ -21,9 +21,9 @@ from ..streams.linkage.settings import numbers
 from ..streams.linkage.start import encoded, moved_to
 from .estimate_linkage import LinkageLog, estimate_linkage_bag, linkage_settings
 from .logs import Answer, LogRequest, cost, cost_line
+from .smooth import how, interval, panel, write_panels
 from .tables import write_table
 from .units import unit_of
-from .smooth import how, interval, panel, write_panels
 
 UNSEEN = 0.5        # of the standard deviation of the start, above which a position counts as not seen
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from

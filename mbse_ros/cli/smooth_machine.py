@@ -23,10 +23,10 @@ from ..report.data import Run, Series, Signal
 from ..report.writer import write_report
 from ..settings import Settings
 from .logs import Answer, LogRequest, cost, cost_line
-from .tables import write_table
 from .report_run import GROUPS, report_run
-from .units import unit_and_scale
 from .smooth import how, panel, write_panels
+from .tables import write_table
+from .units import unit_and_scale
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 

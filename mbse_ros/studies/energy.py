@@ -17,11 +17,11 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.integrators.task import Record, Task
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
-from ..report.plots import Bars, Line, Plot, write_bars, write_plots
-from ..report.text import number
 from ..report.files import check_file, check_folder, write_json
-from .timing import bound_state, interleaved, machine_name
+from ..report.plots import Bars, Line, Plot, write_bars, write_plots
 from ..report.sections import print_table, wide_console
+from ..report.text import number
+from .timing import bound_state, interleaved, machine_name
 
 EXAMPLES = {'four_bar': '', 'four_bar_spring': 'bend'}        # mechanism: its relative angle
 CRANKS = {'four_bar': 'theta', 'four_bar_spring': 'theta1'}

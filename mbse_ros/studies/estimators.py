@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import track
 
 from ..errors import SettingError
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import PALETTE, Bars, Line, Plot, write_bars, write_plots
 from ..report.sections import print_table, wide_console
 from ..report.text import number
-from ..simulation.estimator_benchmark import (LOST, SENSOR_SETS, SENSORS, SETTLED, STEP, Case, Result,
-                                              benchmark_cases, run_cases)
+from ..simulation.estimator_benchmark import (LOST, SENSORS, SENSOR_SETS, SETTLED, STEP, Result, benchmark_cases,
+                                              run_cases)
 from .timing import machine_name
 
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',
@@ -39,25 +39,13 @@ def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
     cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend)
     console = wide_console()
-    results = sorted(_with_progress(console, cases, jobs), key=lambda result: cases.index(result.case))
+    done = track(run_cases(cases, jobs), 'cases', len(cases), transient=True, disable=not console.is_terminal)
+    results = sorted(done, key=lambda result: cases.index(result.case))
     rows = [result.row for result in results]
     write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'dt_s': STEP, 'rows': rows})
     if output is not None:
         write_estimator_plots(results, output)
     show(console, rows)
-
-
-def _with_progress(console: Console, cases: Sequence[Case], jobs: int) -> list[Result]:
-    """Results as they come, with a bar on a terminal."""
-    columns = (TextColumn('{task.description}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    results = []
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task('cases', total=len(cases))
-        for result in run_cases(cases, jobs):
-            results.append(result)
-            case = result.case
-            progress.update(task, advance=1, description=f'{case.mechanism} {case.sensor} {case.estimator}')
-    return results
 
 
 def show(console: Console, rows: Sequence[dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from ..description.load import known_mechanisms
 from ..dynamics.formulations import accelerations
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
@@ -22,11 +23,10 @@ from ..dynamics.semi_recursive import semi_recursive_partition
 from ..errors import DescriptionError, MbseError
 from ..mechanism.assembly import COORDINATES
 from ..mechanism.levels import level_rows
-from ..description.load import known_mechanisms
-from ..report.text import number
 from ..report.files import check_file, check_folder, write_json
-from .timing import bound_state, interleaved, machine_name
 from ..report.sections import print_table, wide_console
+from ..report.text import number
+from .timing import bound_state, interleaved, machine_name
 
 MOTION = 0.5        # s of the motion from which the states are taken
 DT = 2e-3

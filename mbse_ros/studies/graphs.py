@@ -16,11 +16,11 @@ from ..dynamics.motion import simulate
 from ..errors import SettingError
 from ..graph.forward_lag import ForwardLag, GraphMotion
 from ..graph.inverse import solve_inverse
+from ..report.files import check_file, write_json
+from ..report.sections import print_table, wide_console
 from ..report.series import root_mean_square
 from ..report.text import number
 from ..simulation.graph_benchmark import estimation_rows, length_rows
-from ..report.files import check_file, write_json
-from ..report.sections import print_table, wide_console
 from .timing import machine_name
 
 FOUR_BAR = 'four_bar_adams'

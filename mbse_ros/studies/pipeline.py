@@ -13,8 +13,8 @@ import numpy as np
 import typer
 
 from ..machine import load_machine
-from ..simulation.crane import SimulatedCrane
 from ..report.files import check_file, write_json
+from ..simulation.crane import SimulatedCrane
 
 LOG_S = 23.5
 SEGMENT_S = 0.1     # a log needs no short segments

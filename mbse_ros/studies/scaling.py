@@ -17,16 +17,16 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 
 from ..compiled import Kernel
+from ..description.generate import CHAIN
 from ..dynamics.formulations import accelerations
 from ..dynamics.matrix_r import constraint_rates
 from ..dynamics.model import Model, load_model
 from ..dynamics.state_equations import state_function
 from ..errors import SettingError
-from ..report.text import number
-from ..description.generate import CHAIN
 from ..report.files import check_file, check_folder, write_json
-from .timing import bound, interleaved, machine_name
 from ..report.sections import print_table, wide_console
+from ..report.text import number
+from .timing import bound, interleaved, machine_name
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
 LARGEST = 100
