@@ -107,14 +107,11 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
     warnings += machine_lines(_frame(source, reader, topics), machine)
     warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, dropped, start_ns, gap_ns)
-    warnings += stroke_lines(samples, machine) + _result_lines(outputs, machine)
+    t = elapsed(outputs)
+    warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
+    warnings += mass_lines(outputs, t, machine.description.payload.limits)
     warnings += [pipeline.observer.note] if pipeline.observer.note else []
     return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds)
-
-
-def _result_lines(outputs: Sequence[Output], machine: Machine) -> list[str]:
-    t, limits = elapsed(outputs), machine.description.payload.limits
-    return state_lines(outputs, t) + fit_lines(outputs, t) + mass_lines(outputs, t, limits)
 
 
 def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> BagError:

@@ -52,7 +52,7 @@ def run_energy(json_file: Path | None, output: Path | None, duration: float, rou
     check_folder(output)
     console = wide_console()
     models = {name: load_model(name) for name in EXAMPLES}
-    references = {name: reference(model, min(OBSERVED, duration)) for name, model in models.items()}
+    references = {name: simulate(model, min(OBSERVED, duration), 1e-3, 'dop853') for name, model in models.items()}
     largest = {name: largest_kinetic(model, duration) for name, model in models.items()}
     cases = [(name, dt, scheme) for name in EXAMPLES for dt in STEPS_MS for scheme in SCHEMES]
     runs = [run_case(models[name], name, dt, scheme, duration, largest[name])
@@ -66,11 +66,6 @@ def run_energy(json_file: Path | None, output: Path | None, duration: float, rou
     if output is not None:
         write_energy_plots(runs, references, result, output)
     _show(console, result)
-
-
-def reference(model: Model, duration: float) -> Motion:
-    """The motion by SciPy's DOP853 at 1 ms."""
-    return simulate(model, duration, 1e-3, 'dop853')
 
 
 def largest_kinetic(model: Model, duration: float) -> float:
