@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mbse_ros.report.chart import Curve, Panel
 from mbse_ros.report.data import ReportError
 from mbse_ros.report.linkage import JOINTS, Element, Link, Linkage, Part, extent, flat, floor, project, round_length
 from mbse_ros.report.linkage_drawing import _canvas, write_animation, write_linkage
 from mbse_ros.report.linkage_drawing import Labels
-from mbse_ros.report.plots import Bars, Line, Plot, write_bars, write_plots
+from mbse_ros.report.plots import Bars, write_bars, write_plots
 
 BLUE = np.array([0x2a, 0x7d, 0xe1])
 
@@ -145,7 +146,7 @@ def test_animation(tmp_path):
 def test_plots(tmp_path):
     x = np.linspace(0, 1, 50)
     for scale in ('linear', 'log', 'symlog'):
-        write_plots([Plot('t', 'x', 'y', [Line('a', x, np.exp(5 * x)), Line('b', x, 1 + x, 'o--')], y_scale=scale)],
+        write_plots([Panel('t', 'y', [Curve('a', x, np.exp(5 * x)), Curve('b', x, 1 + x, kind='marks')], y_scale=scale)],
                     tmp_path / f'{scale}.png')
     assert len({(tmp_path / f'{scale}.png').read_bytes() for scale in ('linear', 'log', 'symlog')}) == 3
 
@@ -156,7 +157,7 @@ def test_a_long_curve_keeps_its_peak(tmp_path):
     for k, peak in enumerate((0.0, 1.0)):
         y = np.zeros_like(x)
         y[51_234] = peak
-        write_plots([Plot('t', 'x', 'y', [Line('', x, y)], limits=(-1, 2))], tmp_path / f'{k}.png')
+        write_plots([Panel('t', 'y', [Curve('', x, y)], limits=(-1, 2))], tmp_path / f'{k}.png')
     column = np.any(pixels(tmp_path / '0.png') != pixels(tmp_path / '1.png'), axis=(0, 2))
     assert 1 <= column.sum() < 12
 

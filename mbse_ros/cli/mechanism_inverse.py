@@ -15,8 +15,9 @@ from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion_table import MotionTable, read_motion_table
 from ..errors import BagError, DescriptionError, SettingError
+from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
-from ..report.plots import Line, Plot, write_plots
+from ..report.plots import write_plots
 from .tables import write_table
 from .units import columns_of, unit_of
 
@@ -131,20 +132,20 @@ def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
 def _plot(model: Model, found: InverseDynamics, path: Path) -> None:
     t = found.t
     driven = [*(driver.coordinate for driver in model.description.drivers.values()), *model.independent]
-    plots = [Plot('Prescribed motion', 'time [s]', ' / '.join(dict.fromkeys(
-        unit_of(model.description, name) for name in driven)), [
-            Line(name, t, found.q[:, model.names.index(name)]) for name in driven])]
-    units = {name: force_unit(model, name) for name in found.forces}
-    plots += [Plot('Forces of the drivers', 'time [s]', unit, [
-        Line(name, t, found.forces[name]) for name in units if units[name] == unit])
-        for unit in dict.fromkeys(units.values())]
+    units = ' / '.join(dict.fromkeys(unit_of(model.description, name) for name in driven))
+    plots = [Panel('Prescribed motion', units, [
+        Curve(name, t, found.q[:, model.names.index(name)]) for name in driven])]
+    of_force = {name: force_unit(model, name) for name in found.forces}
+    plots += [Panel('Forces of the drivers', unit, [
+        Curve(name, t, found.forces[name]) for name in of_force if of_force[name] == unit])
+        for unit in dict.fromkeys(of_force.values())]
     count = sum(component.startswith('f') for component in found.components)
     sizes = {joint: np.linalg.norm(values[:, :count], axis=1) for joint, values in found.reactions.items()}
     chosen = sorted(sizes, key=lambda joint: -np.max(np.nan_to_num(sizes[joint])))[:_MOST]
     if chosen:
-        plots.append(Plot('Reaction forces in the joints', 'time [s]', 'N', [
-            Line(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
-    plots.append(Plot('Power of the drivers', 'time [s]', 'W', [Line('', t, found.power)]))
+        plots.append(Panel('Reaction forces in the joints', 'N', [
+            Curve(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
+    plots.append(Panel('Power of the drivers', 'W', [Curve('', t, found.power)]))
     write_plots(plots, path)
 
 

@@ -16,9 +16,10 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
+from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.linkage_drawing import write_animation
-from ..report.plots import Line, Plot, write_plots
+from ..report.plots import write_plots
 from .arguments import independent_of
 from .mechanism_picture import Picture
 from .tables import write_table
@@ -124,14 +125,14 @@ def write_pictures(model: Model, motion: Motion, output: Path) -> None:
     """Plots of coordinates, energy and constraints, and the animation."""
     write_plots(_coordinates(model, motion), output / 'coordinates.png')
     t = motion.t
-    energies = Plot('Energy', 'time [s]', 'J', [Line('kinetic', t, motion.kinetic), Line('potential', t,
-                    motion.potential), Line('sum', t, motion.energy), Line('work of loads, drivers, dampers', t,
-                                                                           motion.work, '--')])
-    balance = Plot('Energy balance: sum, less its start and the work', 'time [s]', 'J', [Line('', t, motion.balance)],
-                   note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
+    energies = Panel('Energy', 'J', [
+        Curve('kinetic', t, motion.kinetic), Curve('potential', t, motion.potential), Curve('sum', t, motion.energy),
+        Curve('work of loads, drivers, dampers', t, motion.work, kind='dashes')])
+    balance = Panel('Energy balance: sum, less its start and the work', 'J', [Curve('', t, motion.balance)],
+                    note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
     write_plots([energies, balance], output / 'energy.png')
-    rates = [Line('positions', *_worst(t, motion.violation)), Line('velocities', *_worst(t, motion.violation_rate))]
-    write_plots([Plot('Constraint violation', 'time [s]', 'largest of all rows, SI', rates, y_scale='log')],
+    rates = [Curve('positions', *_worst(t, motion.violation)), Curve('velocities', *_worst(t, motion.violation_rate))]
+    write_plots([Panel('Constraint violation', 'largest of all rows, SI', rates, y_scale='log')],
                 output / 'constraints.png')
     frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], _FRAMES)).clip(0, len(t) - 1))
     picture = Picture(model)
@@ -144,7 +145,7 @@ def _worst(t: np.ndarray, violation: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return t[starts], np.maximum(np.maximum.reduceat(violation, starts), 1e-17)
 
 
-def _coordinates(model: Model, motion: Motion) -> list[Plot]:
+def _coordinates(model: Model, motion: Motion) -> list[Panel]:
     """Positions and velocities of the named and independent coordinates, else of the first ones; by unit."""
     chosen = [*model.description.coordinates, *model.independent]
     names = list(dict.fromkeys(name for name in chosen if name in motion.names)) or list(motion.names)
@@ -152,8 +153,8 @@ def _coordinates(model: Model, motion: Motion) -> list[Plot]:
     for unit, words in _PANELS.items():
         group = [name for name in names if unit_of(model.description, name) == unit][:_CURVES]
         if group:
-            plots.append(Plot(f'Coordinates: {words}', 'time [s]', unit or '1',
-                              [Line(name, motion.t, motion.of(name)) for name in group]))
-            plots.append(Plot(f'Their velocities: {words}', 'time [s]', f'{unit or 1}/s',
-                              [Line(name, motion.t, motion.of(name, 1)) for name in group]))
+            plots += [Panel(f'Coordinates: {words}', unit or '1',
+                            [Curve(name, motion.t, motion.of(name)) for name in group]),
+                      Panel(f'Their velocities: {words}', f'{unit or 1}/s',
+                            [Curve(name, motion.t, motion.of(name, 1)) for name in group])]
     return plots

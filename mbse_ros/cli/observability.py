@@ -24,6 +24,7 @@ from ..estimators.machine_sight import machine_sight
 from ..estimators.observability import BLIND
 from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight, pressure_needs
 from ..machine import Machine
+from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.sections import print_table, wide_console
 from ..report.text import number
@@ -107,15 +108,15 @@ def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
 
 def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
     """Information of each direction over the windows; what is not seen lies on the lower edge."""
-    from ..report.plots import Line, Plot, write_plots        # here, because plots take their time to import
+    from ..report.plots import write_plots        # here, because plots take their time to import
     plots = []
     for sight in found:
         t = np.array([item.start * STEP + window / 2 for item in sight.windows])
         information = np.maximum([item.information for item in sight.windows], BLIND)
-        lines = [Line(f'direction {k + 1}', t, information[:, k], 'o-') for k in range(len(sight.names))]
-        plots.append(Plot(f"model '{sight.model}': information of {window:g} s, {sight.verdict}", 'time [s]',
-                          'in units of the prior', lines, y_scale='log',
-                          note=f'rank {sight.rank} of {len(sight.names)}'))
+        curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(sight.names))]
+        plots.append(Panel(f"model '{sight.model}': information of {window:g} s, {sight.verdict}",
+                           'in units of the prior', curves, y_scale='log',
+                           note=f'rank {sight.rank} of {len(sight.names)}'))
     folder.mkdir(parents=True, exist_ok=True)
     write_plots(plots, folder / 'observability.png')
 

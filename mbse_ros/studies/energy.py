@@ -17,8 +17,9 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.integrators.task import Record, Task
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
+from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
-from ..report.plots import Bars, Line, Plot, write_bars, write_plots
+from ..report.plots import Bars, write_bars, write_plots
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from .timing import bound_state, interleaved, machine_name
@@ -186,21 +187,22 @@ def write_energy_plots(runs: list[Run], references: dict[str, Motion], result: d
                folder / 'fig7_cost.png')
 
 
-def _balance(runs: list[Run], example: str, dt_ms: float) -> Plot:
+def _balance(runs: list[Run], example: str, dt_ms: float) -> Panel:
     """Energy error of all schemes on a two-sided logarithmic axis; what blows up leaves the picture."""
     worst = [float(np.max(np.abs(run.motion.balance))) for run in runs if run.blew_up_at is None]
     smallest = min(worst, default=1.0) or 1.0
     top = 10.0 ** math.ceil(math.log10(3.0 * max(worst, default=1.0) or 1.0))
-    lines = [Line(run.scheme, run.motion.t, np.clip(run.motion.balance, -1e3 * top, 1e3 * top)) for run in runs]
-    return Plot(f'{example}: energy balance, dt = {dt_ms:g} ms', 'time [s]', 'E - E(0) [J]', lines, y_scale='symlog',
-                threshold=10.0 ** (math.floor(math.log10(smallest)) - 2), limits=(-top, top))
+    curves = [Curve(run.scheme, run.motion.t, np.clip(run.motion.balance, -1e3 * top, 1e3 * top)) for run in runs]
+    return Panel(f'{example}: energy balance, dt = {dt_ms:g} ms', 'E - E(0) [J]', curves, y_scale='symlog',
+                 threshold=10.0 ** (math.floor(math.log10(smallest)) - 2), limits=(-top, top))
 
 
-def _angle(runs: list[Run], reference: Motion, name: str, dt_ms: float) -> Plot:
+def _angle(runs: list[Run], reference: Motion, name: str, dt_ms: float) -> Panel:
     """The relative angle over the first second."""
     true = reference.of(name)
     room = 1.6 * float(np.max(np.abs(true)))
-    lines = [Line(run.scheme, run.motion.t[run.motion.t <= reference.t[-1]],
-                  np.clip(run.motion.of(name)[run.motion.t <= reference.t[-1]], -2 * room, 2 * room)) for run in runs]
-    lines.append(Line('reference (DOP853)', reference.t, true, '--', '#16191f'))
-    return Plot(f'Relative angle of the spring, dt = {dt_ms:g} ms', 'time [s]', 'rad', lines, limits=(-room, room))
+    seen = [(run, run.motion.t <= reference.t[-1]) for run in runs]
+    curves = [Curve(run.scheme, run.motion.t[part], np.clip(run.motion.of(name)[part], -2 * room, 2 * room))
+              for run, part in seen]
+    curves.append(Curve('reference (DOP853)', reference.t, true, '#16191f', 'dashes'))
+    return Panel(f'Relative angle of the spring, dt = {dt_ms:g} ms', 'rad', curves, limits=(-room, room))

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.progress import track
 
 from ..errors import SettingError
+from ..report.chart import PALETTE, Curve, Panel
 from ..report.files import check_file, check_folder, write_json
-from ..report.plots import PALETTE, Bars, Line, Plot, write_bars, write_plots
+from ..report.plots import Bars, write_bars, write_plots
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.estimator_benchmark import (LOST, SENSORS, SENSOR_SETS, SETTLED, STEP, Result, benchmark_cases,
@@ -25,7 +26,7 @@ COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel':
            'step_us': 'us/step', 'diverged': 'diverged'}
 QUANTITIES = {'rmse_pos': ('position', 'rad'), 'rmse_pos_after_2s': ('position after 2 s', 'rad'),
               'rmse_vel': ('velocity', 'rad/s'), 'rmse_acc': ('acceleration', 'rad/s2')}
-STYLES = ('-', '--', ':')     # of curves whose colour has been used before
+STYLES = ('line', 'dashes', 'dotted')     # of curves whose colour has been used before
 SMALLEST = 1e-6     # rad, where the logarithmic axis of the traces ends
 
 
@@ -91,11 +92,11 @@ def _height(row: dict | None, key: str) -> float | None:
     return None if row is None or row['diverged'] == row['seeds'] else row[key]
 
 
-def _traces(results: Sequence[Result], mechanism: str, sensor: str) -> Plot:
+def _traces(results: Sequence[Result], mechanism: str, sensor: str) -> Panel:
     """Distance of the estimated from the true position, seed 0; what is lost leaves the picture."""
     chosen = [result for result in results if result.case.sensor == sensor]
-    lines = [Line(result.case.estimator, result.t, np.clip(np.abs(result.error), SMALLEST, 10 * LOST)
-                  if result.error.size else np.full(len(result.t), np.nan), STYLES[k // len(PALETTE) % len(STYLES)])
-             for k, result in enumerate(chosen)]
-    return Plot(f'{mechanism}, {sensor}: error of the position', 'time [s]', 'rad', lines, y_scale='log',
-                limits=(1e-5, LOST))
+    errors = [np.clip(np.abs(result.error), SMALLEST, 10 * LOST) if result.error.size
+              else np.full(len(result.t), np.nan) for result in chosen]
+    curves = [Curve(result.case.estimator, result.t, error, kind=STYLES[k // len(PALETTE) % len(STYLES)])
+              for k, (result, error) in enumerate(zip(chosen, errors))]
+    return Panel(f'{mechanism}, {sensor}: error of the position', 'rad', curves, y_scale='log', limits=(1e-5, LOST))
