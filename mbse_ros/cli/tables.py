@@ -18,14 +18,16 @@ UNEVEN = 1e-6       # largest deviation of a step, as a share of it
 
 
 def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]) -> None:
-    """Write columns (k,) under their headings; numbers with as many digits as they need to read back the same.
+    """Write columns (k,) under their headings; numbers with 17 digits, so that they read back the same.
 
     Raises OSError; ValueError where headings and columns differ in number.
     """
     if len(columns) != len(values):
         raise ValueError(f'{len(columns)} headings for {len(values)} columns')
     with open(path, 'w', newline='', encoding='utf-8') as file:
-        csv.writer(file).writerows([columns, *zip(*(np.asarray(column).tolist() for column in values))])
+        rows = zip(*(np.asarray(column).tolist() for column in values))
+        csv.writer(file).writerows([columns, *([f'{value:.17g}' if isinstance(value, float) else value for value in row]
+                                               for row in rows)])
 
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
