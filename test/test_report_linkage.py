@@ -146,8 +146,8 @@ def test_animation(tmp_path):
 def test_plots(tmp_path):
     x = np.linspace(0, 1, 50)
     for scale in ('linear', 'log', 'symlog'):
-        write_plots([Panel('t', 'y', [Curve('a', x, np.exp(5 * x)), Curve('b', x, 1 + x, kind='marks')], y_scale=scale)],
-                    tmp_path / f'{scale}.png')
+        curves = [Curve('a', x, np.exp(5 * x)), Curve('b', x, 1 + x, kind='marks')]
+        write_plots([Panel('t', 'y', curves, y_scale=scale)], tmp_path / f'{scale}.png')
     assert len({(tmp_path / f'{scale}.png').read_bytes() for scale in ('linear', 'log', 'symlog')}) == 3
 
 
