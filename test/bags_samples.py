@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mbse_ros.bags.messages import header
+from mbse_ros.bags.topics import JOINT_STATE, TopicMap
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
@@ -56,7 +58,9 @@ def write_instant(writer: BagWriter, sequence: int) -> None:
     writer.write_samples(stamp, samples, {'command/lift_valve': -0.5})
     for record in (segment(sequence), state(sequence), payload(sequence)):
         writer.write_record(record)
-    writer.write_joint_states(stamp, ['lift'], [0.1], [0.01 * sequence], [1e4])
+    writer.write(TopicMap().joint_states, JOINT_STATE, stamp, {
+        'header': header(stamp, writer.frame), 'name': ['lift'], 'position': [0.1], 'velocity': [0.01 * sequence],
+        'effort': [1e4]})
     writer.write_truth(stamp, ['lift'], [0.1], [0.2], [0.3], ['lift_piston', 'lift_rod'], [1e6, 2e6], 50.0)
 
 

@@ -13,9 +13,9 @@ from cli_support import mbse
 from mbse_ros.bags.bag import Bag, decode
 from mbse_ros.bags.channels import COMMANDS, SENSORS, UNITS, Channel, parse_channel
 from mbse_ros.bags.messages import header
-from mbse_ros.bags.reader import Sample, read_samples
+from mbse_ros.bags.reader import Sample, SampleReader
 from mbse_ros.bags.table import import_table
-from mbse_ros.bags.table_map import load_table_map
+from mbse_ros.bags.table import load_table_map
 from mbse_ros.bags.topics import IMU, TopicMap
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
@@ -50,7 +50,7 @@ def by_channel(samples):
 
 
 def test_all_channels_come_back_equal(bag):
-    reader = read_samples(bag, CHANNELS, ('command/lift_valve',))
+    reader = SampleReader(bag, CHANNELS, ('command/lift_valve',))
     found = by_channel(reader)
     assert reader.namespace == '/crane' and reader.warnings == [] and list(reader.refused) == []
     for channel in CHANNELS:
@@ -78,17 +78,17 @@ def test_topics_and_fields(bag):
 
 def test_some_of_the_channels(bag):
     """Of what shares a message only what was asked for; IMUs nobody asked for are named where one was."""
-    assert set(by_channel(read_samples(bag, ['velocity/slew']))) == {'velocity/slew'}
-    assert set(by_channel(read_samples(bag, ['gyro/cabin.z']))) == {'gyro/cabin.z'}
-    reader = read_samples(bag, ['position/lift', 'gyro/boom.x'])
+    assert set(by_channel(SampleReader(bag, ['velocity/slew']))) == {'velocity/slew'}
+    assert set(by_channel(SampleReader(bag, ['gyro/cabin.z']))) == {'gyro/cabin.z'}
+    reader = SampleReader(bag, ['position/lift', 'gyro/boom.x'])
     assert set(by_channel(reader)) == {'position/lift', 'gyro/boom.x'}
     assert [line for line in reader.warnings if 'imu' in line] == [
         f'/crane/sensors/imu/{name}: no channel of the machine, not read' for name in ('cabin', 'tip')]
-    assert not any('imu' in line for line in read_samples(bag, ['position/lift']).warnings)
+    assert not any('imu' in line for line in SampleReader(bag, ['position/lift']).warnings)
 
 
 def test_an_accelerometer_alone_has_no_gyro(bag):
-    reader = read_samples(bag, ['gyro/tip.x', 'accelerometer/tip.z'])
+    reader = SampleReader(bag, ['gyro/tip.x', 'accelerometer/tip.z'])
     assert set(by_channel(reader)) == {'accelerometer/tip.z'} and 'gyro/tip.x: no sample in the bag' in reader.warnings
 
 
@@ -97,14 +97,14 @@ def test_velocities_without_positions(tmp_path, storage):
     with BagWriter(tmp_path / 'bag', storage) as writer:
         writer.write_samples(7, {'velocity/lift': 0.25})
         writer.write_samples(8, {'position/lift': 0.5})
-    reader = read_samples(tmp_path / 'bag', ['velocity/lift', 'position/lift'])
+    reader = SampleReader(tmp_path / 'bag', ['velocity/lift', 'position/lift'])
     assert list(reader) == [Sample('velocity/lift', 7, 0.25), Sample('position/lift', 8, 0.5)]
     assert reader.warnings == []
 
 
 def test_an_old_bag_has_no_velocity_and_reads_as_before(tmp_path):
     write_bag(tmp_path / 'bag')
-    reader = read_samples(tmp_path / 'bag', ['position/lift', 'velocity/lift', 'gyro/boom'])
+    reader = SampleReader(tmp_path / 'bag', ['position/lift', 'velocity/lift', 'gyro/boom'])
     assert set(by_channel(reader)) == {'position/lift'}
     assert reader.warnings[-2:] == ['velocity/lift: no sample in the bag', 'gyro/boom: no sample in the bag']
 
@@ -115,12 +115,12 @@ def test_fields_of_wrong_length(tmp_path):
         for stamp, position, velocity in ((0, [0.1], [1.0, 2.0]), (1, [], [3.0]), (2, [], []), (3, [0.2, 0.3], [4.0])):
             writer.write('sensors/position', JOINT_STATE, stamp, {
                 'header': header(stamp, ''), 'name': ['lift'], 'position': position, 'velocity': velocity})
-    reader = read_samples(tmp_path / 'bag', ['position/lift', 'velocity/lift'])
+    reader = SampleReader(tmp_path / 'bag', ['position/lift', 'velocity/lift'])
     assert list(reader) == [Sample('position/lift', 0, 0.1), Sample('velocity/lift', 1, 3.0),
                             Sample('velocity/lift', 3, 4.0)]
     assert [(error.stamp_ns, error.value, error.expected) for error in reader.refused] == [
         (0, '2 velocities', 'as many velocities as names'), (2, '0 positions', 'as many positions as names')]
-    reader = read_samples(tmp_path / 'bag', ['position/lift'])
+    reader = SampleReader(tmp_path / 'bag', ['position/lift'])
     assert list(reader) == [Sample('position/lift', 0, 0.1)]
     assert [(error.stamp_ns, error.value) for error in reader.refused] == [(1, '0 positions')]
 
@@ -130,10 +130,10 @@ def test_the_namespace_of_imus_counts_only_where_nothing_else_shows_one(tmp_path
         writer.write('/rover/sensors/imu/mast', IMU, 0, {'header': header(0, '')})
         writer.write('/crane/sensors/position', JOINT_STATE, 0, {'header': header(0, ''), 'name': ['lift'],
                                                                  'position': [0.1]})
-    assert read_samples(tmp_path / 'both', ['position/lift']).namespace == '/crane'
+    assert SampleReader(tmp_path / 'both', ['position/lift']).namespace == '/crane'
     with BagWriter(tmp_path / 'imu', namespace='yard') as writer:
         writer.write_samples(5, {'gyro/boom': 1.0})
-    assert list(read_samples(tmp_path / 'imu', ['gyro/boom'])) == [Sample('gyro/boom', 5, 1.0)]
+    assert list(SampleReader(tmp_path / 'imu', ['gyro/boom'])) == [Sample('gyro/boom', 5, 1.0)]
 
 
 def test_imu_topics_of_another_name_and_type(tmp_path):
@@ -141,11 +141,11 @@ def test_imu_topics_of_another_name_and_type(tmp_path):
     with BagWriter(tmp_path / 'bag', topics=topics) as writer:
         writer.write_samples(5, {'accelerometer/boom.y': 9.8})
     assert list(Bag(tmp_path / 'bag').topics) == ['/imus/boom']
-    assert list(read_samples(tmp_path / 'bag', ['accelerometer/boom.y'], topics=topics))[0].value == 9.8
+    assert list(SampleReader(tmp_path / 'bag', ['accelerometer/boom.y'], topics=topics))[0].value == 9.8
     with BagWriter(tmp_path / 'other') as writer:
         writer.write('sensors/imu/boom', 'std_msgs/msg/Float64', 0, {'data': 1.0})
     with pytest.raises(BagError, match='is a std_msgs/msg/Float64, expected sensor_msgs/msg/Imu'):
-        read_samples(tmp_path / 'other', ['gyro/boom'])
+        SampleReader(tmp_path / 'other', ['gyro/boom'])
 
 
 @pytest.mark.parametrize('samples, commands, text', [
@@ -165,7 +165,7 @@ def test_unknown_kinds_are_refused_and_nothing_is_written(tmp_path, samples, com
         writer.write_samples(0, {'pressure/rod': 1.0})
     if 'second' not in text:
         with pytest.raises(BagError, match=text):
-            read_samples(tmp_path / 'bag', samples, commands)
+            SampleReader(tmp_path / 'bag', samples, commands)
 
 
 def test_names_of_channels():
@@ -209,7 +209,7 @@ def test_a_table_of_all_channels(tmp_path, storage):
                 storage)
     assert (done.status, done.err) == (0, '') and 'gyro/cabin.x, accelerometer/boom.x' in done.out
     sensors = [channel for channel in EXPECTED if not channel.startswith('command')]
-    reader = read_samples(tmp_path / 'bag', sensors, ['command/valve'])
+    reader = SampleReader(tmp_path / 'bag', sensors, ['command/valve'])
     found = by_channel(reader)
     assert reader.warnings == [] and {channel: series[1][0] for channel, series in found.items()} == dict.fromkeys(
         EXPECTED, PERIOD_NS)
@@ -222,7 +222,7 @@ def test_a_missing_cell_of_each_channel(tmp_path):
     (tmp_path / 'table.csv').write_text(TABLE + '0.02,,,,,,,,,\n')
     assert import_table(tmp_path / 'table.csv', tmp_path / 'map.yaml', tmp_path / 'bag').missing == dict.fromkeys(
         EXPECTED, 1)
-    found = by_channel(read_samples(tmp_path / 'bag', [c for c in EXPECTED if c[:3] != 'com'], ['command/valve']))
+    found = by_channel(SampleReader(tmp_path / 'bag', [c for c in EXPECTED if c[:3] != 'com'], ['command/valve']))
     assert all(len(series) == 3 and math.isnan(series[2][1]) for series in found.values())
 
 

@@ -16,9 +16,9 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 from mbse_ros.bags import storage
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import make_message
-from mbse_ros.bags.reader import read_samples
+from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.series import read_payload, read_states, read_truth
-from mbse_ros.bags.typestore import typestore
+from mbse_ros.bags.messages import typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 
@@ -199,7 +199,7 @@ def test_a_cut_bag_still_gives_samples_and_series(whole, tmp_path):
     file = copied(whole[0], tmp_path / 'cut')
     with open(file, 'r+b') as stream:
         stream.truncate(file.stat().st_size // 2)
-    reader = read_samples(tmp_path / 'cut', CHANNELS, COMMANDS)
+    reader = SampleReader(tmp_path / 'cut', CHANNELS, COMMANDS)
     samples = list(reader)
     assert samples[0].stamp_ns == PERIOD_NS and len(samples) > 4 * COUNT // 3
     assert 'cut off' in reader.warnings[0]

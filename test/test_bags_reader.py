@@ -10,9 +10,9 @@ from rosbags.rosbag2 import Writer as RosbagsWriter
 
 from mbse_ros.bags.bag import Bag, RawMessage, decode
 from mbse_ros.bags.messages import header, make_message
-from mbse_ros.bags.reader import Sample, read_samples
+from mbse_ros.bags.reader import Sample, SampleReader
 from mbse_ros.bags.topics import TopicMap
-from mbse_ros.bags.typestore import definition, typestore
+from mbse_ros.bags.messages import definition, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SampleError
 
@@ -30,7 +30,7 @@ def test_the_stamp_is_the_headers_and_the_order_is_the_bags(tmp_path):
         joints(writer, 'sensors/position', 300, ['lift'], [0.3], logged=1000)
         joints(writer, 'sensors/position', 100, ['lift'], [0.1], logged=2000)
         joints(writer, 'sensors/position', 200, ['lift'], [0.2], logged=1500)
-    assert list(read_samples(tmp_path / 'bag', CHANNELS[:1])) == [
+    assert list(SampleReader(tmp_path / 'bag', CHANNELS[:1])) == [
         Sample('position/lift', 300, 0.3), Sample('position/lift', 200, 0.2), Sample('position/lift', 100, 0.1)]
 
 
@@ -42,7 +42,7 @@ def test_foreign_joints_and_wrong_lengths_are_reported_and_nothing_else_is_lost(
         joints(writer, 'sensors/position', 40, ['lift'], [np.nan])
         writer.write_pressure(40, 'grapple', 1e5)
         writer.write_cdr('sensors/pressure/lift_rod', 'sensor_msgs/msg/FluidPressure', 50, b'\0\1\0\0\7\7\7')
-    reader = read_samples(tmp_path / 'bag', CHANNELS, COMMANDS)
+    reader = SampleReader(tmp_path / 'bag', CHANNELS, COMMANDS)
     samples = list(reader)
     np.testing.assert_array_equal([sample.value for sample in samples], [0.0, 0.1, 0.2, np.nan])
     assert [(error.channel, error.stamp_ns, error.value) for error in reader.refused] == [
@@ -57,14 +57,14 @@ def test_foreign_joints_and_wrong_lengths_are_reported_and_nothing_else_is_lost(
 
 
 def test_a_reader_can_be_iterated_again(tmp_path):
-    reader = read_samples(write_bag(tmp_path / 'bag'), CHANNELS[:2], COMMANDS)
+    reader = SampleReader(write_bag(tmp_path / 'bag'), CHANNELS[:2], COMMANDS)
     assert list(reader) == list(reader) and len(list(reader)) == 60
     assert reader.warnings == ['/crane/sensors/pressure/lift_rod: no channel of the machine, not read']
 
 
 @pytest.mark.parametrize('namespace', ['', '/crane', 'yard/crane_2/'])
 def test_the_namespace_is_found(tmp_path, namespace):
-    reader = read_samples(write_bag(tmp_path / 'bag', namespace=namespace), CHANNELS)
+    reader = SampleReader(write_bag(tmp_path / 'bag', namespace=namespace), CHANNELS)
     assert reader.namespace == ('/' + namespace.strip('/')).rstrip('/')
     assert len(list(reader)) == 60
 
@@ -75,15 +75,15 @@ def test_of_several_machines_one_must_be_chosen(tmp_path):
         joints(writer, '/b/sensors/position', 1, ['lift'], [0.2])
         writer.write('/c/state', 'std_msgs/msg/UInt8', 2, {})    # the name alone makes no machine
     with pytest.raises(BagError, match='several machines, choose a namespace: /a, /b'):
-        read_samples(tmp_path / 'bag', CHANNELS)
-    assert list(read_samples(tmp_path / 'bag', CHANNELS, topics=TopicMap(namespace='b'))) == [
+        SampleReader(tmp_path / 'bag', CHANNELS)
+    assert list(SampleReader(tmp_path / 'bag', CHANNELS, topics=TopicMap(namespace='b'))) == [
         Sample('position/lift', 1, 0.2)]
 
 
 def test_topics_of_other_names_are_mapped(tmp_path):
     with BagWriter(tmp_path / 'bag') as writer:
         joints(writer, '/joint_states', 5, ['lift'], [0.1])
-    assert list(read_samples(tmp_path / 'bag', CHANNELS, topics=TopicMap(position='/joint_states'))) == [
+    assert list(SampleReader(tmp_path / 'bag', CHANNELS, topics=TopicMap(position='/joint_states'))) == [
         Sample('position/lift', 5, 0.1)]
 
 
@@ -91,14 +91,14 @@ def test_without_a_wanted_topic_the_error_names_those_there_are(tmp_path):
     with BagWriter(tmp_path / 'bag') as writer:
         joints(writer, '/joint_states', 5, ['lift'], [0.1])
     with pytest.raises(BagError, match='none of the topics /sensors/position.*there are /joint_states'):
-        read_samples(tmp_path / 'bag', CHANNELS)
+        SampleReader(tmp_path / 'bag', CHANNELS)
 
 
 def test_a_topic_of_another_type_is_refused(tmp_path):
     with BagWriter(tmp_path / 'bag') as writer:
         writer.write('sensors/pressure/lift_rod', 'std_msgs/msg/Float64', 0, {'data': 1e5})
     with pytest.raises(BagError, match='is a std_msgs/msg/Float64, expected sensor_msgs/msg/FluidPressure'):
-        read_samples(tmp_path / 'bag', CHANNELS)
+        SampleReader(tmp_path / 'bag', CHANNELS)
 
 
 def positions(count: int):
@@ -123,7 +123,7 @@ def test_bags_of_other_writers_are_read(tmp_path, plugin, mode, metadata):
             writer.write(connection, stamp, data)
     if not metadata:
         (tmp_path / 'bag' / 'metadata.yaml').unlink()
-    reader = read_samples(tmp_path / 'bag', CHANNELS[:1])
+    reader = SampleReader(tmp_path / 'bag', CHANNELS[:1])
     assert list(reader) == [Sample('position/lift', k * PERIOD_NS, 0.1 * k) for k in range(50)]
     assert len(reader.warnings) == (not metadata)
 
@@ -143,7 +143,7 @@ def test_mcap_files_of_all_kinds_are_read_in_the_order_of_time(tmp_path, chunkin
             writer.add_message(channel, stamp, data, stamp)
         if finished:
             writer.finish()
-    reader = read_samples(path, CHANNELS[:1])
+    reader = SampleReader(path, CHANNELS[:1])
     samples = list(reader)
     assert [sample.stamp_ns for sample in samples] == sorted(sample.stamp_ns for sample in samples)
     assert len(samples) == 60 if finished or not chunking else 50 < len(samples) <= 60
@@ -157,7 +157,7 @@ def test_split_bags_are_read_in_the_order_of_recording(tmp_path):
             joints(writer, 'sensors/position', part, ['lift'], [float(part)])
         folder.mkdir(exist_ok=True)
         (tmp_path / f'part{part}' / f'part{part}_0.mcap').rename(folder / f'bag_{part}.mcap')
-    assert [sample.value for sample in read_samples(folder, CHANNELS[:1])] == [2.0, 9.0, 10.0]
+    assert [sample.value for sample in SampleReader(folder, CHANNELS[:1])] == [2.0, 9.0, 10.0]
     assert Bag(folder).warnings == ['metadata.yaml is missing: all storage files are read']
 
 

@@ -9,10 +9,10 @@ from bags_samples import NAMES, PERIOD_NS, payload, state, write_bag
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import header, record_message
-from mbse_ros.bags.series import payloads, read_payload, read_states, read_truth, segments, states
+from mbse_ros.bags.series import read_payload, read_states, read_truth, records
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
-from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 
 @pytest.fixture(scope='module')
@@ -21,13 +21,13 @@ def bag(tmp_path_factory) -> Bag:
 
 
 def test_states_are_arrays(bag):
-    series, records = read_states(bag), [state(k) for k in range(1, 6)]
+    series, expected = read_states(bag), [state(k) for k in range(1, 6)]
     assert series.names == NAMES and series.reason == ('missing: pressure/lift_piston',) * 5
     np.testing.assert_array_equal(series.stamp_ns, [k * PERIOD_NS for k in range(1, 6)])
-    np.testing.assert_array_equal(series.mean, [record.mean[-1] for record in records])
+    np.testing.assert_array_equal(series.mean, [record.mean[-1] for record in expected])
     np.testing.assert_allclose(series.stddev, np.sqrt(np.arange(1, 6))[:, None] * [1.0, 2.0, 3.0], rtol=1e-14)
     np.testing.assert_array_equal(series.step_stamp_ns, np.arange(1, 11) * PERIOD_NS // 2)
-    np.testing.assert_array_equal(series.step_mean[2:4], records[1].mean)
+    np.testing.assert_array_equal(series.step_mean[2:4], expected[1].mean)
     np.testing.assert_array_equal(series.measured[4], [0.1, np.nan, 2e6])
     np.testing.assert_array_equal(series.status, [ObserverStatus.COASTING] * 5)
     assert series.restart.tolist() == [True, False, False, False, False]
@@ -56,7 +56,7 @@ def test_what_is_not_in_the_bag_is_none(tmp_path):
         writer.write_pressure(0, 'lift_rod', 1e6)
     bag = Bag(tmp_path / 'bag')
     assert (read_states(bag), read_payload(bag), read_truth(bag)) == (None, None, None)
-    assert list(segments(bag)) == list(states(bag)) == list(payloads(bag)) == []
+    assert all(list(records(bag, kind)) == [] for kind in (Segment, StateEstimate, PayloadEstimate))
 
 
 @pytest.mark.parametrize('change, reason', [

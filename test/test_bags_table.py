@@ -8,9 +8,9 @@ import pytest
 from bags_samples import CHANNELS, COMMANDS
 
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.reader import read_samples
+from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.table import import_table
-from mbse_ros.bags.table_map import load_table_map
+from mbse_ros.bags.table import load_table_map
 from mbse_ros.errors import BagError, DescriptionError
 from mbse_ros.resources import share_directory
 
@@ -33,7 +33,7 @@ def imported(tmp_path, table=TABLE, text=MAP, **arguments):
     (tmp_path / 'map.yaml').write_text(text)
     result = import_table(tmp_path / 'table.csv', tmp_path / 'map.yaml', tmp_path / 'bag', **arguments)
     channels = ('position/lift', 'pressure/rod', 'command/valve')
-    samples = list(read_samples(tmp_path / 'bag', channels[:2], channels[2:]))
+    samples = list(SampleReader(tmp_path / 'bag', channels[:2], channels[2:]))
     return result, {channel: [(s.stamp_ns, s.value) for s in samples if s.channel == channel] for channel in channels}
 
 
@@ -162,7 +162,7 @@ def test_the_measured_lift(tmp_path, shared_data):
     table = shared_data / 'patu655' / 'lift_measured_100hz.csv'
     result = import_table(table, share_directory() / 'config' / 'maps' / 'patu655_measured.yaml', tmp_path / 'bag')
     assert (result.rows, result.last_ns, result.missing) == (2701, 27 * 10 ** 9, {})
-    samples = list(read_samples(tmp_path / 'bag', CHANNELS, COMMANDS))
+    samples = list(SampleReader(tmp_path / 'bag', CHANNELS, COMMANDS))
     values = {channel: np.array([s.value for s in samples if s.channel == channel]) for channel in CHANNELS + COMMANDS}
     assert all(len(column) == 2701 for column in values.values())
     for row, expected in ((0, [0.122197, 6.61081e6, 74272.3]), (-1, [0.38757, 6.24716e6, 409763.0])):

@@ -17,11 +17,12 @@ from rosbags.highlevel import AnyReader
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import SensorTemplate, header, make_message
-from mbse_ros.bags.reader import read_samples
-from mbse_ros.bags.series import payloads, segments, states
-from mbse_ros.bags.typestore import definition, type_hash, typestore
+from mbse_ros.bags.reader import SampleReader
+from mbse_ros.bags.series import records
+from mbse_ros.bags.messages import definition, type_hash, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
+from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 
 STORAGES = ('mcap', 'sqlite3')
 TYPES = {'/crane/sensors/position': 'sensor_msgs/msg/JointState',
@@ -40,15 +41,15 @@ def bag(request, tmp_path_factory) -> Path:
 
 
 def test_records_come_back_equal(bag):
-    for read, make in ((segments, segment), (states, state), (payloads, payload)):
-        records = list(read(bag))
-        assert len(records) == 20
-        for sequence, record in enumerate(records, 1):
+    for kind, make in ((Segment, segment), (StateEstimate, state), (PayloadEstimate, payload)):
+        found = list(records(bag, kind))
+        assert len(found) == 20
+        for sequence, record in enumerate(found, 1):
             assert_equal(record, make(sequence))
 
 
 def test_samples_come_back_equal(bag):
-    samples = list(read_samples(bag, CHANNELS, COMMANDS))
+    samples = list(SampleReader(bag, CHANNELS, COMMANDS))
     expected = [value for k in range(1, 21) for value in (1e6 + k, np.nan, 0.1 * k, -0.5)]
     np.testing.assert_array_equal([sample.value for sample in samples], expected)
     assert [sample.stamp_ns for sample in samples[::4]] == [k * PERIOD_NS for k in range(1, 21)]
@@ -131,7 +132,7 @@ def test_a_killed_process_leaves_what_was_written_before(tmp_path, storage):
     paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
     run = subprocess.run([sys.executable, '-c', script, str(tmp_path / 'bag'), storage, *paths], timeout=300)
     assert run.returncode == -signal.SIGKILL
-    reader = read_samples(tmp_path / 'bag', CHANNELS, COMMANDS)
+    reader = SampleReader(tmp_path / 'bag', CHANNELS, COMMANDS)
     samples = list(reader)
     assert 4 * 200 < len(samples) < 4 * 400
     assert [sample.stamp_ns for sample in samples[:800:4]] == [k * PERIOD_NS for k in range(1, 201)]

@@ -11,11 +11,12 @@ import pytest
 from cli_support import COMMAND, mbse, recorded, refused
 from source_tree import ROOT
 
-from mbse_ros.bags.series import read_payload, read_states, segments
+from mbse_ros.bags.series import read_payload, read_states, records
 from mbse_ros.cli import estimate as module
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.cli.report_run import ONE_LIFT, report_run
 from mbse_ros.machine import load_machine
+from mbse_ros.streams.records import Segment
 
 PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples'}
 PER_CYLINDER, PER_VOLUME = ('position', 'velocity', 'acceleration'), ('pressure',)
@@ -63,7 +64,7 @@ def test_the_state_over_time(full):
 def test_the_bag_of_estimates_holds_the_same(full, bag):
     states, payload, state = read_states(bag.parent / 'out'), read_payload(bag.parent / 'out'), full[1]['state']
     assert states.stamp_ns.tolist() == payload.stamp_ns.tolist() == state['stamp_ns']
-    assert sum(1 for _ in segments(bag.parent / 'out')) == 650
+    assert sum(1 for _ in records(bag.parent / 'out', Segment)) == 650
     column = states.names.index('velocity/lift')
     assert states.mean[:, column].tolist() == [row[0] for row in state['velocity']]
     assert states.stddev[:, column].tolist() == [row[0] for row in state['velocity_stddev']]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cli_support import mbse, refused
 
-from mbse_ros.cli.mechanism_table import read_table, write_table
+from mbse_ros.cli.tables import read_table, write_table
 from mbse_ros.dynamics.model import load_model
 
 T = np.arange(0, 81) / 40

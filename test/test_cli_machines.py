@@ -12,11 +12,11 @@ from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli.report_run import report_run
-from mbse_ros.cli.report_units import shown
+from mbse_ros.cli.units import unit_and_scale
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.offline.sample_findings import stroke_lines
+from mbse_ros.offline.findings import stroke_lines
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.page import page
 from mbse_ros.report.scene import FROM_AXIS, scene_of
@@ -74,7 +74,7 @@ def test_units_go_by_the_coordinate(estimate):
 
 def test_units_of_channels_that_are_no_coordinates():
     machine = load_machine('zx200')
-    assert [shown(machine, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
+    assert [unit_and_scale(machine, name)[0] for name in ('gyro/cab', 'accelerometer/cab.x', 'position/base_roll',
                                                  'inclination/roll', 'supply/pump', 'flow/x.a', 'spool/x')] == [
         'deg/s', 'm/s²', 'deg', 'deg', 'MPa', 'l/min', 'V']
 
@@ -93,7 +93,8 @@ def test_the_machine_is_drawn_from_its_own_side_and_from_above(estimate):
     teeth = scene.estimated['bucket'][:, 4]
     level = scene.above.estimated['bucket'][:, 4] - np.array(animation.turn.axis)
     np.testing.assert_allclose(np.hypot(*level.T), np.abs(teeth[:, 0]), atol=0.01)
-    assert np.nanmedian(scene.gap()) < 0.1
+    estimated, measured = (side['payload'][:, 0] for side in (scene.estimated, scene.measured))
+    assert np.nanmedian(np.linalg.norm(estimated - measured, axis=1)) < 0.1
     run = report_run(estimate, 'x')
     html = page(run, charts_of(run), scene, time_span(run))
     assert 'id="above"' in html and 'from its own side and from above' in html

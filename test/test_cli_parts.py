@@ -11,11 +11,11 @@ import pytest
 from mbse_ros.bags.series import TruthSeries
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.studies import timing
-from mbse_ros.cli import usage
-from mbse_ros.cli.compare import agreement, latencies
-from mbse_ros.offline.result_findings import elapsed, fit_lines
-from mbse_ros.offline.sample_findings import sample_lines
-from mbse_ros.offline.truth import truth_at
+from mbse_ros.cli import demo
+from mbse_ros.cli.demo import agreement, latencies
+from mbse_ros.offline.findings import elapsed, fit_lines
+from mbse_ros.offline.findings import sample_lines
+from mbse_ros.offline.bag import truth_at
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 
 MS = 1_000_000
@@ -126,9 +126,9 @@ def test_processor_time(monkeypatch):
     def used():
         return sum(os.times()[:2])
     now, me = [50.0], {'me': os.getpid()}
-    monkeypatch.setattr(usage, 'time', SimpleNamespace(monotonic=lambda: now[0]))
-    meter = usage.CpuMeter()
-    now[0] += usage.START_UP - 1.0
+    monkeypatch.setattr(demo, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    meter = demo.CpuMeter()
+    now[0] += demo.START_UP - 1.0
     meter.update(me)
     assert meter.seconds == 5.0
     while time.process_time() < 0.2:        # the start-up does not count

@@ -11,7 +11,7 @@ import yaml
 from cli_support import mbse
 from printed import Checker, same, within
 
-from mbse_ros.cli.mechanism_table import read_table
+from mbse_ros.cli.tables import read_table
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import known_mechanisms, parse_mechanism

@@ -13,7 +13,7 @@ from visualization_msgs.msg import MarkerArray     # noqa: E402
 from watched_graph import Watched     # noqa: E402
 
 from mbse_ros.bags.series import read_payload     # noqa: E402
-from mbse_ros.cli.compare import agreement     # noqa: E402
+from mbse_ros.cli.demo import agreement     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes._messages import joint_state, to_ns     # noqa: E402

@@ -15,9 +15,9 @@ from rosbags.typesys import TypesysError, get_types_from_msg
 
 from ..errors import BagError, SampleError
 from .mcap_file import McapFile
-from .metadata import listed_files
+from .messages import PACKAGE, typestore
 from .sqlite3_file import Sqlite3File
-from .typestore import PACKAGE, typestore
+from .storage import listed_files
 
 FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'

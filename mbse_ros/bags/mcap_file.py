@@ -119,8 +119,11 @@ class McapFile:
                 if opcode == Opcode.FOOTER:
                     finished = True
                     break
-                self._index_record(data, opcode, start, min(stop, len(data)))
-                end = stop
+                end, stop = stop, min(stop, len(data))
+                if opcode == Opcode.CHUNK:
+                    self._index_chunk(self._unpack(data[start:stop], start), start, stop)
+                elif (stamp := self._noted(data, opcode, start, stop)) is not None:
+                    self._add_loose(stamp, start - _RECORD.size, stop)
             if not finished:
                 self._warn_cut(len(data), end)
 
@@ -130,38 +133,25 @@ class McapFile:
         lost = f', {size - end} bytes of a record are left over' if size > end else ''
         self.warnings.append(f'{self.path.name}: cut off after {size} bytes{lost}: {upto}')
 
-    def _index_record(self, data: mmap.mmap, opcode: int, start: int, stop: int) -> None:
-        """Take note of what one record of the data section holds."""
-        if opcode == Opcode.CHUNK:
-            self._index_chunk(data, start, stop)
-        elif opcode == Opcode.MESSAGE and stop - start >= _MESSAGE.size:
-            stamp = _MESSAGE.unpack_from(data, start)[2]
-            self._add_loose(stamp, start - _RECORD.size, stop)
-        elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-            self._register(opcode, data[start:stop])
+    def _index_chunk(self, content: bytes, start: int, stop: int) -> None:
+        stamps = [self._noted(content, opcode, begin, end) for opcode, begin, end in _records(content, 0)
+                  if end <= len(content)]
+        stamps = [stamp for stamp in stamps if stamp is not None]
+        if stamps:
+            self._blocks.append(Block(min(stamps), max(stamps), start, stop))
 
-    def _register(self, opcode: int, content: bytes) -> None:
+    def _noted(self, data: bytes | mmap.mmap, opcode: int, start: int, stop: int) -> int | None:
+        """Time of a message, ns; a topic or its type is taken note of."""
+        if opcode == Opcode.MESSAGE and stop - start >= _MESSAGE.size:
+            return _MESSAGE.unpack_from(data, start)[2]
         try:
             if opcode == Opcode.SCHEMA:
-                self._add_schema(Schema.read(ReadDataStream(BytesIO(content))))
-            else:
-                self._add_channel(Channel.read(ReadDataStream(BytesIO(content))))
+                self._add_schema(Schema.read(ReadDataStream(BytesIO(data[start:stop]))))
+            elif opcode == Opcode.CHANNEL:
+                self._add_channel(Channel.read(ReadDataStream(BytesIO(data[start:stop]))))
         except _DAMAGE as error:
             self.warnings.append(f'{self.path.name}: a topic cannot be read: {error}')
-
-    def _index_chunk(self, data: mmap.mmap, start: int, stop: int) -> None:
-        content = self._unpack(data[start:stop], start)
-        first, last = None, 0
-        for opcode, begin, end in _records(content, 0):
-            if end > len(content):
-                break
-            if opcode == Opcode.MESSAGE and end - begin >= _MESSAGE.size:
-                stamp = _MESSAGE.unpack_from(content, begin)[2]
-                first, last = stamp if first is None else min(first, stamp), max(last, stamp)
-            elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-                self._register(opcode, content[begin:end])
-        if first is not None:
-            self._blocks.append(Block(first, last, start, stop))
+        return None
 
     def _add_loose(self, stamp: int, start: int, stop: int) -> None:
         """Put a message outside chunks into the block before it, as long as that is small and of its kind."""

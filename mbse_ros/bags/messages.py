@@ -7,18 +7,29 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from rosbags.interfaces import Nodetype
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
 
 from ..errors import SampleError
+from ..resources import share_directory
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .topics import FLUID_PRESSURE, JOINT_STATE, PAYLOAD, SEGMENT, STATE
-from .typestore import typestore
 
 SECOND = 1_000_000_000
 _STAMP = struct.Struct('<iI')
+PACKAGE = 'mbse_ros/msg/'
+# Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
+RECORDS = {Segment: ('segment', SEGMENT), StateEstimate: ('state', STATE), PayloadEstimate: ('payload', PAYLOAD)}
+SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_values': ('steps', 'commands'),
+          'mean': ('steps', 'names'), 'covariance': ('names', 'names'), 'measured': ('channels',),
+          'innovation': ('channels',), 'innovation_stddev': ('channels',)}
+_SEPARATOR = '=' * 80 + '\n'
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -33,7 +44,7 @@ def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
     built = {}
     for name, kind in kinds.items():
         try:
-            built[name] = _value(kind, values[name]) if name in values else _default(kind)
+            built[name] = _value(kind, values[name] if name in values else _default(kind))
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f'{name}: {error}') from error
     return typestore().types[msgtype](**built)
@@ -77,44 +88,27 @@ class SensorTemplate:
 
 def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str) -> tuple[str, Any]:
     """Type and message of a record of the pipeline."""
-    msgtype = {Segment: SEGMENT, StateEstimate: STATE, PayloadEstimate: PAYLOAD}[type(record)]
     values = {item.name: getattr(record, item.name) for item in fields(record) if item.name != 'stamp_ns'}
     values['header'] = header(record.stamp_ns, frame)
     if not isinstance(record, PayloadEstimate):
         values['steps'] = len(record.values if isinstance(record, Segment) else record.mean)
+    msgtype = RECORDS[type(record)][1]
     return msgtype, make_message(msgtype, values)
 
 
-def segment_record(message: Any) -> Segment:
-    """Segment of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, n, channels, commands = stamp_of(message), message.steps, tuple(message.channels), tuple(message.commands)
-    return Segment(
-        message.sequence, message.start_ns, message.step_ns, message.restart, channels,
-        _shaped('segment.values', stamp, message.values, n, len(channels)),
-        _shaped('segment.repeats', stamp, message.repeats, len(channels)), commands,
-        _shaped('segment.command_values', stamp, message.command_values, n, len(commands)))
-
-
-def state_record(message: Any) -> StateEstimate:
-    """State estimate of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, names, channels = stamp_of(message), tuple(message.names), tuple(message.channels)
-    nx, ny = len(names), len(channels)
-    return StateEstimate(
-        message.sequence, stamp, message.step_ns, message.restart, names,
-        _shaped('state.mean', stamp, message.mean, message.steps, nx),
-        _shaped('state.covariance', stamp, message.covariance, nx, nx), channels,
-        _shaped('state.measured', stamp, message.measured, ny),
-        _shaped('state.innovation', stamp, message.innovation, ny),
-        _shaped('state.innovation_stddev', stamp, message.innovation_stddev, ny),
-        message.nis, message.nis_dof, _status(ObserverStatus, 'state.status', stamp, message.status), message.reason)
-
-
-def payload_record(message: Any) -> PayloadEstimate:
-    """Payload estimate of a message; raises SampleError for an unknown status."""
-    stamp = stamp_of(message)
-    status = _status(PayloadStatus, 'payload.status', stamp, message.status)
-    return PayloadEstimate(message.sequence, stamp, message.mass, message.stddev, message.lower, message.upper,
-                           message.raw, message.low_passed, message.samples, status, message.reason)
+def record_of(kind: type, message: Any) -> Any:
+    """Record of a message; raises SampleError where the lengths of its arrays disagree, and for an unknown status."""
+    stamp, values = stamp_of(message), {}
+    for item in fields(kind):
+        name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
+        value = stamp if name == 'stamp_ns' else getattr(message, name)
+        if name in SHAPES:
+            sizes = (getattr(message, size) for size in SHAPES[name])
+            value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
+        elif name == 'status':
+            value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 @lru_cache(maxsize=None)
@@ -145,38 +139,29 @@ def _scalar(name: str, value: Any) -> Any:
         if not isinstance(value, str):
             raise TypeError(f'got {value!r}, expected text')
         return value
-    if name.startswith('float'):
-        return float(value)
-    whole = int(value)
-    if whole != value:
-        raise ValueError(f'got {value!r}, expected a whole number')
-    if name == 'bool':
-        return bool(whole)
-    span = np.iinfo('uint8' if name in ('byte', 'char') else name)
-    if not span.min <= whole <= span.max:
-        raise ValueError(f'got {value!r}, expected from {span.min} to {span.max}')
-    return whole
+    return _array(name, value).item()
 
 
 def _array(name: str, value: Any) -> np.ndarray:
     """Flat array in the field's type; a value that changes by the cast is refused."""
     given = np.asarray(value).ravel()
-    array = given.astype({'byte': 'uint8', 'char': 'uint8'}.get(name, name))
-    if not name.startswith('float') and not np.array_equal(array, given):
-        raise ValueError(f'values do not fit {name}')
-    return array
+    kind = np.dtype({'byte': 'uint8', 'char': 'uint8'}.get(name, name))
+    if kind.kind in 'iub' and given.size:
+        span = np.iinfo(kind) if kind.kind in 'iu' else SimpleNamespace(min=0, max=1)
+        if not np.all(given == np.floor(given)):
+            raise ValueError(f'got {value!r}, expected a whole number')
+        if given.min() < span.min or given.max() > span.max:
+            raise ValueError(f'got {value!r}, expected from {span.min} to {span.max}')
+    return given.astype(kind)
 
 
 def _default(kind: tuple) -> Any:
     node, inner = kind
     if node == Nodetype.BASE:
-        return '' if inner[0] == 'string' else _scalar(inner[0], 0)
+        return '' if inner[0] == 'string' else 0
     if node == Nodetype.NAME:
-        return make_message(inner, {})
-    (item, detail), length = inner
-    if item == Nodetype.BASE and detail[0] != 'string':
-        return _array(detail[0], np.zeros(length if node == Nodetype.ARRAY else 0))
-    return [_default((item, detail)) for _ in range(length if node == Nodetype.ARRAY else 0)]
+        return {}
+    return [_default(inner[0])] * (inner[1] if node == Nodetype.ARRAY else 0)
 
 
 def _shaped(name: str, stamp_ns: int, values: np.ndarray, *shape: int) -> np.ndarray:
@@ -192,3 +177,39 @@ def _status(kind: type, name: str, stamp_ns: int, value: int) -> Any:
         return kind(value)
     except ValueError:
         raise SampleError(name, stamp_ns, value, ', '.join(f'{s.value} {s.name}' for s in kind)) from None
+
+
+@lru_cache(maxsize=1)
+def typestore() -> Typestore:
+    """The types of ROS 2 Jazzy and this package's; a type is named as 'sensor_msgs/msg/JointState'."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    types = {}
+    for name, path in _own_files().items():
+        types.update(get_types_from_msg(path.read_text(encoding='utf-8'), name))
+    store.register(types)
+    return store
+
+
+@lru_cache(maxsize=None)
+def definition(msgtype: str) -> str:
+    """Definition of a type and of all it contains, as a bag holds it ('ros2msg'); raises KeyError for an unknown type.
+
+    This package's own come with the comments (units) of their files.
+    """
+    store = typestore()
+    if msgtype not in store.fielddefs:
+        raise KeyError(msgtype)
+    own, separator, contained = store.generate_msgdef(msgtype, ros_version=2)[0].partition(_SEPARATOR)
+    path = _own_files().get(msgtype)
+    return (path.read_text(encoding='utf-8') if path else own) + separator + contained
+
+
+@lru_cache(maxsize=None)
+def type_hash(msgtype: str) -> str:
+    """Type hash as rosidl computes it, 'RIHS01_...'; raises KeyError for an unknown type."""
+    return typestore().hash_rihs01(msgtype)
+
+
+def _own_files() -> dict[str, Path]:
+    """Files of this package's messages by type."""
+    return {PACKAGE + path.stem: path for path in sorted((share_directory() / 'msg').glob('*.msg'))}

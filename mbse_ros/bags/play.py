@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BagError
-from .bag import Bag, RawMessage, open_bag
+from .bag import Bag, open_bag
 
 ROUND_PAUSE_S = 0.5
 
@@ -27,14 +26,13 @@ class Due(NamedTuple):
 class Playback:
     """Schedule of a bag's messages; iterating begins anew at the beginning.
 
-    ``rate`` (1: as recorded) may be changed while it is iterated: it counts from the next message on. ``start``
-    seconds of the bag are left out. A ``loop`` begins again half a second of the bag's time after the end, where
-    ``stamp_ns`` goes back and ``due_s`` does not. ``names`` are the topics to play, None: all; ``topics`` maps them to
-    their types; ``warnings`` as those of Bag.
-    Raises BagError: an unreadable bag, an unknown topic, a rate or start out of range, nothing after the start.
+    ``rate`` (1: as recorded) may be changed while it is iterated: it counts from the next message on. A ``loop``
+    begins again half a second of the bag's time after the end, where ``stamp_ns`` goes back and ``due_s`` does not.
+    ``names`` are the topics to play, None: all; ``topics`` maps them to their types; ``warnings`` as those of Bag.
+    Raises BagError: an unreadable bag, an unknown topic, a rate out of range, nothing to play.
     """
 
-    def __init__(self, bag: Bag | str | Path, rate: float = 1.0, loop: bool = False, start: float = 0.0,
+    def __init__(self, bag: Bag | str | Path, rate: float = 1.0, loop: bool = False,
                  names: Collection[str] | None = None) -> None:
         self.bag, self.loop = open_bag(bag), bool(loop)
         self.rate = rate
@@ -43,9 +41,10 @@ class Playback:
             raise BagError(str(self.bag.path), f'has no topic {", ".join(unknown)}; there are '
                            + ', '.join(sorted(self.bag.topics)))
         self.topics = {topic: kind for topic, kind in self.bag.topics.items() if names is None or topic in names}
-        if not (math.isfinite(start) and start >= 0.0):
-            raise BagError(str(self.bag.path), f'start {start} s is not 0 or more')
-        self.first_ns = self._first(round(start * 1e9))
+        first = next(self.bag.messages(self.topics), None)
+        if first is None:
+            raise BagError(str(self.bag.path), 'has no message of ' + ', '.join(self.topics))
+        self.first_ns = first.stamp_ns
 
     @property
     def rate(self) -> float:
@@ -67,22 +66,10 @@ class Playback:
         due = 0.0
         while True:
             previous = self.first_ns
-            for message in dropwhile(self._is_before, self.bag.messages(self.topics)):
+            for message in self.bag.messages(self.topics):
                 due += max(message.stamp_ns - previous, 0) * 1e-9 / self._rate
                 previous = max(message.stamp_ns, previous)
                 yield Due(due, message.stamp_ns, message.topic, message.data)
             if not self.loop:
                 return
             due += ROUND_PAUSE_S / self._rate
-
-    def _is_before(self, message: RawMessage) -> bool:
-        return message.stamp_ns < self.first_ns
-
-    def _first(self, offset_ns: int) -> int:
-        """Time of the first message to play, ns."""
-        begin = None
-        for message in self.bag.messages(self.topics):
-            begin = message.stamp_ns if begin is None else begin
-            if message.stamp_ns >= begin + offset_ns:
-                return message.stamp_ns
-        raise BagError(str(self.bag.path), f'has no message from {offset_ns * 1e-9:g} s after its beginning on')

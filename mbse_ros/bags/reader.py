@@ -11,37 +11,25 @@ from .bag import Bag, decode, open_bag
 from .channel_samples import Sample, TopicReader, topic_readers
 from .topics import TopicMap
 
-__all__ = ['Sample', 'SampleReader', 'read_samples']
-
-
-def read_samples(bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
-                 topics: TopicMap = TopicMap()) -> SampleReader:
-    """Samples of the channels (of ``channels.SENSORS``) and commands (command/...) in the order of the bag.
-
-    Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
-    several machines.
-    """
-    return SampleReader(open_bag(bag), tuple(channels), tuple(commands), topics)
-
 
 class SampleReader:
-    """Iterator over samples that keeps what it refused; may be iterated again.
+    """Samples of channels (of ``channels.SENSORS``) and commands (command/...) in the order of the bag, with what was
+    refused; may be iterated again.
 
     ``refused``: one SampleError of each kind (the first); ``warnings``: lines about the bag, the refused samples and
     silent channels, complete at the end of the iteration; ``namespace``: the one read ('' or '/crane').
+    Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
+    several machines.
     """
 
-    def __init__(self, bag: Bag, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> None:
-        self.bag = bag
-        self.namespace = topics.find_namespace(bag.topics, str(bag.path))
+    def __init__(self, bag: Bag | str | Path, channels: Iterable[str], commands: Iterable[str] = (),
+                 topics: TopicMap = TopicMap()) -> None:
+        self.bag, channels, commands = open_bag(bag), tuple(channels), tuple(commands)
+        self.namespace = topics.find_namespace(self.bag.topics, str(self.bag.path))
         self._channels = (*channels, *commands)
         self._readers = self._assign(channels, commands, topics)
         self._check_topics(topics)
-        self._reset()
-
-    def _reset(self) -> None:
         self._refused: dict[tuple, list] = {}
-        self._counts = dict.fromkeys(self._channels, 0)
         self._finished = False
 
     @property
@@ -60,7 +48,8 @@ class SampleReader:
         return lines
 
     def __iter__(self) -> Iterator[Sample]:
-        self._reset()
+        self._refused.clear()
+        self._finished, self._counts = False, dict.fromkeys(self._channels, 0)
         for raw in self.bag.messages(self._readers):
             try:
                 message = decode(raw)

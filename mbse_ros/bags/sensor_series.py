@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BagError, SampleError
 from ..description.model import MechanismDescription
+from ..errors import BagError, SampleError
 from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
-from .bag import Bag, decode
+from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
 
 LONGEST = 2_000_000     # instants
+Samples = list[tuple[int, dict[str, float]]]    # stamps, ns, and values by channel
 
 
 @dataclass(frozen=True)
@@ -118,18 +119,35 @@ def _from_bag(path: Path, description: MechanismDescription, channels: Sequence[
              if kind == wanted and f'/{topic}'.endswith(f'/{name}')}
     samples: dict[str, list[tuple[float, float]]] = {}
     origin: int | None = None
-    for raw in bag.messages(tuple(names)):
-        message = decode(raw)
-        stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)
+    for stamp, found in sensor_messages(bag, sources, names, _refuse):
         origin = stamp if origin is None else origin        # seconds of an epoch would lose digits
-        try:
-            found = _values(sources, names[raw.topic], message)
-        except ValueError as error:
-            raise SampleError(raw.topic, stamp, str(error), 'as many values as names') from error
         for channel, value in found.items():
             if np.isfinite(value):
                 samples.setdefault(channel, []).append((1e-9 * (stamp - origin), value))
     return {channel: sorted(items) for channel, items in samples.items()}
+
+
+def _refuse(raw: RawMessage, error: Exception) -> None:
+    if isinstance(error, SampleError):
+        raise error
+    raise SampleError(raw.topic, raw.stamp_ns, str(error), 'as many values as names') from error
+
+
+def sensor_messages(bag: Bag, sources: Sources, names: Mapping[str, str],
+                    refuse: Callable[[RawMessage, Exception], None]) -> Iterator[tuple[int, dict[str, float]]]:
+    """Stamp, ns, and samples by channel of each message, in the order of the bag.
+
+    ``names``: topics to read, to their names in ``sources``; ``refuse`` gets what cannot be read.
+    """
+    for raw in bag.messages(tuple(names)):
+        try:
+            message = decode(raw)
+            stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)       # without one: the recorder's
+            found = _values(sources, names[raw.topic], message)
+        except (SampleError, ValueError, AttributeError) as error:
+            refuse(raw, error)
+            continue
+        yield stamp, found
 
 
 def _values(sources: Sources, name: str, message: Any) -> dict[str, float]:

@@ -4,61 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..errors import BagError, SampleError
-from ..streams.records import PayloadEstimate, Segment, StateEstimate
+from ..streams.records import PayloadEstimate, StateEstimate
 from .bag import Bag, decode, open_bag
-from .messages import payload_record, segment_record, stamp_of, state_record
-from .topics import PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
+from .messages import RECORDS, record_of, stamp_of
+from .topics import TRUTH, TopicMap
 
 Source = Bag | str | Path
 
 
-@dataclass(frozen=True)
-class StateSeries:
-    """States over k segments, SI; ``mean``, ``stddev`` (k, nx) at the last step, ``measured`` and so on (k, ny).
-
-    ``step_stamp_ns`` (m,) and ``step_mean`` (m, nx) are at every step. NaN: missing.
-    """
-
-    stamp_ns: np.ndarray
-    sequence: np.ndarray
-    names: tuple[str, ...]
-    mean: np.ndarray
-    stddev: np.ndarray
-    step_stamp_ns: np.ndarray
-    step_mean: np.ndarray
-    channels: tuple[str, ...]
-    measured: np.ndarray
-    innovation: np.ndarray
-    innovation_stddev: np.ndarray
-    nis: np.ndarray
-    nis_dof: np.ndarray
-    restart: np.ndarray
-    status: np.ndarray
-    reason: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PayloadSeries:
-    """Payload estimates over time, each (k,); kg; ``status`` as in PayloadStatus."""
-
-    stamp_ns: np.ndarray
-    sequence: np.ndarray
-    mass: np.ndarray
-    stddev: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    raw: np.ndarray
-    low_passed: np.ndarray
-    samples: np.ndarray
-    status: np.ndarray
-    reason: tuple[str, ...]
+class Series(SimpleNamespace):
+    """Records over time: their fields by name, each an array (k, ...), SI, texts as a tuple; NaN: missing."""
 
 
 @dataclass(frozen=True)
@@ -75,63 +39,54 @@ class TruthSeries:
     payload: np.ndarray
 
 
-def segments(bag: Source, topics: TopicMap = TopicMap()) -> Iterator[Segment]:
-    """Segments of the interpolation; none where the bag has no such topic. Raises BagError for one that is wrong."""
-    return _records(open_bag(bag), topics, topics.segment, SEGMENT, segment_record)
+def records(bag: Source, kind: type, topics: TopicMap = TopicMap()) -> Iterator[Any]:
+    """Segments, StateEstimates or PayloadEstimates, by their class; none where the bag has no such topic.
+
+    Raises BagError for one that is wrong.
+    """
+    name, msgtype = RECORDS[kind]
+    return _messages(open_bag(bag), topics, getattr(topics, name), msgtype, partial(record_of, kind))
 
 
-def states(bag: Source, topics: TopicMap = TopicMap()) -> Iterator[StateEstimate]:
-    """State estimates; none where the bag has no such topic. Raises BagError for one that is wrong."""
-    return _records(open_bag(bag), topics, topics.state, STATE, state_record)
+def read_states(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
+    """All state estimates: ``mean``, ``stddev`` (k, nx) at the last step of each segment, ``measured`` and so on (k,
+    ny); ``step_stamp_ns`` (m,) and ``step_mean`` (m, nx) at every step.
 
-
-def payloads(bag: Source, topics: TopicMap = TopicMap()) -> Iterator[PayloadEstimate]:
-    """Payload estimates; none where the bag has no such topic. Raises BagError for one that is wrong."""
-    return _records(open_bag(bag), topics, topics.payload, PAYLOAD, payload_record)
-
-
-def read_states(bag: Source, topics: TopicMap = TopicMap()) -> StateSeries | None:
-    """All state estimates as arrays; None where the bag has none. Raises BagError, also where their names change."""
+    None where the bag has none. Raises BagError, also where their names change.
+    """
     bag = open_bag(bag)
-    records = list(states(bag, topics))
-    if not records:
+    found = list(records(bag, StateEstimate, topics))
+    if not found:
         return None
-    _same(bag, {(record.names, record.channels) for record in records})
-    return StateSeries(
-        **_columns(records, 'stamp_ns', 'sequence', 'measured', 'innovation', 'innovation_stddev', 'nis', 'nis_dof',
-                   'restart', 'status'),
-        names=records[0].names, channels=records[0].channels, reason=tuple(record.reason for record in records),
-        mean=np.array([record.mean[-1] for record in records]),
-        stddev=np.array([np.sqrt(np.diag(record.covariance)) for record in records]),
-        step_mean=np.concatenate([record.mean for record in records]),
-        step_stamp_ns=np.concatenate([_step_stamps(record) for record in records]))
+    _same(bag, {(record.names, record.channels) for record in found})
+    return _series(found, names=found[0].names, channels=found[0].channels,
+                   mean=np.array([record.mean[-1] for record in found]),
+                   stddev=np.array([np.sqrt(np.diag(record.covariance)) for record in found]),
+                   step_mean=np.concatenate([record.mean for record in found]),
+                   step_stamp_ns=np.concatenate([_step_stamps(record) for record in found]))
 
 
-def read_payload(bag: Source, topics: TopicMap = TopicMap()) -> PayloadSeries | None:
-    """All payload estimates as arrays; None where the bag has none. Raises BagError."""
-    records = list(payloads(bag, topics))
-    if not records:
-        return None
-    return PayloadSeries(
-        **_columns(records, 'stamp_ns', 'sequence', 'mass', 'stddev', 'lower', 'upper', 'raw', 'low_passed', 'samples',
-                   'status'),
-        reason=tuple(record.reason for record in records))
+def read_payload(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
+    """All payload estimates, each field (k,); None where the bag has none. Raises BagError."""
+    found = list(records(bag, PayloadEstimate, topics))
+    return _series(found) if found else None
 
 
 def read_truth(bag: Source, topics: TopicMap = TopicMap()) -> TruthSeries | None:
     """All true states as arrays; None where the bag has none. Raises BagError."""
     bag = open_bag(bag)
-    messages = list(_records(bag, topics, topics.truth, TRUTH, _checked_truth))
+    messages = list(_messages(bag, topics, topics.truth, TRUTH, _checked_truth))
     if not messages:
         return None
     _same(bag, {(tuple(message.cylinders), tuple(message.volumes)) for message in messages})
+    columns = {name: np.array([getattr(message, name) for message in messages])
+               for name in ('position', 'velocity', 'acceleration', 'pressure', 'payload')}
     return TruthSeries(
-        **_columns(messages, 'position', 'velocity', 'acceleration', 'pressure', 'payload'),
-        stamp_ns=np.array([stamp_of(message) for message in messages]),
+        **columns, stamp_ns=np.array([stamp_of(message) for message in messages]),
         cylinders=tuple(messages[0].cylinders), volumes=tuple(messages[0].volumes))
 
 
-def _records(bag: Bag, topics: TopicMap, name: str, msgtype: str, convert: Callable[[Any], Any]) -> Iterator[Any]:
+def _messages(bag: Bag, topics: TopicMap, name: str, msgtype: str, convert: Callable[[Any], Any]) -> Iterator[Any]:
     """Messages of one topic, converted."""
     topic = topics.absolute(name, topics.find_namespace(bag.topics, str(bag.path)))
     if topic not in bag.topics:
@@ -155,8 +110,11 @@ def _checked_truth(message: Any) -> Any:
     return message
 
 
-def _columns(records: list, *names: str) -> dict[str, np.ndarray]:
-    return {name: np.array([getattr(record, name) for record in records]) for name in names}
+def _series(found: list, **others: Any) -> Series:
+    """Columns of all fields, but ``others`` as they are given."""
+    names = {item.name for item in fields(found[0])} - {*others, 'covariance', 'reason'}
+    return Series(**{name: np.array([getattr(record, name) for record in found]) for name in names},
+                  reason=tuple(record.reason for record in found), **others)
 
 
 def _step_stamps(record: StateEstimate) -> np.ndarray:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from ..errors import BagError
@@ -43,17 +43,9 @@ class TopicMap:
         '' where none has; raises BagError where several do. IMUs, which other robots have too, only count in a bag
         without any of the other topics.
         """
-        if self.namespace is not None:
-            return normalized(self.namespace)
         own = {topic: msgtype for topic, msgtype in topics.items() if msgtype != IMU}
-        found = set(self._all_spaces(own)) or set(self._all_spaces(topics))
-        if len(found) > 1:
-            raise BagError(path, 'several machines, choose a namespace: ' + ', '.join(sorted(s or '/' for s in found)))
-        return found.pop() if found else ''
-
-    def _all_spaces(self, topics: Mapping[str, str]) -> Iterator[str]:
-        for topic, msgtype in topics.items():
-            yield from self._spaces(topic, msgtype)
+        found = [{space for item in some.items() for space in self._spaces(*item)} for some in (own, topics)]
+        return one_namespace(self.namespace, found[0] or found[1], path)
 
     def _spaces(self, topic: str, msgtype: str) -> Iterator[str]:
         """Namespaces in which the topic, by its name and type, is one of a machine's."""
@@ -64,6 +56,13 @@ class TopicMap:
         for name in names.get(msgtype, ()):
             if not name.startswith('/') and topic.endswith('/' + name):
                 yield topic[:-len(name) - 1]
+
+
+def one_namespace(given: str | None, found: Set[str], path: str) -> str:
+    """The namespace given, else the one found, or ''; raises BagError for several."""
+    if given is None and len(found) > 1:
+        raise BagError(path, 'several machines, choose a namespace: ' + ', '.join(sorted(s or '/' for s in found)))
+    return normalized(given) if given is not None else ''.join(found)
 
 
 def normalized(namespace: str) -> str:

@@ -13,11 +13,9 @@ from typing import Any
 from ..errors import BagError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
-from .messages import SensorTemplate, header, make_message, record_message
-from .metadata import Contents, TopicInfo
-from .storage import STORAGES
+from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
+from .storage import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
-from .typestore import type_hash, typestore
 
 _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
 
@@ -173,17 +171,9 @@ class BagWriter:
         """Commands, V, by valve."""
         self._write_sensor(self.topics.command, stamp_ns, tuple(command), command.values())
 
-    def write_joint_states(self, stamp_ns: int, names: Iterable[str], position: Iterable[float],
-                           velocity: Iterable[float], effort: Iterable[float]) -> None:
-        """Estimated cylinders: m, m/s, N."""
-        self.write(self.topics.joint_states, JOINT_STATE, stamp_ns, {
-            'header': self._header(stamp_ns), 'name': names, 'position': position, 'velocity': velocity,
-            'effort': effort})
-
     def write_record(self, record: Segment | StateEstimate | PayloadEstimate) -> None:
         """A record of the pipeline, on its topic."""
-        topic = {Segment: self.topics.segment, StateEstimate: self.topics.state,
-                 PayloadEstimate: self.topics.payload}[type(record)]
+        topic = getattr(self.topics, RECORDS[type(record)][0])
         try:
             msgtype, message = record_message(record, self.frame)
         except (ValueError, TypeError) as error:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..errors import MbseError, SettingError
-from .arguments import Json, Plots
+from .arguments import Json, Plots, names_of
 from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
@@ -74,13 +74,13 @@ def simulate(
                  'independent': independent}
     description = describe(name)
     if description.cylinders:
-        from .simulate import Request, simulate_bag
+        from .simulate import simulate_bag
         refuse_options('a mechanism', {**mechanism, 'json': json_})
-        simulate_bag(description, output, Request(**_given(machine)))
+        simulate_bag(description, output, **_given(machine))
     else:
-        from .mechanism_simulate import Request as MotionRequest, simulate_mechanism
+        from .mechanism_simulate import Request, simulate_mechanism
         refuse_options('a machine', machine)
-        simulate_mechanism(MotionRequest(name, **_given(mechanism)), output, json_)
+        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
@@ -149,15 +149,17 @@ def estimate(
     State and payload of a machine, or the state of a mechanism.
     By the same objects as the nodes; the same bag gives the same result every time.
     """
+    from .logs import LogRequest
+    request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
+                         report=report)
     if mechanism is not None:
-        from .estimate_linkage import estimate_linkage_command
+        from .estimate_linkage import estimate_linkage
         refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report})
-        estimate_linkage_command(bag, mechanism, estimator or 'errorEKF_FE', sensors or '', step, output, json_, full,
-                                 set_ or [], namespace, backend)
+        estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
         return
-    from .estimate import estimate_command
+    from .estimate import estimate_machine
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
-    estimate_command(bag, machine or 'patu655_lift', valve, output, json_, full, report, set_ or [], namespace, backend)
+    estimate_machine(machine or 'patu655_lift', valve, request)
 
 
 @app.command()
@@ -185,12 +187,12 @@ def smooth(
 
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """
-    from .smooth import SmoothRequest, smooth_command
+    from .logs import LogRequest
+    from .smooth import smooth_command
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
-    names = tuple(name for name in (sensors or '').replace(',', ' ').split() if name)
-    smooth_command(machine, mechanism, SmoothRequest(bag, lag, names, step, output, json_, full, set_ or [], namespace,
-                                                     backend))
+    smooth_command(machine, mechanism, LogRequest(bag, output, json_, full, set_ or [], namespace, backend,
+                                                  names_of(sensors), step, lag))
 
 
 @app.command()

@@ -5,32 +5,53 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from ..bags.series import PayloadSeries, read_payload
+from ..bags.bag import decode, open_bag
+from ..bags.messages import stamp_of
+from ..bags.series import Series, read_payload
 from ..bags.table import import_table
+from ..bags.topics import PAYLOAD
+from ..dynamics.model import load_model
+from ..dynamics.motion import simulate
 from ..errors import MbseError
 from ..machine import load_machine
 from ..nodes.graph import MachineArguments, machine_graph
 from ..nodes.up import RunningGraph
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
+from ..report.linkage_drawing import write_linkage
+from ..report.sections import print_table
+from ..report.text import number
 from ..report.writer import write_report
 from ..resources import share_directory
-from .compare import Agreement, agreement, latencies
-from .demo_mechanism import run_mechanism_demo
+from ..simulation import estimator_benchmark
+from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
+from ..studies.estimators import write_estimator_plots
+from .check import warnings
+from .mechanism_picture import Picture
+from .mechanism_simulate import write_motion, write_pictures
 from .report_run import report_run
-from .usage import CpuMeter
 
 CYCLE_S = 24.0
 PROCESSING = ('interpolation_node', 'observer_node', 'payload_node')
 MEASURED = Path('../shared/data/patu655/lift_measured_100hz.csv')
 EXCAVATOR_LOAD = 800.0      # kg
+MECHANISM = 'four_bar'
+DURATION = 3.0          # s of the motion
+STUDY = 1.0             # s of the study, at 10 ms
+SHOWN = ('forward Euler', 'augmented Euler', 'exponential exact')
+FILTERS = ('DEKF', 'errorEKF_EJ', 'errorEKF_FE', 'UKF')
+SENSORS = ('encoder', 'gyro_crank')
+OBSERVED = 5.0          # s
+START_UP = 6.0      # s: imports and compilation are not the running cost
 
 
 def run_demo(payload: float, seed: int, output: Path) -> int:
@@ -88,7 +109,7 @@ def run_graph(console: Console, arguments: MachineArguments, folder: Path) -> Cp
     return meter
 
 
-def show(console: Console, payload: float, online: PayloadSeries, estimate: Estimate, verdict: Agreement,
+def show(console: Console, payload: float, online: Series, estimate: Estimate, verdict: Agreement,
          cpu: CpuMeter, latency_ms: tuple[float, float]) -> None:
     """The table of the demo."""
     last = estimate.outputs[-1].payload
@@ -116,3 +137,121 @@ def measured_lift(console: Console, folder: Path) -> None:
     page = write_report(report_run(estimate, 'Measured lift, PATU 655'), folder / 'measured_report')
     console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and '
                   f'load cannot be told apart from one lift\nreport: [bold]{page}[/bold]')
+
+
+def run_mechanism_demo(console: Console, folder: Path) -> None:
+    """Print the result and write the pictures into ``folder``."""
+    model = load_model(MECHANISM)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_linkage(Picture(model).at(model.start.q), folder / 'linkage.png')
+    motion = simulate(model, DURATION, 1e-3)
+    write_motion(model, motion, folder / 'motion.csv')
+    write_pictures(model, motion, folder)
+    console.print(f'[bold]A four-bar linkage[/bold] from {len(model.description.bodies)} bars in '
+                  f'config/mechanisms/{MECHANISM}.yaml: {len(model.names)} coordinates, {len(model.rows)} constraints, '
+                  f'{model.degrees_of_freedom} degree of freedom, {len(list(warnings(model)))} warnings; '
+                  f'{DURATION:g} s of motion, energy within {abs(motion.balance).max():.2g} J, constraints within '
+                  f'{motion.violation.max():.1g} m')
+    print_table(console, f'energy study in short: largest error of the energy over {STUDY:g} s in steps of 10 ms, J',
+                ('example', *SHOWN[:2], 'exponential'), [_errors(example) for example in EXAMPLES])
+    _observe(console, folder)
+    console.print(f'drawing, motion, plots: [bold]{folder}[/bold]  (mbse benchmark energy, mbse benchmark estimators: '
+                  'all of the studies)')
+
+
+def _observe(console: Console, folder: Path) -> None:
+    """Some filters on a model that is wrong, with two kinds of sensors."""
+    cases = estimator_benchmark.benchmark_cases([MECHANISM], FILTERS, SENSORS, 1, OBSERVED)
+    results = list(estimator_benchmark.run_cases(cases))
+    write_estimator_plots(results, folder)
+    rows = {(result.case.estimator, result.case.sensor): result.row for result in results}
+    print_table(console, 'observers of it, gravity wrong by 1 m/s2 and the start by 0.196 rad: error of the position '
+                f'from 2 to {OBSERVED:g} s, rad',
+                ('filter', 'encoder', 'gyro', 'us a step'),
+                [(name, *(number(rows[name, sensor]['rmse_pos_after_2s']) for sensor in SENSORS),
+                  number(rows[name, SENSORS[0]]['step_us'])) for name in FILTERS])
+
+
+def _errors(example: str) -> tuple[str, ...]:
+    """One row of the study."""
+    model = load_model(example)
+    kinetic = largest_kinetic(model, STUDY)
+    runs = [run_case(model, example, 10.0, scheme, STUDY, kinetic) for scheme in SCHEMES if scheme in SHOWN]
+    return example, *(f'blows up at {run.blew_up_at:.2f} s' if run.blew_up_at is not None
+                      else f'{abs(run.motion.balance).max():.3g}' for run in runs)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the payloads of the nodes and of the offline run, at the same stamps, are apart."""
+
+    common: int
+    only_online: int
+    only_offline: int
+    largest: float
+
+    @property
+    def agree(self) -> bool:
+        """The same segments and the same masses, bit for bit."""
+        return self.common > 0 and self.only_online == self.only_offline == 0 and self.largest == 0.0
+
+    def __str__(self) -> str:
+        if self.agree:
+            return f'identical in all {self.common} payload messages'
+        return (f'DIFFERENT: {self.common} payloads at common stamps differ by up to {self.largest:.3g} kg; '
+                f'{self.only_online} only online, {self.only_offline} only offline')
+
+
+def agreement(online: Series, estimate: Estimate) -> Agreement:
+    """Compare all payload messages; a mass that is not known yet equals another that is not."""
+    ours = dict(zip(estimate.stamps_ns.tolist(), (o.payload.mass for o in estimate.outputs)))
+    theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))
+    common = sorted(ours.keys() & theirs.keys())
+    pairs = np.array([[ours[s], theirs[s]] for s in common]).reshape(-1, 2)
+    gap = np.where(np.isnan(pairs).all(axis=1), 0.0, np.abs(pairs[:, 0] - pairs[:, 1]))
+    largest = float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0))
+    return Agreement(len(common), len(theirs) - len(common), len(ours) - len(common), largest)
+
+
+def latencies(bag: Path) -> tuple[float, float]:
+    """Median and 99 % point, ms, of the time between a payload's stamp and its arrival in the recorder."""
+    source = open_bag(bag)
+    topics = [topic for topic, kind in source.topics.items() if kind == PAYLOAD]
+    delays = [raw.stamp_ns - stamp_of(decode(raw)) for raw in source.messages(topics)]
+    return tuple(float(v) * 1e-6 for v in np.percentile(delays, [50, 99]))
+
+
+class CpuMeter:
+    """Shares of a core that named processes use after their start-up (Linux; 0 elsewhere)."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._readings: dict[str, list[tuple[float, float]]] = {}      # clock and processor time, s
+
+    @property
+    def seconds(self) -> float:
+        """Time since the meter was made, s."""
+        return time.monotonic() - self._begin
+
+    def update(self, processes: Mapping[str, int]) -> None:
+        """Read the times of the processes, name to pid."""
+        if self.seconds < START_UP:
+            return
+        for name, pid in processes.items():
+            used = _cpu_seconds(pid)
+            if used is not None:
+                self._readings.setdefault(name, []).append((time.monotonic(), used))
+
+    def share(self, name: str) -> float:
+        """Share of one core between the first and the last reading."""
+        readings = self._readings.get(name, [(0.0, 0.0)])
+        (begin, first), (end, last) = readings[0], readings[-1]
+        return (last - first) / (end - begin) if end > begin else 0.0
+
+
+def _cpu_seconds(pid: int) -> float | None:
+    try:
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')

@@ -4,91 +4,85 @@
 from __future__ import annotations
 
 import math
+import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
-from ..bags.messages import header
+from ..bags.bag import Bag, decode, open_bag
+from ..bags.messages import header, stamp_of
+from ..bags.sensor_series import Samples, sensor_messages
+from ..bags.topics import one_namespace
 from ..bags.writer import BagWriter
 from ..description.load import load_mechanism
-from ..dynamics.model import load_model
-from ..report.json_file import write_json
+from ..dynamics.model import Model, load_model
+from ..errors import BagError, SampleError
+from ..offline.bag import parse_tuning
+from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
+from ..streams.linkage.sources import Sources
 from .described import check_sensors
-from .estimate import check_outputs
-from .linkage_bag import LinkageLog, estimate_linkage_bag, linkage_settings
+from .logs import Answer, LogRequest, cost, cost_line, hand_over
+
+TRUTH = 'truth/joint_states'
+USUAL_STEP = 0.005      # s, where the samples do not tell one
 
 
-def estimate_linkage_command(bag: Path, mechanism: str, estimator: str, sensors: str, step: float | None,
-                             output: Path | None, json_file: Path | None, full: bool, words: Sequence[str],
-                             namespace: str | None, backend: str) -> None:
+def estimate_linkage(mechanism: str, estimator: str, request: LogRequest) -> None:
     """Estimate, print, and write what was asked for."""
-    check_outputs(output, json_file, None)
-    settings = linkage_settings(words, estimator=estimator)
-    names = [name for name in sensors.replace(',', ' ').split() if name]
+    request.check_outputs()
+    settings = linkage_settings([f'linkage.estimator={estimator}', *request.words])
     description = load_mechanism(mechanism)
-    note = check_sensors(description, names)
+    note = check_sensors(description, request.sensors)
     if note:
         typer.echo(f'note: {note}', err=True)
-    model = load_model(description, backend=backend)
-    log = estimate_linkage_bag(bag, model, settings, names, step, (), namespace, backend)
-    for warning in log.warnings:
-        typer.echo(f'warning: {warning}', err=True)
-    if output is not None:
-        write_states(log, output)
-    write_json(json_file, as_json(log, full), None if full else 2)
-    typer.echo(summary(log))
+    log = estimate_linkage_bag(load_model(description, backend=request.backend), settings, request)
+    hand_over(Answer(log.warnings, summary(log), as_json(log, request.full), lambda folder: write_states(log, folder)),
+              request)
 
 
 def errors(log: LinkageLog) -> dict[str, float]:
     """RMSE of the independent coordinates against the truth in the bag, by name; empty where there is none."""
-    z = log.model.z
-    error = np.array([e.q[z] for e in log.estimates]) - log.truth[:, z]
+    error = (log.column('q') - log.truth)[:, log.model.z]
     known = np.isfinite(error).all(axis=1)
     if not known.any():
         return {}
     return dict(zip(log.model.independent, np.sqrt(np.mean(error[known] ** 2, axis=0)).tolist()))
 
 
-def summary(log: LinkageLog) -> str:
+def summary(log: LinkageLog) -> list[str]:
     """The end, how well it fits, and the cost."""
     last, health = log.estimates[-1], log.stage.health()
     lines = [f'{last.estimator} on {log.model.description.name}: {", ".join(log.stage.channels)}; '
-             f'{len(log.estimates)} instants of {log.stage.step_ns * 1e-9:g} s']
+             f'{len(log.estimates)} instants of {log.step:g} s']
     for k, name in enumerate(last.names):
         lines.append(f'  {name} {last.mean[k]:.6g} +- {math.sqrt(max(last.covariance[k, k], 0.0)):.2g}')
     lines += [f'  added force {name} {value:.5g}' for name, value in zip(log.model.independent, last.force)]
     lines.append(f'{last.status.name.lower()}{": " if last.reason else ""}{last.reason}; NIS per measurement '
                  f'{health.mean_nis:.3g}, whiteness {health.whiteness:.2g}')
     lines += [f'RMSE against the truth: {name} {value:.3g}' for name, value in errors(log).items()]
-    lines.append(f'{log.log_seconds:.1f} s of data in {log.seconds:.3f} s '
-                 f'({100 * log.seconds / log.log_seconds:.2f} % of real time)')
-    return '\n'.join(lines)
+    return [*lines, cost_line(log.seconds, log.log_seconds)]
 
 
 def as_json(log: LinkageLog, full: bool) -> dict[str, Any]:
-    """The fixed machine-readable form; a value that is not known is null."""
+    """The end, how well it fits, the cost, and in ``full`` the state over time."""
     last, health = log.estimates[-1], log.stage.health()
     result: dict[str, Any] = {
-        'mechanism': log.model.description.name, 'estimator': last.estimator, 'channels': list(log.stage.channels),
-        'instants': len(log.estimates), 'names': list(last.names), 'mean': _numbers(last.mean),
-        'stddev': _numbers(np.sqrt(np.diag(last.covariance))), 'force': _numbers(last.force),
-        'status': last.status.name.lower(), 'dropped': log.stage.dropped, 'rmse': errors(log),
-        'mean_nis': _numbers([health.mean_nis])[0], 'whiteness': _numbers([health.whiteness])[0],
-        'cost': {'seconds': log.seconds, 'real_time_share': log.seconds / log.log_seconds}}
+        'mechanism': log.model.description.name, 'estimator': last.estimator, 'channels': log.stage.channels,
+        'instants': len(log.estimates), 'names': last.names, 'mean': last.mean,
+        'stddev': np.sqrt(np.diag(last.covariance)), 'force': last.force, 'status': last.status.name.lower(),
+        'dropped': log.stage.dropped, 'rmse': errors(log), 'mean_nis': health.mean_nis, 'whiteness': health.whiteness,
+        'cost': cost(log.seconds, log.log_seconds)}
     if full:
         result['state'] = {
-            'stamp_ns': [e.stamp_ns for e in log.estimates], 'mean': [_numbers(e.mean) for e in log.estimates],
-            'stddev': [_numbers(np.sqrt(np.diag(e.covariance))) for e in log.estimates],
-            'force': [_numbers(e.force) for e in log.estimates],
+            'stamp_ns': log.column('stamp_ns'), 'mean': [e.mean for e in log.estimates],
+            'stddev': [np.sqrt(np.diag(e.covariance)) for e in log.estimates], 'force': log.column('force'),
             'status': [e.status.name.lower() for e in log.estimates]}
     return result
-
-
-def _numbers(values: Sequence[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 def write_states(log: LinkageLog, folder: Path) -> None:
@@ -110,3 +104,104 @@ def write_states(log: LinkageLog, folder: Path) -> None:
                 'status': int(e.status), 'reason': e.reason})
             writer.write('estimated/joint_states', 'sensor_msgs/msg/JointState', e.stamp_ns, {
                 'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})
+
+
+@dataclass(frozen=True)
+class LinkageLog:
+    """Result of a bag: the last estimate of each instant, in order; ``truth`` (k, n) of all coordinates at them, NaN
+    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s."""
+
+    model: Model
+    stage: LinkageStage
+    estimates: tuple[LinkageEstimate, ...]
+    truth: np.ndarray
+    samples: Samples
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def step(self) -> float:
+        """Time between two instants, s."""
+        return self.stage.step_ns * 1e-9
+
+    @property
+    def log_seconds(self) -> float:
+        """Length of the log, s."""
+        return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.step
+
+    def column(self, name: str) -> np.ndarray:
+        """An attribute of all estimates (k, ...)."""
+        return np.array([getattr(estimate, name) for estimate in self.estimates])
+
+
+def linkage_settings(words: Sequence[str]) -> LinkageSettings:
+    """Settings from words ``linkage.gate=0.99``, the later before the earlier; raises SettingError."""
+    return parse_tuning(words, {'linkage': LinkageSettings})['linkage']
+
+
+def estimate_linkage_bag(model: Model, settings: LinkageSettings, request: LogRequest) -> LinkageLog:
+    """Run a bag's samples, in the order of the bag, through the stage; step: default the fastest sensor's period.
+
+    Raises BagError when nothing can be estimated, SettingError.
+    """
+    source, step, backend = open_bag(request.bag), request.step, request.backend
+    probe = LinkageStage(model, settings, request.sensors, step or USUAL_STEP, backend)
+    sources = Sources(model.description, probe.channels, model.inputs)
+    spaces = {topic[:-len(name) - 1] for name in sources.topics for topic in source.topics
+              if topic.endswith('/' + name)}
+    space = one_namespace(request.namespace, spaces, str(source.path))
+    samples, warnings = read_samples(source, sources, space)
+    if not samples:
+        raise BagError(str(request.bag), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
+    stage = probe if step else LinkageStage(model, settings, request.sensors, _period(samples), backend)
+    last: dict[int, LinkageEstimate] = {}
+    start = time.perf_counter()
+    for stamp, values in samples:
+        for estimate in stage.add(stamp, values):
+            last[estimate.stamp_ns] = estimate
+    seconds = time.perf_counter() - start
+    if not last:
+        raise BagError(str(request.bag), 'nothing to estimate: no sample of ' + ', '.join(stage.channels))
+    estimates = tuple(last[stamp] for stamp in sorted(last))
+    warnings += [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()]
+    warnings += [f'{count} of {len(estimates)} instants {name}' for name, count in
+                 Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
+    return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), samples, tuple(warnings),
+                      seconds)
+
+
+def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
+    """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
+    names = {f'{space}/{name}': name for name in sources.topics}
+    warnings = [f'{topic}: not in the bag' for topic in names if topic not in source.topics]
+    unreadable: Counter[str] = Counter()
+    found = list(sensor_messages(source, sources, names,
+                                 lambda raw, error: unreadable.update([f'{raw.topic}: {error}'])))
+    return found, warnings + [f'{count} unreadable: {text}' for text, count in unreadable.most_common(5)]
+
+
+def _period(samples: Samples) -> float:
+    """Period of the fastest sensor, s, to a microsecond."""
+    stamps: dict[str, list[int]] = {}
+    for stamp, values in samples:
+        for channel in values:
+            if not channel.startswith('input/'):
+                stamps.setdefault(channel, []).append(stamp)
+    periods = [np.median(np.diff(np.unique(series))) for series in stamps.values() if len(series) > 1]
+    return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else USUAL_STEP
+
+
+def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEstimate]) -> np.ndarray:
+    """True coordinates (k, n) where a simulated mechanism told them."""
+    places = {estimate.stamp_ns: i for i, estimate in enumerate(estimates)}
+    truth = np.full((len(estimates), len(model.names)), np.nan)
+    for raw in source.messages([f'{space}/{TRUTH}']):
+        try:
+            message = decode(raw)
+        except SampleError:
+            continue
+        place = places.get(stamp_of(message))
+        if place is not None:
+            values = dict(zip(message.name, message.position))
+            truth[place] = [values.get(name, np.nan) for name in model.names]
+    return truth

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import typer
 
-from ..export.write import export_c
 from ..dynamics.model import load_model
+from ..export.write import export_c
 from ..report.files import check_folder
+from .arguments import independent_of, names_of
 
 
 def export_command(mechanism: str, output: Path, dt: float, order: str, coordinates: str | None,
                    independent: str | None, free: str | None) -> None:
     """Write a mechanism as C and say what was written."""
     check_folder(output)
-    model = load_model(mechanism, coordinates, _independent(independent), _names(free), 'vm')
+    model = load_model(mechanism, coordinates, independent_of(independent), tuple(names_of(free)), 'vm')
     export = export_c(model, output, dt, order)
     names = export.names
     typer.echo(f'wrote {output}: {names.prefix}.h, {len(export.files)} files; {len(names.q)} coordinates, state of '
@@ -25,14 +26,3 @@ def export_command(mechanism: str, output: Path, dt: float, order: str, coordina
     if model.redundant:
         typer.echo(f'left out, as other constraints imply them: {", ".join(model.redundant)}')
     typer.echo(f'test: cd {output} && cc -std=c99 -O2 *.c -lm -o test_model && ./test_model')
-
-
-def _independent(text: str | None) -> tuple[str, ...] | None:
-    """None: the file's; empty: to be chosen."""
-    if text is None or text.strip() == 'auto':
-        return None if text is None else ()
-    return _names(text)
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(',')) if text else ()

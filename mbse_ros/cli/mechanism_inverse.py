@@ -13,14 +13,13 @@ import typer
 from ..dynamics.interpolated_motion import interpolated, oddities
 from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
-from ..dynamics.motion_table import MotionTable
-from ..errors import DescriptionError, SettingError
-from ..report.plots import Line, Plot, write_plots
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from .mechanism_motion import free_units, instants, moved_by_table
-from .mechanism_table import write_table
-from .mechanism_units import columns_of, unit_of
+from ..dynamics.motion_table import MotionTable, read_motion_table
+from ..errors import BagError, DescriptionError, SettingError
+from ..report.chart import Curve, Panel
+from ..report.files import check_file, check_folder, write_json
+from ..report.plots import write_plots
+from .tables import write_table
+from .units import columns_of, unit_of
 
 DURATION, DT = 10.0, 0.005   # s
 LONGEST = 1_000_000          # instants
@@ -40,7 +39,7 @@ def inverse_mechanism(name: str, output: Path, duration: float | None = None, dt
         if value is not None and not (math.isfinite(value) and value > 0):
             raise SettingError(option, value, 'a number of seconds above 0')
     check_folder(output)
-    check_json_file(json_file)
+    check_file(json_file)
     if motion is None:
         length, step = DURATION if duration is None else duration, DT if dt is None else dt
         _check_count(length, step)
@@ -133,18 +132,69 @@ def write_forces(model: Model, found: InverseDynamics, path: Path) -> None:
 def _plot(model: Model, found: InverseDynamics, path: Path) -> None:
     t = found.t
     driven = [*(driver.coordinate for driver in model.description.drivers.values()), *model.independent]
-    plots = [Plot('Prescribed motion', 'time [s]', ' / '.join(dict.fromkeys(
-        unit_of(model.description, name) for name in driven)), [
-            Line(name, t, found.q[:, model.names.index(name)]) for name in driven])]
-    units = {name: force_unit(model, name) for name in found.forces}
-    plots += [Plot('Forces of the drivers', 'time [s]', unit, [
-        Line(name, t, found.forces[name]) for name in units if units[name] == unit])
-        for unit in dict.fromkeys(units.values())]
+    units = ' / '.join(dict.fromkeys(unit_of(model.description, name) for name in driven))
+    plots = [Panel('Prescribed motion', units, [
+        Curve(name, t, found.q[:, model.names.index(name)]) for name in driven])]
+    of_force = {name: force_unit(model, name) for name in found.forces}
+    plots += [Panel('Forces of the drivers', unit, [
+        Curve(name, t, found.forces[name]) for name in of_force if of_force[name] == unit])
+        for unit in dict.fromkeys(of_force.values())]
     count = sum(component.startswith('f') for component in found.components)
     sizes = {joint: np.linalg.norm(values[:, :count], axis=1) for joint, values in found.reactions.items()}
     chosen = sorted(sizes, key=lambda joint: -np.max(np.nan_to_num(sizes[joint])))[:_MOST]
     if chosen:
-        plots.append(Plot('Reaction forces in the joints', 'time [s]', 'N', [
-            Line(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
-    plots.append(Plot('Power of the drivers', 'time [s]', 'W', [Line('', t, found.power)]))
+        plots.append(Panel('Reaction forces in the joints', 'N', [
+            Curve(joint, t, sizes[joint]) for joint in sizes if joint in chosen]))
+    plots.append(Panel('Power of the drivers', 'W', [Curve('', t, found.power)]))
     write_plots(plots, path)
+
+
+def moved_by_table(name: str, path: Path, coordinates: str | None = None) -> tuple[Model, MotionTable]:
+    """Model whose independent coordinates are the table's columns, and the table.
+
+    Raises DescriptionError where the file's drivers leave nothing free, BagError for the table.
+    """
+    model = load_model(name, coordinates)
+    d = model.description
+    if not model.degrees_of_freedom:
+        raise DescriptionError(d.file, 'drivers', list(d.drivers),
+                               'a degree of freedom that no driver moves, for the table to move')
+    units = free_units(model)
+    table = read_motion_table(path, units, _impossible(model, units))
+    chosen, g = tuple(table.position), model.degrees_of_freedom
+    if len(chosen) != g:
+        usual = [name for name in model.independent if name in units]
+        raise BagError(str(path), f'line 1: got {len(chosen)} coordinates ({", ".join(chosen) or "none"}), expected '
+                       f'{g}, the degrees of freedom' + (f': such as {", ".join(usual)}' if usual else ''))
+    if set(chosen) != set(model.independent):
+        model = load_model(d, coordinates, chosen)
+    return model, table
+
+
+def free_units(model: Model) -> dict[str, str]:
+    """Coordinates that a table may move, with their SI units: those that the file names and no driver moves."""
+    d = model.description
+    driven = {driver.coordinate for driver in d.drivers.values()}
+    return {name: unit_of(d, name) or '1' for name in model.names
+            if (name in d.coordinates or name in d.joints) and name not in driven}
+
+
+def _impossible(model: Model, units: dict[str, str]) -> dict[str, str]:
+    """The other coordinates, and why a table cannot move them."""
+    d = model.description
+    reasons = {name: f'{d.file} does not name it (named: ...), so the body is unknown on which its force acts'
+               for name in model.names if name not in units}
+    return reasons | {driver.coordinate: f'driver {driver.name} of {d.file} moves it already'
+                      for driver in d.drivers.values()}
+
+
+def instants(table: MotionTable, duration: float | None, dt: float | None) -> np.ndarray:
+    """Times (k,), s: the table's, or even ones in steps of ``dt`` from its first; the first ``duration`` of them."""
+    first, last = table.t[0], table.t[-1]
+    length = last - first
+    if duration is not None and duration > length * (1 + 1e-9):
+        raise SettingError('--duration', duration, f'at most {length:.9g} s, the length of {table.file}')
+    end = last if duration is None else first + duration
+    if dt is None:
+        return table.t[table.t <= end + 1e-9 * length]
+    return np.minimum(first + dt * np.arange(math.floor((end - first) / dt * (1 + 1e-12)) + 1), last)

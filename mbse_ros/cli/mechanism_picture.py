@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from ..dynamics.model import Model
 from ..description.model import GROUND, Body, Coordinate, Force, Joint, PointRef, Spring
+from ..dynamics.model import Model
 from ..report.linkage import Element, Link, Linkage, Part
 
 _ORIGIN, _CENTER = ' origin', ' center'      # beside the points of a body; no name in a file starts with a blank
@@ -20,8 +20,8 @@ _ORIGIN, _CENTER = ' origin', ' center'      # beside the points of a body; no n
 class Picture:
     """Draws a model: ``at(q)`` gives the linkage in a pose."""
 
-    def __init__(self, model: Model, title: str = '') -> None:
-        self.model, self.title = model, title or model.description.name
+    def __init__(self, model: Model) -> None:
+        self.model = model
         system, d = model.system, model.description
         self._places = dict(system.points)
         for name, body in d.bodies.items():
@@ -46,7 +46,7 @@ class Picture:
         elements += self._actuators(points)
         gravity = np.array([item.value for item in d.gravity])
         anchors = [points[place] for place in self._anchors]
-        return Linkage(self.title, parts, _once(joints), [e for e in elements if e is not None], anchors, gravity)
+        return Linkage(d.name, parts, _once(joints), [e for e in elements if e is not None], anchors, gravity)
 
     def _held(self) -> list[str]:
         """Points of the ground that carry a spring or an actuator, and no pin."""

@@ -16,13 +16,14 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
+from ..report.chart import Curve, Panel
+from ..report.files import check_file, check_folder, write_json
 from ..report.linkage_drawing import write_animation
-from ..report.plots import Line, Plot, write_plots
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
+from ..report.plots import write_plots
+from .arguments import independent_of
 from .mechanism_picture import Picture
-from .mechanism_table import write_table
-from .mechanism_units import columns_of, unit_of
+from .tables import write_table
+from .units import columns_of, unit_of
 
 LONGEST = 10_000_000        # steps
 _FRAMES = 75                # of the animation
@@ -58,22 +59,16 @@ class Request:
         """Options of the scheme."""
         return {} if self.order is None else {'order': self.order}
 
-    @property
-    def choice(self) -> str | tuple[str, ...] | None:
-        """Independent coordinates as ``simulate`` takes them."""
-        if self.independent is None or self.independent.strip() == 'auto':
-            return None if self.independent is None else 'auto'
-        return tuple(name.strip() for name in self.independent.split(','))
-
 
 def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
     """Simulate and write; a motion that fails on the way is written up to there, then its error is raised."""
     check_folder(output)
-    check_json_file(json_file)
+    check_file(json_file)
     model = load_model(request.name, request.coordinates)
     begin = time.perf_counter()
-    motion = simulate(model, request.duration, request.dt, request.scheme, independent=request.choice, stop=False,
-                      **request.options)
+    chosen = independent_of(request.independent)
+    motion = simulate(model, request.duration, request.dt, request.scheme, stop=False, **request.options,
+                      independent='auto' if chosen == () else chosen)
     seconds = time.perf_counter() - begin
     output.mkdir(parents=True, exist_ok=True)
     summary = summary_of(request, model, motion, seconds)
@@ -91,27 +86,23 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
 
 
 def summary_of(request: Request, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:
-    """The result in figures, SI; None where a figure is not finite."""
-    end = {name: {'position': _finite(motion.q[-1, i]), 'velocity': _finite(motion.qd[-1, i]),
+    """The result in figures, SI."""
+    end = {name: {'position': motion.q[-1, i], 'velocity': motion.qd[-1, i],
                   'unit': unit_of(model.description, name)} for i, name in enumerate(motion.names)}
     return {
         'mechanism': model.description.name, 'file': model.description.file,
         'coordinates': request.coordinates or model.description.coordinate_type, 'scheme': request.scheme,
         'order': request.order, 'dt_s': request.dt, 'duration_s': request.duration,
-        'reached_s': float(motion.t[-1]), 'states': len(motion.t), 'evaluations': motion.evaluations,
+        'reached_s': motion.t[-1], 'states': len(motion.t), 'evaluations': motion.evaluations,
         'seconds': seconds, 'degrees_of_freedom': model.degrees_of_freedom,
-        'independent': [{'since_s': float(t), 'names': list(names)} for t, names in motion.choices],
+        'independent': [{'since_s': t, 'names': names} for t, names in motion.choices],
         'end': end,
-        'energy': {'start_J': _finite(motion.energy[0]), 'end_J': _finite(motion.energy[-1]),
-                   'work_J': _finite(motion.work[-1]), 'largest_error_J': _finite(np.max(np.abs(motion.balance)))},
-        'violation': {'position': _finite(np.max(motion.violation, initial=0.0)),
-                      'velocity': _finite(np.max(motion.violation_rate, initial=0.0))},
-        'singular_times_s': [float(t) for t in motion.singular_times], 'warnings': list(motion.warnings),
+        'energy': {'start_J': motion.energy[0], 'end_J': motion.energy[-1],
+                   'work_J': motion.work[-1], 'largest_error_J': np.max(np.abs(motion.balance))},
+        'violation': {'position': np.max(motion.violation, initial=0.0),
+                      'velocity': np.max(motion.violation_rate, initial=0.0)},
+        'singular_times_s': motion.singular_times, 'warnings': motion.warnings,
         'failure': None if motion.failure is None else str(motion.failure)}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def write_motion(model: Model, motion: Motion, path: Path) -> None:
@@ -134,14 +125,14 @@ def write_pictures(model: Model, motion: Motion, output: Path) -> None:
     """Plots of coordinates, energy and constraints, and the animation."""
     write_plots(_coordinates(model, motion), output / 'coordinates.png')
     t = motion.t
-    energies = Plot('Energy', 'time [s]', 'J', [Line('kinetic', t, motion.kinetic), Line('potential', t,
-                    motion.potential), Line('sum', t, motion.energy), Line('work of loads, drivers, dampers', t,
-                                                                           motion.work, '--')])
-    balance = Plot('Energy balance: sum, less its start and the work', 'time [s]', 'J', [Line('', t, motion.balance)],
-                   note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
+    energies = Panel('Energy', 'J', [
+        Curve('kinetic', t, motion.kinetic), Curve('potential', t, motion.potential), Curve('sum', t, motion.energy),
+        Curve('work of loads, drivers, dampers', t, motion.work, kind='dashes')])
+    balance = Panel('Energy balance: sum, less its start and the work', 'J', [Curve('', t, motion.balance)],
+                    note=f'largest {np.max(np.abs(motion.balance)):.3g} J')
     write_plots([energies, balance], output / 'energy.png')
-    rates = [Line('positions', *_worst(t, motion.violation)), Line('velocities', *_worst(t, motion.violation_rate))]
-    write_plots([Plot('Constraint violation', 'time [s]', 'largest of all rows, SI', rates, y_scale='log')],
+    rates = [Curve('positions', *_worst(t, motion.violation)), Curve('velocities', *_worst(t, motion.violation_rate))]
+    write_plots([Panel('Constraint violation', 'largest of all rows, SI', rates, y_scale='log')],
                 output / 'constraints.png')
     frames = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], _FRAMES)).clip(0, len(t) - 1))
     picture = Picture(model)
@@ -154,7 +145,7 @@ def _worst(t: np.ndarray, violation: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return t[starts], np.maximum(np.maximum.reduceat(violation, starts), 1e-17)
 
 
-def _coordinates(model: Model, motion: Motion) -> list[Plot]:
+def _coordinates(model: Model, motion: Motion) -> list[Panel]:
     """Positions and velocities of the named and independent coordinates, else of the first ones; by unit."""
     chosen = [*model.description.coordinates, *model.independent]
     names = list(dict.fromkeys(name for name in chosen if name in motion.names)) or list(motion.names)
@@ -162,8 +153,8 @@ def _coordinates(model: Model, motion: Motion) -> list[Plot]:
     for unit, words in _PANELS.items():
         group = [name for name in names if unit_of(model.description, name) == unit][:_CURVES]
         if group:
-            plots.append(Plot(f'Coordinates: {words}', 'time [s]', unit or '1',
-                              [Line(name, motion.t, motion.of(name)) for name in group]))
-            plots.append(Plot(f'Their velocities: {words}', 'time [s]', f'{unit or 1}/s',
-                              [Line(name, motion.t, motion.of(name, 1)) for name in group]))
+            plots += [Panel(f'Coordinates: {words}', unit or '1',
+                            [Curve(name, motion.t, motion.of(name)) for name in group]),
+                      Panel(f'Their velocities: {words}', f'{unit or 1}/s',
+                            [Curve(name, motion.t, motion.of(name, 1)) for name in group])]
     return plots

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,23 @@ import numpy as np
 import typer
 
 from ..description.load import load_mechanism
+from ..description.model import MechanismDescription
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
 from ..errors import SettingError
 from ..estimators.filters.linearised import MODELS
 from ..estimators.filters.sight import Motion, Sight, sights
-from ..report.text import number
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from ..report.options import names_of
+from ..estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from ..estimators.machine_sight import machine_sight
+from ..estimators.observability import BLIND
+from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight, pressure_needs
+from ..machine import Machine
+from ..report.chart import Curve, Panel
+from ..report.files import check_file, check_folder, write_json
 from ..report.sections import print_table, wide_console
-from .trajectory import read_trajectory
+from ..report.text import number
+from .arguments import names_of
+from .tables import read_trajectory
 
 STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
@@ -31,6 +38,8 @@ MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
            'force': 'the same with an unknown force (errorEKF_FE)'}
 FALLING = ("at rest 'exact' sees only by the acceleration with which the weight would set it in motion; what holds the "
            "mechanism is a force that it does not know: 'force' is the honest one")
+FEW = 12        # poses at which the motion is looked at
+START, ALL, MOVING, TABLE = 'the start', 'all coordinates', 'all coordinates, accelerating', 'the motion'
 
 
 @dataclass(frozen=True)
@@ -55,11 +64,10 @@ class Request:
 
 def observability_command(request: Request, json_file: Path | None, output: Path | None) -> None:
     """Simulate, look, print, write; of a machine over its poses."""
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     description, chosen = load_mechanism(request.mechanism), names_of(request.sensors, '--sensors', 1)
     if description.cylinders:
-        from .observability_machine import observe_machine
         observe_machine(description, request, chosen, json_file, output)
         return
     model = load_model(request.mechanism)
@@ -68,7 +76,6 @@ def observability_command(request: Request, json_file: Path | None, output: Path
     write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,
                            'window_s': request.window, 'results': [summary_of(sight, request) for sight in found]})
     if output is not None:
-        from .observability_plots import write_observability_plots
         write_observability_plots(found, request.window, output)
     show(model, request, chosen, found)
 
@@ -89,15 +96,29 @@ def motion_of(model: Model, request: Request) -> Motion:
 
 
 def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
-    """The result as JSON; None for an infinite condition."""
-    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information.tolist(),
-                'condition': window.condition if math.isfinite(window.condition) else None}
-               for window in sight.windows]
+    """The result as JSON."""
+    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
+                'condition': window.condition} for window in sight.windows]
     helpers = [{'sensor': name, 'least_information': least, 'gain': least / sight.least if sight.least else None}
                for name, least in sight.helpers.items()]
-    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior.tolist(),
+    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior,
             'rank': sight.rank, 'least_information': sight.least, 'blind': sight.blind, 'windows': windows,
             'helpers': helpers}
+
+
+def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
+    """Information of each direction over the windows; what is not seen lies on the lower edge."""
+    from ..report.plots import write_plots        # here, because plots take their time to import
+    plots = []
+    for sight in found:
+        t = np.array([item.start * STEP + window / 2 for item in sight.windows])
+        information = np.maximum([item.information for item in sight.windows], BLIND)
+        curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(sight.names))]
+        plots.append(Panel(f"model '{sight.model}': information of {window:g} s, {sight.verdict}",
+                           'in units of the prior', curves, y_scale='log',
+                           note=f'rank {sight.rank} of {len(sight.names)}'))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_plots(plots, folder / 'observability.png')
 
 
 def show(model: Model, request: Request, sensors: list[str], found: list[Sight]) -> None:
@@ -135,3 +156,117 @@ def _help(sight: Sight) -> str:
     gain = f'{number(least / sight.least)} times the least information' if sight.least else (
         f'it would see all, with least information {number(least)}')
     return f'{name} would help most: {gain}.'
+
+
+def observe_machine(description: MechanismDescription, request: Request, sensors: Sequence[str],
+                    json_file: Path | None, output: Path | None) -> None:
+    """Look, print, write."""
+    if request.model is not None:
+        raise SettingError('--model', request.model, 'no such option for a machine: its motion is looked at as the '
+                           'observer does, with constant accelerations')
+    machine = Machine(description)
+    for name in sensors:
+        if name not in description.sensors:
+            raise SettingError('--sensors', name, 'one of ' + ', '.join(description.sensors))
+    sets = pose_sets(machine, request.trajectory)
+    where, widest = list(sets.items())[-1]
+    few = widest if widest.dt else Poses(widest.q[:FEW], widest.zd[:FEW], widest.zdd[:FEW])
+    motion = machine_sight(machine, sensors, few, request.window)
+    payload = payload_sights(machine, sensors, sets)
+    better = more_pressures(machine, sensors, widest)
+    write_json(json_file, {'machine': machine.name, 'sensors': list(sensors), 'trajectory': request.trajectory,
+                           'window_s': request.window, 'motion': summary_of(motion, request),
+                           'payload': {label: as_json(sight) for label, sight in payload.items()}})
+    if output is not None:
+        write_observability_plots([motion], request.window, output)
+    show_machine(machine, motion, payload, better, where)
+
+
+def pose_sets(machine: Machine, trajectory: str) -> dict[str, Poses]:
+    """Poses by what they are: the start, each coordinate alone, all; or a motion alone."""
+    if trajectory == 'rest':
+        return {START: start_pose(machine)}
+    if trajectory != 'free':
+        motion = read_trajectory(Path(trajectory), machine.model)
+        return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
+    every = all_poses(machine)
+    return {START: start_pose(machine), **{f'{name} alone': sweep(machine, name) for name in machine.coordinates},
+            ALL: every, MOVING: in_motion(every)}
+
+
+def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
+    """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
+    volumes = {c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure'}
+    if machine.description.payload is None or not measured_equations(machine, volumes):
+        return {}
+    return {label: payload_sight(machine, sensors, poses) for label, poses in sets.items()}
+
+
+def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
+    """The same over some poses with all pressures of one more coordinate, by the names of the sensors to add."""
+    found = {}
+    if machine.description.payload is None:
+        return found
+    by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    for needed in pressure_needs(machine):
+        added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
+        if added and all(name in by_volume for name in added):
+            names = [by_volume[name] for name in added]
+            found[' and '.join(names)] = payload_sight(machine, [*sensors, *names], poses)
+    return found
+
+
+def as_json(sight: PayloadSight) -> dict[str, Any]:
+    """Rank, information, what is blind, and standard deviations."""
+    return {'rank': sight.rank, 'information': sight.window.information, 'blind': sight.blind, 'stddev': sight.stddev}
+
+
+def show_machine(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], better: dict[str, PayloadSight],
+                 where: str) -> None:
+    """The motion in a sentence or two, the payload in a line for each set of poses, and what would help."""
+    blind = '; '.join(f'{words} ({count} of {len(motion.windows)} places)' for words, count in motion.blind.items())
+    typer.echo(f'{machine.name}, motion: {motion.verdict}' + (f': not seen: {blind}' if blind else ''))
+    if blind:
+        typer.echo('  ' + _helper(motion))
+    if machine.description.payload is None:
+        typer.echo('payload: the machine has none')
+        return
+    if not payload:
+        typer.echo('payload: not seen: of no cylinder are all pressures among the sensors')
+    else:
+        typer.echo('payload, mass and centre by the pressures, positions known; poses of')
+    for label, sight in payload.items():
+        rest = f'; not: {"; ".join(sight.blind)}' if sight.blind else f', after a sample a pose to {_stddev(sight)}'
+        typer.echo(f'  {label}: {sight.rank} of {len(sight.stddev)} directions seen{rest}')
+    for line in advice(payload):
+        typer.echo(line)
+    for names, sight in better.items():
+        more = sight.rank - (payload[list(payload)[-1]].rank if payload else 0)
+        typer.echo(f'with {names}, over {where}: {sight.rank} seen, {more or "no"} more')
+
+
+def advice(payload: dict[str, PayloadSight]) -> list[str]:
+    """Which motions see more than the start does, and what no motion sees."""
+    if START not in payload or len(payload) == 1:
+        return []
+    start, still, moving = payload[START].rank, payload[ALL], payload[MOVING]
+    helping = [label for label, sight in payload.items() if label.endswith(' alone') and sight.rank > start]
+    lines = [f'more than at the start is seen by moving {", ".join(label.removesuffix(" alone") for label in helping)}'
+             if helping else 'no coordinate moved alone shows more than the start does']
+    if still.blind:
+        lines.append(f'no pose shows {"; ".join(still.blind)}' + (
+            ': accelerations do' if not moving.blind else ', nor do accelerations: these pressures cannot; take a load '
+            'whose centre is known'))
+    return lines
+
+
+def _stddev(sight: PayloadSight) -> str:
+    """Of mass and centre, 1 sigma."""
+    return f'{number(float(sight.stddev[0]))} kg and {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
+
+
+def _helper(motion: Sight) -> str:
+    if not motion.helpers:
+        return 'the machine has no other sensor that would help'
+    name, least = next(iter(motion.helpers.items()))
+    return f'{name} would help most' + (': it would see all' if least > 0.0 else ', but not alone')

@@ -11,13 +11,12 @@ from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
 from ..machine import Machine
-from ..offline.bag import Estimate
-from ..offline.truth import truth_at
+from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ..report.text import number
 from ..streams.records import PayloadStatus
 from .report_animation import animation_of
-from .report_units import shown
+from .units import unit_and_scale
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base'}
@@ -73,7 +72,7 @@ def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> li
     signals = []
     for i, name in enumerate(names):
         kind, owner = name.split('/')
-        unit, scale = shown(estimate.machine, name)
+        unit, scale = unit_and_scale(estimate.machine, name)
         samples = Series(t, measured[:, channels.index(name)]) if name in channels else None
         true = Series(t, known[name]) if name in known else None
         estimated = Series(t, mean[:, i], np.sqrt(np.maximum(variance[:, i], 0.0)))
@@ -95,7 +94,7 @@ def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
     value, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
     result = []
     for i, channel in enumerate(states[0].channels):
-        unit, scale = shown(estimate.machine, channel, difference=True)
+        unit, scale = unit_and_scale(estimate.machine, channel, difference=True)
         result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
     return result
 
@@ -126,7 +125,7 @@ def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
         error = np.array([o.state.mean[-1, names.index(name)] for o in estimate.outputs]) - true
         error = error[(t > 1.0) & np.isfinite(error)]
         if error.size:
-            unit, scale = shown(estimate.machine, name, difference=True)
+            unit, scale = unit_and_scale(estimate.machine, name, difference=True)
             rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
                          f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
     return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -22,21 +21,6 @@ STEEPEST = 45.0                          # deg
 USUAL = 50.0                             # kg
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is simulated: ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz,
-    attitude of the base in deg."""
-
-    payload: float | None = None
-    seed: int = 1
-    cycle: str = 'lift_hold_lower'
-    ramp: float = 0.2
-    rate: float = 100.0
-    storage: str = 'mcap'
-    base_roll: float | None = None
-    base_pitch: float | None = None
-
-
 def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) -> None:
     """Samples, commands and truth of one instant; the truth is in the independent coordinates."""
     writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
@@ -44,21 +28,26 @@ def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) ->
                        crane.machine.volumes, frame.pressure, frame.payload)
 
 
-def simulate_bag(description: MechanismDescription, output: Path, request: Request) -> None:
-    """Simulate and write; the same arguments give the same bag. Raises DescriptionError, SettingError, BagError."""
-    if request.seed < 0:
-        raise SettingError('seed', request.seed, 'a whole number from 0')
+def simulate_bag(description: MechanismDescription, output: Path, payload: float | None = None, seed: int = 1,
+                 cycle: str = 'lift_hold_lower', ramp: float = 0.2, rate: float = 100.0, storage: str = 'mcap',
+                 base_roll: float | None = None, base_pitch: float | None = None) -> None:
+    """Simulate and write; the same arguments give the same bag.
+
+    ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
+    in deg. Raises DescriptionError, SettingError, BagError.
+    """
+    if seed < 0:
+        raise SettingError('seed', seed, 'a whole number from 0')
     machine = Machine(description)
-    payload, base = _payload(machine, request.payload), _base(machine, request)
-    cycle = cycle_by_name(request.cycle, machine, request.seed, request.ramp)
-    settings = CraneSettings(rate=request.rate)
-    crane = SimulatedCrane(machine, payload, request.seed, cycle, settings, start_ns=START_NS, base=base)
+    payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
+    crane = SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
+                           start_ns=START_NS, base=base)
     count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
-    with BagWriter(output, request.storage, frame=machine.name) as writer:
+    with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
             write_frame(writer, crane, crane.frame())
-    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {request.rate:g} Hz, payload {payload:g} kg'
-               f'{" at times" if len(cycle.load) > 1 else ""}, seed {request.seed}')
+    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {payload:g} kg'
+               f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}')
 
 
 def _payload(machine: Machine, payload: float | None) -> float:
@@ -75,10 +64,10 @@ def _payload(machine: Machine, payload: float | None) -> float:
     return payload
 
 
-def _base(machine: Machine, request: Request) -> dict[str, float]:
+def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:
     """True inclinations, rad; only measured ones can differ from the file's."""
     found = {}
-    for axis, degrees in (('roll', request.base_roll), ('pitch', request.base_pitch)):
+    for axis, degrees in attitude.items():
         if degrees is None:
             continue
         if axis not in machine.inclinations:

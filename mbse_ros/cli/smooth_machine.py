@@ -3,36 +3,31 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from ..errors import SettingError
 from ..graph.machine_lag import lag_machine
 from ..graph.machine_log import MachineLog, unused
 from ..graph.machine_settings import MachineGraphSettings
-from ..graph.machine_smoother import MachineSmoothed
-from ..graph.machine_smoother import smooth_machine as smooth_log
+from ..graph.machine_smoother import MachineSmoothed, smooth_machine as smooth_log
 from ..machine import Machine, load_machine
+from ..offline.bag import TUNING, Estimate, estimate_bag, parse_tuning, truth_at
+from ..report.chart import Panel
 from ..report.data import Run, Series, Signal
-from ..report.plots import Line, Plot, write_plots
 from ..report.writer import write_report
-from .estimate import check_outputs
-from ..report.json_file import write_json
-from ..offline.bag import Estimate, estimate_bag, parse_tuning
+from ..settings import Settings
+from .logs import Answer, LogRequest, cost, cost_line
 from .report_run import GROUPS, report_run
-from .report_units import shown
-from .smooth import SmoothRequest
-from ..offline.truth import truth_at
+from .smooth import how, panel, write_panels
+from .tables import write_table
+from .units import unit_and_scale
 
-ROOM = 'graph.'
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
@@ -51,23 +46,15 @@ class SmoothedBag:
         return self.estimate.machine
 
 
-def smooth_machine(machine: str, request: SmoothRequest) -> None:
-    """Filter and smooth, print, and write what was asked for."""
+def smooth_machine(machine: str, request: LogRequest) -> Answer:
+    """Filter and smooth."""
     if request.sensors or request.step is not None:
         raise SettingError('--sensors' if request.sensors else '--step', request.sensors or request.step,
                            'no such option here: it is for a mechanism')
-    check_outputs(request.output, request.json_file, None)
-    settings, words = graph_settings(request.words)
-    found = smooth_machine_bag(load_machine(machine), request, settings, words)
-    for warning in (*found.estimate.warnings, *notes(found.machine)):
-        typer.echo(f'warning: {warning}', err=True)
-    if request.output is not None:
-        request.output.mkdir(parents=True)
-        write_report(overlaid(found), request.output)
-        write_plots(plots(found), request.output / 'smoothed.png')
-        write_table(found, request.output / 'smoothed.csv')
-    write_json(request.json_file, as_json(found, request), None if request.full else 2)
-    typer.echo(summary(found, request))
+    tuning = parse_tuning(request.words, {**TUNING, 'graph': MachineGraphSettings})
+    found = smooth_machine_bag(load_machine(machine), request, tuning.pop('graph'), tuning)
+    return Answer([*found.estimate.warnings, *notes(found.machine)], summary(found, request), as_json(found, request),
+                  lambda folder: write_files(found, folder))
 
 
 def notes(machine: Machine) -> list[str]:
@@ -86,24 +73,10 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
     return machine.coordinates
 
 
-def graph_settings(words: Sequence[str]) -> tuple[MachineGraphSettings, list[str]]:
-    """Tuning of the graph from words ``graph.min_speed=0.01``, and the other words; raises SettingError."""
-    known, chosen = {item.name for item in fields(MachineGraphSettings)}, {}
-    for word in (word for word in words if word.startswith(ROOM)):
-        key, _, text = word.removeprefix(ROOM).partition('=')
-        if key not in known:
-            raise SettingError(ROOM + key, text, 'one of ' + ', '.join(sorted(known)))
-        try:
-            chosen[key] = float(text)
-        except ValueError:
-            raise SettingError(ROOM + key, text, 'a number') from None
-    return MachineGraphSettings(**chosen), [word for word in words if not word.startswith(ROOM)]
-
-
-def smooth_machine_bag(machine: Machine, request: SmoothRequest, settings: MachineGraphSettings, words: Sequence[str]
-                     ) -> SmoothedBag:
+def smooth_machine_bag(machine: Machine, request: LogRequest, settings: MachineGraphSettings,
+                       tuning: dict[str, Settings]) -> SmoothedBag:
     """The filter first: its segments are the smoother's samples."""
-    estimate = estimate_bag(request.bag, machine, parse_tuning(words), request.namespace, request.backend)
+    estimate = estimate_bag(request.bag, machine, tuning, request.namespace, request.backend)
     begin, log = time.perf_counter(), log_of(estimate)
     smoothed = (smooth_log(machine, log, settings) if request.lag is None
                 else lag_machine(machine, log, request.lag, settings))
@@ -123,59 +96,61 @@ def log_of(estimate: Estimate) -> MachineLog:
     return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
 
 
-def summary(found: SmoothedBag, request: SmoothRequest) -> str:
+def summary(found: SmoothedBag, request: LogRequest) -> list[str]:
     """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
-    s, online = found.smoothed, found.estimate.outputs[-1].payload
-    how = 'all at once' if request.lag is None else f'{request.lag:g} s of lag'
-    lines = [f'payload {s.mass[-1]:.2f} kg, 95 % interval {s.lower[-1]:.2f} to {s.upper[-1]:.2f} kg, {how}, from '
-             f'{int(s.balanced.sum())} of {len(s.t)} instants',
+    s, online, before = found.smoothed, found.estimate.outputs[-1].payload, found.machine.parameters
+    lines = [f'payload {_mass(found)}, {how(request)}, from {_share(found)}',
              f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg']
     if math.isfinite(found.true):
         lines.append(f'truth in the bag: {found.true:.2f} kg')
-    before = found.machine.parameters
     for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev):
         k = before.names.index(name)
         lines.append(f'  {name}: {value:.5g} +- {sigma:.2g}, in the file {before.mean[k]:.5g} +- '
                      f'{before.stddev[k]:.2g} (SI)')
-    seconds = found.estimate.log_seconds
-    lines.append(f'{seconds:.1f} s of data smoothed in {found.seconds:.3f} s '
-                 f'({100 * found.seconds / seconds:.2f} % of real time)')
-    return '\n'.join(lines)
+    return [*lines, cost_line(found.seconds, found.estimate.log_seconds, ' smoothed')]
 
 
-def as_json(found: SmoothedBag, request: SmoothRequest) -> dict[str, Any]:
-    """The fixed machine-readable form; a value that is not known is null."""
+def _mass(found: SmoothedBag) -> str:
+    s = found.smoothed
+    return f'{s.mass[-1]:.2f} kg, 95 % interval {s.lower[-1]:.2f} to {s.upper[-1]:.2f} kg'
+
+
+def _share(found: SmoothedBag) -> str:
+    return f'{int(found.smoothed.balanced.sum())} of {len(found.smoothed.t)} instants'
+
+
+def as_json(found: SmoothedBag, request: LogRequest) -> dict[str, Any]:
+    """Masses of smoother and filter, the machine's numbers, cost, and in ``full`` every instant."""
     s, online = found.smoothed, found.estimate.outputs[-1].payload
     result: dict[str, Any] = {
-        'machine': found.machine.name, 'lag': request.lag, 'instants': len(s.t), 'balanced': int(s.balanced.sum()),
-        'payload': {'mass': _number(s.mass[-1]), 'stddev': _number(s.mass_stddev[-1]),
-                    'interval': [_number(s.lower[-1]), _number(s.upper[-1])]},
-        'filter': {'mass': _number(online.mass), 'stddev': _number(online.stddev),
-                   'interval': [_number(online.lower), _number(online.upper)]},
-        'truth': _number(found.true),
-        'parameters': {name: {'value': value, 'stddev': sigma} for name, value, sigma in zip(
-            s.names, s.parameters.tolist(), s.parameters_stddev.tolist())},
+        'machine': found.machine.name, 'lag': request.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
+        'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]]},
+        'filter': {'mass': online.mass, 'stddev': online.stddev, 'interval': [online.lower, online.upper]},
+        'truth': found.true,
+        'parameters': {name: {'value': value, 'stddev': sigma}
+                       for name, value, sigma in zip(s.names, s.parameters, s.parameters_stddev)},
         'unknown_force': s.force, 'iterations': s.iterations,
-        'cost': {'seconds': found.seconds, 'real_time_share': found.seconds / found.estimate.log_seconds}}
+        'cost': cost(found.seconds, found.estimate.log_seconds)}
     if request.full:
-        result['state'] = {'stamp_ns': found.estimate.stamps_ns.tolist()}
+        result['state'] = {'stamp_ns': found.estimate.stamps_ns}
         for name in (*KINDS, 'unknown_force'):
-            result['state'] |= {name: getattr(s, name).tolist(), f'{name}_stddev': s.stddev[name].tolist()}
-        result['state']['payload_mass'] = [_number(value) for value in s.mass.tolist()]
-        result['state']['payload_stddev'] = [_number(value) for value in s.mass_stddev.tolist()]
+            result['state'] |= {name: getattr(s, name), f'{name}_stddev': s.stddev[name]}
+        result['state'] |= {'payload_mass': s.mass, 'payload_stddev': s.mass_stddev}
     return result
 
 
-def _number(value: float) -> float | None:
-    """JSON knows no NaN."""
-    return float(value) if math.isfinite(value) else None
+def write_files(found: SmoothedBag, folder: Path) -> None:
+    """The report of the filter with the smoothed curves in it, picture and table."""
+    folder.mkdir(parents=True)
+    write_report(overlaid(found), folder)
+    write_panels(panels(found), folder)
+    write_columns(found, folder / 'smoothed.csv')
 
 
 def overlaid(found: SmoothedBag) -> Run:
     """The report of the filter with the smoothed curves in the same charts."""
-    s, run = found.smoothed, report_run(found.estimate, 'Filter and smoother')
-    facts = {'Smoothed mass': f'{s.mass[-1]:.2f} kg, 95 % interval {s.lower[-1]:.2f} to {s.upper[-1]:.2f} kg',
-             'Smoothed from': f'{int(s.balanced.sum())} of {len(s.t)} instants'}
+    run = report_run(found.estimate, 'Filter and smoother')
+    facts = {'Smoothed mass': _mass(found), 'Smoothed from': _share(found)}
     return replace(run, facts={**run.facts, **facts}, signals=(*run.signals, *_signals(found)))
 
 
@@ -183,45 +158,36 @@ def _signals(found: SmoothedBag) -> list[Signal]:
     s, signals = found.smoothed, []
     for kind in KINDS:
         for k, owner in enumerate(owners(found.machine, kind)):
-            unit, scale = shown(found.machine, f'{kind}/{owner}')
+            unit, scale = unit_and_scale(found.machine, f'{kind}/{owner}')
             series = Series(s.t, getattr(s, kind)[:, k], s.stddev[kind][:, k])
             signals.append(Signal(f'{kind} {owner}, smoothed', unit, scale, GROUPS[kind], None, series, None))
     return signals
 
 
-def plots(found: SmoothedBag) -> list[Plot]:
-    """Mass and velocity, filter over smoother."""
+def panels(found: SmoothedBag) -> list[Panel]:
+    """Mass and velocities of filter and smoother."""
     s, outputs = found.smoothed, found.estimate.outputs
     online = {name: np.array([getattr(o.payload, name) for o in outputs]) for name in ('mass', 'lower', 'upper')}
-    blue, orange, green = '#2a7de1', '#e8590c', '#0ca678'
-    lines = [Line('filter', s.t, online['mass'], color=blue), Line('filter, 95 %', s.t, online['lower'], '--', blue),
-             Line('', s.t, online['upper'], '--', blue), Line('smoother', s.t, s.mass, color=orange),
-             Line('smoother, 95 %', s.t, s.lower, '--', orange), Line('', s.t, s.upper, '--', orange)]
+    curves = {'filter': online['mass'], 'smoother': s.mass}
     if math.isfinite(found.true):
-        lines.append(Line('truth', s.t, np.full(len(s.t), found.true), color=green))
+        curves['truth'] = np.full(len(s.t), found.true)
     middle, width = s.mass[-1], 4 * (s.upper[-1] - s.mass[-1])
-    drawn = [Plot('Payload', 't, s', 'kg', lines, limits=(middle - width, middle + width))]
+    drawn = [panel('Payload', 'kg', s.t, curves, {'filter': (online['lower'], online['upper']),
+                                                  'smoother': (s.lower, s.upper)}, (middle - width, middle + width))]
     names = outputs[0].state.names
     for k, owner in enumerate(found.machine.coordinates):
-        unit, scale = shown(found.machine, f'velocity/{owner}')
+        unit, scale = unit_and_scale(found.machine, f'velocity/{owner}')
         filtered = np.array([o.state.mean[-1, names.index(f'velocity/{owner}')] for o in outputs])
-        drawn.append(Plot(f'Velocity of {owner}', 't, s', unit, [
-            Line('filter', s.t, scale * filtered, color=blue),
-            Line('smoother', s.t, scale * s.velocity[:, k], color=orange)]))
+        drawn.append(panel(f'Velocity of {owner}', unit, s.t, {'filter': scale * filtered,
+                                                               'smoother': scale * s.velocity[:, k]}, {}))
     return drawn
 
 
-def write_table(found: SmoothedBag, path: Path) -> None:
+def write_columns(found: SmoothedBag, path: Path) -> None:
     """Stamp, values and standard deviations of every instant as CSV, SI."""
-    s, machine = found.smoothed, found.machine
-    names, columns = [], []
+    s, names, columns = found.smoothed, ['stamp_ns'], [found.estimate.stamps_ns]
     for kind in (*KINDS, 'unknown_force'):
-        own = owners(machine, kind)
+        own = owners(found.machine, kind)
         names += [f'{kind}/{owner}' for owner in own] + [f'{kind}/{owner} stddev' for owner in own]
-        columns += [getattr(s, kind), s.stddev[kind]]
-    rows = np.column_stack([*columns, s.mass, s.mass_stddev])
-    with open(path, 'w', newline='', encoding='utf-8') as file:
-        table = csv.writer(file)
-        table.writerow(['stamp_ns', *names, 'payload', 'payload stddev'])
-        for stamp, row in zip(found.estimate.stamps_ns.tolist(), rows.tolist()):
-            table.writerow([stamp, *row])
+        columns += [*getattr(s, kind).T, *s.stddev[kind].T]
+    write_table(path, [*names, 'payload', 'payload stddev'], [*columns, s.mass, s.mass_stddev])

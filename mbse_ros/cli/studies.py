@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from .arguments import Json, Plots
+from .arguments import Json, Plots, names_of, whole_numbers
 
 benchmark = typer.Typer(no_args_is_help=True, help='Measure the speed on this machine, now.')
 
@@ -92,7 +92,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
-    run_estimators(mechanism, sensors, estimators_, seeds, jobs, duration, json_, output, backend)
+    run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend)
 
 
 @benchmark.command()
@@ -112,7 +112,6 @@ def graphs(json_: Json = None,
     Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size; logs
     smoothed against the best filter.
     """
-    from .arguments import whole_numbers
     from ..studies.graphs import run_graphs
     run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,
                whole_numbers('--logs', logs), backend)

@@ -17,12 +17,11 @@ from ..errors import SettingError
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageObserver
 from ..estimators.filters.tuning import Log, Quality, Tuned, tune
-from ..report.files import check_file
-from ..report.json_file import write_json
-from ..report.options import names_of
+from ..report.files import check_file, write_json
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
+from .arguments import names_of
 from .described import SUFFIXES, check_sensors
 
 STEP = 5e-3     # s, of a simulated log
@@ -44,7 +43,7 @@ class Request:
 
 def tune_command(request: Request, json_file: Path | None, backend: str = 'auto') -> None:
     """Find the noises, print what the innovations are like before and after, write."""
-    check_file(json_file, '--json')
+    check_file(json_file)
     if not STEP * 10 < request.duration <= 1000.0:
         raise SettingError('--duration', request.duration, f'seconds, more than {STEP * 10:g} and up to 1000')
     chosen = names_of(request.sensors, '--sensors', 1)
@@ -99,12 +98,10 @@ def _observer(model: Model, request: Request, chosen: list[str], backend: str) -
 
 
 def summary_of(request: Request, observer: LinkageObserver, tuned: Tuned) -> dict[str, Any]:
-    """The result as JSON; None where the log does not tell a noise."""
-    spread = {name: [value if np.isfinite(value) else None for value in values]
-              for name, values in tuned.stddev_log10.items()}
+    """The result as JSON."""
     return {'mechanism': observer.model.description.name, 'estimator': request.estimator,
-            'sensors': list(observer.sensors), 'sources': [str(source) for source in request.sources],
-            'noises': tuned.after.noises, 'stddev_log10': spread, 'converged': tuned.converged,
+            'sensors': observer.sensors, 'sources': [str(source) for source in request.sources],
+            'noises': tuned.after.noises, 'stddev_log10': tuned.stddev_log10, 'converged': tuned.converged,
             'before': asdict(tuned.before), 'after': asdict(tuned.after)}
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
-from ..bags.reader import Sample, SampleReader, read_samples
+from ..bags.reader import Sample, SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import TopicMap
 from ..errors import BagError, SampleError, SettingError
@@ -22,11 +22,13 @@ from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
-from .result_findings import elapsed, fit_lines, mass_lines, state_lines
-from .sample_findings import dropped_lines, machine_lines, sample_lines, stroke_lines, unused_lines
+from .findings import (dropped_lines, elapsed, fit_lines, machine_lines, mass_lines, sample_lines, state_lines,
+                       stroke_lines, unused_lines)
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
+LONGEST_HOLE_NS = 100_000_000
+COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
 
 @dataclass(frozen=True)
@@ -55,33 +57,29 @@ class Estimate:
         return float(self.elapsed[-1])
 
 
-def parse_tuning(words: Sequence[str]) -> dict[str, Settings]:
-    """Settings from words ``observer.pressure_psd=1.0``; raises SettingError."""
-    chosen: dict[str, dict[str, Any]] = {room: {} for room in TUNING}
+def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
+    """Settings by room from words ``observer.pressure_psd=1.0``, a later one before an earlier; raises SettingError."""
+    chosen: dict[str, dict[str, Any]] = {room: {} for room in kinds}
     for word in words:
         key, sign, text = word.partition('=')
         room, _, name = key.partition('.')
-        if not sign or room not in TUNING:
-            raise SettingError('--set', word, f'<{"|".join(TUNING)}>.<name>=<value>')
-        known = {f.name: type(f.default) for f in fields(TUNING[room])}
+        if not sign or room not in kinds:
+            raise SettingError('--set', word, f'<{"|".join(kinds)}>.<name>=<value>')
+        known = {item.name: type(item.default) for item in fields(kinds[room])}
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
-        chosen[room][name] = _value(key, text, known[name])
-    return {room: _settings(room, values) for room, values in chosen.items()}
+        try:
+            chosen[room][name] = known[name](text)
+        except ValueError:
+            raise SettingError(key, text, KINDS[known[name].__name__]) from None
+    return {room: _settings(room, kinds[room], values) for room, values in chosen.items()}
 
 
-def _settings(room: str, values: dict[str, Any]) -> Settings:
+def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settings:
     try:
-        return TUNING[room](**values)
+        return kind(**values)
     except SettingError as error:
         raise SettingError(f'{room}.{error.name}', error.value, error.expected) from None
-
-
-def _value(key: str, text: str, kind: type) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise SettingError(key, text, KINDS[kind.__name__]) from None
 
 
 def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
@@ -91,7 +89,7 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    reader = read_samples(source, machine.channels, machine.commands, topics)
+    reader = SampleReader(source, machine.channels, machine.commands, topics)
     samples = list(reader)
     pipeline = Pipeline(machine, **tuning, backend=backend)
     outputs: list[Output] = []
@@ -109,14 +107,11 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
     warnings += machine_lines(_frame(source, reader, topics), machine)
     warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, dropped, start_ns, gap_ns)
-    warnings += stroke_lines(samples, machine) + _result_lines(outputs, machine)
+    t = elapsed(outputs)
+    warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
+    warnings += mass_lines(outputs, t, machine.description.payload.limits)
     warnings += [pipeline.observer.note] if pipeline.observer.note else []
     return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds)
-
-
-def _result_lines(outputs: Sequence[Output], machine: Machine) -> list[str]:
-    t, limits = elapsed(outputs), machine.description.payload.limits
-    return state_lines(outputs, t) + fit_lines(outputs, t) + mass_lines(outputs, t, limits)
 
 
 def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> BagError:
@@ -140,3 +135,24 @@ def _frame(source: Bag, reader: SampleReader, topics: TopicMap) -> str:
         except SampleError:
             continue
     return ''
+
+
+def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:
+    """Truth at stamps (n,), ns: linear between those recorded, NaN outside them and in holes of more than 0.1 s.
+
+    None where there is none, or it is of a machine with other independent coordinates or volumes.
+    """
+    if truth is None or (truth.cylinders, truth.volumes) != (machine.coordinates, machine.volumes):
+        return None
+    known, rows = np.unique(truth.stamp_ns, return_index=True)
+    after = np.clip(np.searchsorted(known, stamps_ns), min(1, len(known) - 1), len(known) - 1)
+    hole = (known[after] - known[np.maximum(after - 1, 0)] > LONGEST_HOLE_NS) & (known[after] != stamps_ns)
+    t, wanted = (known - known[0]) * 1e-9, np.where(hole, np.nan, (stamps_ns - known[0]) * 1e-9)
+
+    def at(column: np.ndarray) -> np.ndarray:
+        flat = column[rows].reshape(len(known), -1).T
+        values = np.array([np.interp(wanted, t, row, left=np.nan, right=np.nan) for row in flat])
+        return values.T.reshape(len(stamps_ns), *column.shape[1:])
+
+    columns = {name: at(getattr(truth, name)) for name in COLUMNS}
+    return TruthSeries(stamps_ns, truth.cylinders, volumes=truth.volumes, **columns)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,17 +18,19 @@ COLORS = {
     'bound': '#8b929c',
     'updating': '#37a56b',
 }
+PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
 HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548')
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve (n,) in display units; ``kind`` is line, dashes, dots, or samples: of a sensor, often many."""
+    """A curve (n,) in display units; ``kind`` is line, dashes, dotted, marks (on a line), dots, or samples (of a
+    sensor, often many). Without a ``color`` it has the next one of PALETTE."""
 
     label: str
     t: np.ndarray
     y: np.ndarray
-    color: str
+    color: str = ''
     kind: str = 'line'
 
 
@@ -53,16 +56,21 @@ class Strip:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. ``note`` is the figure of merit beside its title; ``limits`` bound y where given."""
+    """One pair of axes. ``note`` is the figure of merit beside its title; ``limits`` bound y where given; scales of
+    matplotlib, ``threshold`` of a symlog axis, between whose signs it is linear."""
 
     title: str
     unit: str
-    curves: tuple[Curve, ...] = ()
+    curves: Sequence[Curve] = ()
     bands: tuple[Band, ...] = ()
     strips: tuple[Strip, ...] = ()
     note: str = ''
     limits: tuple[float, float] | None = None
     height: float = 1.0
+    x_label: str = 'time [s]'
+    x_scale: str = 'linear'
+    y_scale: str = 'linear'
+    threshold: float = 1.0
 
 
 @dataclass(frozen=True)

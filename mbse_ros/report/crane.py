@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 
 from .chart import COLORS
-from .png import INK, new_figure, plain, set_margins, style_axes
+from .png import INK, corner_text, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 from .scene import Scene, kind_of
 
 _GHOST, _BODY, _TUBE, _LOAD = COLORS['measured'], COLORS['estimated'], '#4a5361', COLORS['true']
@@ -35,31 +33,17 @@ def write_still(scene: Scene, path: Path) -> None:
     figure.savefig(path)
 
 
-def write_gif(scene: Scene, path: Path) -> None:
+def write_crane_gif(scene: Scene, path: Path) -> None:
     """A small looping GIF of the whole run; when it is faster than the run, it says how many times."""
-    frames = np.unique(np.linspace(0, scene.t.size - 1, min(_GIF_FRAMES, scene.t.size)).round().astype(int))
+    frames = spread_frames(scene.t.size, _GIF_FRAMES)
     speed = (scene.t[-1] - scene.t[0]) / (frames.size / _GIF_RATE)
-    figure = _canvas(_views(scene), 6.0, 80)
-    canvas, ax = figure.canvas, figure.axes[0]
-    canvas.draw()
-    still = canvas.copy_from_bbox(figure.bbox)     # axes and pins are drawn once, each frame over them
-    images: list[Image.Image] = []
-    for frame in frames:
-        canvas.restore_region(still)
-        drawn = [artist for axes, view in zip(figure.axes, _views(scene))
-                 for artist in _draw_frame(axes, view, frame, 1.0)]
-        drawn += _caption(ax, scene, frame, f'   ({speed:.1f} × real time)' if speed > 1.05 else '')
-        for artist in sorted(drawn, key=lambda artist: artist.get_zorder()):
-            artist.axes.draw_artist(artist)
-            artist.remove()
-        images.append(_snapshot(canvas, images[0] if images else None))
-    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / _GIF_RATE), loop=0)
+    figure, suffix = _canvas(_views(scene), 6.0, 80), f'   ({speed:.1f} × real time)' if speed > 1.05 else ''
 
-
-def _snapshot(canvas: FigureCanvasAgg, first: Image.Image | None) -> Image.Image:
-    """What is on the canvas, in the 64 colours of the first frame so that the colours do not flicker."""
-    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
-    return image.quantize(64, dither=0) if first is None else image.quantize(palette=first, dither=0)
+    def draw(frame: int) -> list:
+        drawn = [artist for ax, view in zip(figure.axes, _views(scene)) for artist in _draw_frame(ax, view, frame, 1.0)]
+        caption = f'   {scene.captions[frame]}' if scene.captions else ''
+        return drawn + [corner_text(figure.axes[0], f't = {scene.t[frame]:.1f} s{caption}{suffix}', 11)]
+    write_gif(figure, frames, draw, _GIF_RATE, 64, path)
 
 
 def _views(scene: Scene) -> list[Scene]:
@@ -120,12 +104,6 @@ def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) 
     fill = ax.fill(x, z, color=_BODY, alpha=0.25 * alpha, linewidth=0, zorder=4) if closed else []
     return fill + ax.plot(x, z, 'o-', color=_BODY, linewidth=2.5, markersize=4, alpha=alpha, zorder=4,
                           solid_joinstyle='round')
-
-
-def _caption(ax: Axes, scene: Scene, frame: int, suffix: str) -> list:
-    caption = f'   {scene.captions[frame]}' if scene.captions else ''
-    return [ax.text(0.02, 0.97, plain(f't = {scene.t[frame]:.1f} s{caption}{suffix}'), transform=ax.transAxes,
-                    va='top', fontsize=11, color=INK)]
 
 
 def _heights(scene: Scene) -> np.ndarray:

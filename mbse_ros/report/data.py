@@ -8,7 +8,7 @@ shown). A value that is not finite is a gap: it is not drawn and not counted. Wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -23,32 +23,34 @@ class ReportError(MbseError):
         super().__init__(f'report: {name}: got {value}, expected {expected}')
 
 
-def _as_columns(owner: object, label: str, *names: str) -> None:
-    """Turn the named fields of a frozen dataclass into float columns as long as its times."""
-    for name in ('t', *names):
-        value = getattr(owner, name)
-        if value is None:
-            continue
-        column = np.asarray(value, dtype=float)
-        length = column if name == 't' else getattr(owner, 't')
-        if column.ndim != 1 or column.shape != length.shape:
-            raise ReportError(f'{label}: {name}', f'shape {column.shape}', f'shape ({length.size},), one per time')
-        object.__setattr__(owner, name, column)
-    t = getattr(owner, 't')
-    if not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0):
-        raise ReportError(f'{label}: t', 'times that go back or are not finite', 'seconds that never decrease')
+class Timed:
+    """Base of values over times ``t`` (n,): its arrays become float columns, a single number is repeated.
+
+    Raises ReportError for an array of another length, and for times that go back or are not finite.
+    """
+
+    def __post_init__(self) -> None:
+        size, label = np.size(self.t), type(self).__name__.lower()
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.type.startswith('np.ndarray') and value is not None:
+                column = np.asarray(value, dtype=float)
+                column = np.full(size, float(column)) if column.ndim == 0 else column
+                if column.shape != (size,):
+                    raise ReportError(f'{label}: {item.name}', f'shape {column.shape}',
+                                      f'shape ({size},), one per time')
+                object.__setattr__(self, item.name, column)
+        if not np.all(np.isfinite(self.t)) or np.any(np.diff(self.t) < 0):
+            raise ReportError(f'{label}: t', 'times that go back or are not finite', 'seconds that never decrease')
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Timed):
     """Values over time: ``t`` (n,) s, ``value`` (n,) SI, ``stddev`` (n,) SI or None when it is not known."""
 
     t: np.ndarray
     value: np.ndarray
     stddev: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        _as_columns(self, 'series', 'value', 'stddev')
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Innovation:
+class Innovation(Timed):
     """Measured minus predicted value of a channel: ``t, value, stddev`` (n,); unit and scale as in Signal."""
 
     channel: str
@@ -78,12 +80,9 @@ class Innovation:
     stddev: np.ndarray
     scale: float = 1.0
 
-    def __post_init__(self) -> None:
-        _as_columns(self, f'innovation of {self.channel}', 'value', 'stddev')
-
 
 @dataclass(frozen=True)
-class Nis:
+class Nis(Timed):
     """Normalised innovation squared: ``t, value`` (n,), its degrees of freedom and its 95 % bounds.
 
     ``dof``, ``lower`` and ``upper`` are numbers, or (n,) where the number of measurements changes; the bounds are the
@@ -96,13 +95,9 @@ class Nis:
     lower: np.ndarray | float
     upper: np.ndarray | float
 
-    def __post_init__(self) -> None:
-        _spread(self, 'NIS', 'dof', 'lower', 'upper')
-        _as_columns(self, 'NIS', 'value', 'dof', 'lower', 'upper')
-
 
 @dataclass(frozen=True)
-class PayloadTrack:
+class PayloadTrack(Timed):
     """The payload mass over time, kg: ``t, raw, low_passed, mass, lower, upper`` (n,), the last two a 95 % interval.
 
     ``status`` (n,) says why the mass is or is not updated, ``status_names`` what each value means; ``updating`` is the
@@ -122,13 +117,6 @@ class PayloadTrack:
     true: np.ndarray | float | None = None
     reference: str = ''
 
-    def __post_init__(self) -> None:
-        _spread(self, 'payload', 'true')
-        _as_columns(self, 'payload', 'raw', 'low_passed', 'mass', 'lower', 'upper', 'status', 'true')
-        unnamed = set(self.status.astype(int)) - set(self.status_names)
-        if unnamed:
-            raise ReportError('payload: status', sorted(unnamed), f'values named in {dict(self.status_names)}')
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -139,7 +127,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Animation:
+class Animation(Timed):
     """The machine as polylines over time, drawn from the side (x right, z up).
 
     ``t`` (frames,) s; ``estimated`` and ``measured`` map a name to (frames, k, 3) points, m, in the machine frame.
@@ -155,21 +143,14 @@ class Animation:
     turn: Turn | None = None
 
     def __post_init__(self) -> None:
-        _as_columns(self, 'animation')
-        if self.turn is not None and np.shape(self.turn.angle) != self.t.shape:
-            raise ReportError('animation: turn', f'shape {np.shape(self.turn.angle)}', f'shape ({self.t.size},)')
-        object.__setattr__(self, 'estimated', self._polylines('estimated'))
-        if self.measured is not None:
-            object.__setattr__(self, 'measured', self._polylines('measured'))
-        if self.captions and len(self.captions) != self.t.size:
-            raise ReportError('animation: captions', len(self.captions), f'{self.t.size}, one per frame')
-
-    def _polylines(self, which: str) -> dict[str, np.ndarray]:
-        lines = {name: np.asarray(points, dtype=float) for name, points in getattr(self, which).items()}
-        for name, points in lines.items():
-            if points.ndim != 3 or points.shape[0] != self.t.size or points.shape[1] < 1 or points.shape[2] != 3:
-                raise ReportError(f'animation: {which} {name}', f'shape {points.shape}', f'shape ({self.t.size}, k, 3)')
-        return lines
+        super().__post_init__()
+        for which in ('estimated', 'measured'):
+            lines = {name: np.asarray(points, dtype=float) for name, points in (getattr(self, which) or {}).items()}
+            for name, points in lines.items():
+                if points.ndim != 3 or points.shape[::2] != (self.t.size, 3):
+                    raise ReportError(f'animation: {which} {name}', f'shape {points.shape}',
+                                      f'shape ({self.t.size}, k, 3)')
+            object.__setattr__(self, which, lines)
 
 
 @dataclass(frozen=True)
@@ -179,11 +160,6 @@ class Table:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ReportError(f'table {self.title}', f'{len(row)} cells', f'{len(self.columns)} cells in each row')
 
 
 @dataclass(frozen=True)
@@ -203,12 +179,3 @@ class Run:
     payload: PayloadTrack | None = None
     animation: Animation | None = None
     tables: Sequence[Table] = ()
-
-
-def _spread(owner: object, label: str, *names: str) -> None:
-    """Repeat the named fields over the times where they are single numbers."""
-    size = np.size(getattr(owner, 't'))
-    for name in names:
-        value = getattr(owner, name)
-        if value is not None and np.ndim(value) == 0:
-            object.__setattr__(owner, name, np.full(size, float(value)))

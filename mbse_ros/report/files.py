@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outputs that can be written, refused before the work where they cannot."""
+"""Outputs that can be written, refused before the work where they cannot; results as JSON."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..errors import SettingError
 
 
-def check_file(path: Path | None, option: str, suffixes: Sequence[str] = ()) -> None:
+def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str] = ()) -> None:
     """Raise SettingError for what cannot become a file of one of the suffixes."""
     if path is None:
         return
@@ -21,13 +26,13 @@ def check_file(path: Path | None, option: str, suffixes: Sequence[str] = ()) -> 
     _check_writable(path.parent, option, path)
 
 
-def check_folder(path: Path | None, option: str = '--output') -> None:
+def check_folder(path: Path | None) -> None:
     """Raise SettingError for what cannot become a folder with new files in it."""
     if path is None:
         return
     if path.exists() and not path.is_dir():
-        raise SettingError(option, str(path), 'a folder, not a file')
-    _check_writable(path, option, path)
+        raise SettingError('--output', str(path), 'a folder, not a file')
+    _check_writable(path, '--output', path)
 
 
 def _check_writable(folder: Path, option: str, path: Path) -> None:
@@ -35,3 +40,24 @@ def _check_writable(folder: Path, option: str, path: Path) -> None:
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise SettingError(option, str(path), f'a place that can be written, {nearest} cannot')
+
+
+def write_json(path: Path | None, value: Any, indent: int | None = 2) -> None:
+    """Write a value, if there is a path; its folder is made. Arrays become lists, what is not finite null.
+
+    Raises OSError.
+    """
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(_plain(value), indent=indent, allow_nan=False) + '\n', encoding='utf-8')
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has a word for."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -42,10 +42,6 @@ class Link:
     axis: np.ndarray | None = None
     grounded: bool = False
 
-    def __post_init__(self) -> None:
-        if self.kind not in JOINTS:
-            raise ReportError(f'joint {self.name}: kind', self.kind, 'one of ' + ', '.join(JOINTS))
-
 
 @dataclass(frozen=True)
 class Element:

@@ -4,22 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from PIL import Image
 
 from .linkage import Linkage, extent, flat, floor, project
-from .linkage_labels import Labels
 from .linkage_symbols import (ACTUATOR, SPRING, center_mark, draw_element, draw_joint, draw_part, draw_support,
                               draw_triad, gravity_arrow, part_color)
-from .png import INK, new_figure, plain, set_margins, style_axes
+from .png import INK, corner_text, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 
 _WIDTH, _DPI = 9.0, 120
 _GIF_WIDTH, _GIF_DPI, _GIF_RATE, _GIF_FRAMES = 5.5, 72, 15, 75    # inches, dots/inch, frames/s, frames
 _MOST_NAMES = 40       # of bodies and joints together; more would be a heap of letters
+_POINTS_PER_LETTER, _HEIGHT = 0.54, 1.25     # size of a text in units of its font size
+_DIRECTIONS = np.radians([35, 145, -35, -145, 0, 180, 90, -90])
+_CLEARANCE = 7.0                             # points between a text and what it names
 
 
 def write_linkage(linkage: Linkage, path: Path) -> None:
@@ -40,24 +42,12 @@ def write_linkage(linkage: Linkage, path: Path) -> None:
 
 def write_animation(linkages: Sequence[Linkage], t: np.ndarray, path: Path) -> None:
     """A small looping GIF of the poses at times ``t`` (k,), s, equally spaced; it tells when it is not in real time."""
-    chosen = np.unique(np.linspace(0, len(t) - 1, min(_GIF_FRAMES, len(t))).round().astype(int))
+    chosen = spread_frames(len(t), _GIF_FRAMES)
     speed = (t[-1] - t[0]) * _GIF_RATE / max(1, len(chosen) - 1)
     figure, ax = _canvas(linkages, _GIF_WIDTH, _GIF_DPI)
     note = '' if 0.95 < speed < 1.05 else f'   ({speed:.2g} × real time)'
-    figure.canvas.draw()
-    still = figure.canvas.copy_from_bbox(figure.bbox)      # axes are drawn once, each pose over them
-    images: list[Image.Image] = []
-    for k in chosen:
-        figure.canvas.restore_region(still)
-        artists = _draw(ax, flat(linkages[k]))
-        artists.append(ax.text(0.02, 0.97, plain(f't = {t[k]:.2f} s{note}'), transform=ax.transAxes, va='top',
-                               fontsize=10, color=INK))
-        for artist in sorted(artists, key=lambda artist: artist.get_zorder()):
-            ax.draw_artist(artist)
-            artist.remove()
-        image = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert('RGB')
-        images.append(image.quantize(48, dither=0) if not images else image.quantize(palette=images[0], dither=0))
-    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / _GIF_RATE), loop=0)
+    write_gif(figure, chosen, lambda k: [*_draw(ax, flat(linkages[k])), corner_text(ax, f't = {t[k]:.2f} s{note}', 10)],
+              _GIF_RATE, 48, path)
 
 
 def _canvas(linkages: Sequence[Linkage], width: float, dpi: int) -> tuple[Figure, Axes]:
@@ -140,3 +130,55 @@ def _beside(outline: np.ndarray) -> np.ndarray:
     sides = np.diff(outline, axis=0)
     longest = int(np.argmax(np.linalg.norm(sides, axis=1)))
     return outline[longest] + 0.36 * sides[longest]
+
+
+@dataclass
+class Labels:
+    """Texts of one drawing; ``add`` collects them, ``draw`` finds their places when all lines are known."""
+
+    ax: Axes
+    size: float = 8.5
+    _taken: list[np.ndarray] = field(default_factory=list)          # points (k, 2) in typographic points
+    _wanted: list[tuple[str, np.ndarray, str, str]] = field(default_factory=list)
+
+    def keep_off(self, *polylines: np.ndarray) -> None:
+        """Lines (k, 2), m, that no text should cover."""
+        for line in polylines:
+            pixels = self._to_points(np.asarray(line, dtype=float))
+            for a, b in zip(pixels[:-1], pixels[1:]):
+                count = max(2, int(np.linalg.norm(b - a) / 4.0))
+                self._taken.append(a + np.linspace(0.0, 1.0, count)[:, None] * (b - a))
+            self._taken.append(pixels[-1:])
+
+    def add(self, text: str, place: np.ndarray, color: str = INK, style: str = 'normal') -> None:
+        """A name beside a place (2,), m."""
+        if text:
+            self._wanted.append((text, np.asarray(place, dtype=float), color, style))
+
+    def draw(self) -> list:
+        """Put all texts; the artists come back."""
+        return [self._put(*wanted) for wanted in self._wanted]
+
+    def _put(self, text: str, place: np.ndarray, color: str, style: str) -> object:
+        half = 0.5 * self.size * np.array([_POINTS_PER_LETTER * len(text), _HEIGHT])
+        center = self._to_points(place[None])[0]
+        unit = np.column_stack([np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)])
+        offsets = np.concatenate([unit * (half + reach) for reach in (_CLEARANCE, 2 * _CLEARANCE)])
+        taken = np.concatenate(self._taken) if self._taken else np.zeros((0, 2))
+        cost = [self._cost(center + offset, half, taken) + 0.1 * k for k, offset in enumerate(offsets)]
+        best = offsets[int(np.argmin(cost))]
+        grid = np.stack(np.meshgrid(np.linspace(-1, 1, 9), (-1.0, 0.0, 1.0)), axis=-1).reshape(-1, 2)
+        self._taken.append(center + best + grid * half)
+        return self.ax.annotate(plain(text), place, best, textcoords='offset points', ha='center', va='center',
+                                fontsize=self.size, color=color, style=style, zorder=9)
+
+    def _cost(self, center: np.ndarray, half: np.ndarray, taken: np.ndarray) -> float:
+        """Number of points under a text and its rim, and a high price for leaving the picture."""
+        covered = np.all(np.abs(taken - center) < half + 1.5, axis=1).sum()
+        box = self.ax.get_window_extent()
+        scale = 72.0 / self.ax.figure.dpi
+        low, high = np.array([box.x0, box.y0]) * scale, np.array([box.x1, box.y1]) * scale
+        return float(covered) + 50.0 * bool(np.any(center - half < low) or np.any(center + half > high))
+
+    def _to_points(self, places: np.ndarray) -> np.ndarray:
+        return self.ax.transData.transform(places) * 72.0 / self.ax.figure.dpi

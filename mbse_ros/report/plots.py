@@ -1,120 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of studies as PNG: several axes in one picture, linear, logarithmic or two-sided logarithmic."""
+"""Plots of studies as PNG: curves over any axes, and bars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from .data import ReportError
-from .png import INK, new_figure, plain, set_margins, style_axes
-from .series import decimate
+from .chart import PALETTE, Panel
+from .png import INK, draw_panel, name_axes, new_figure, plain, set_margins, style_axes
 from .text import number
 
-# Told apart by people who do not see red and green.
-PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
-_POINTS = 4000
 _WIDTH, _HEIGHT = 9.6, 3.1      # of the picture, and of one pair of axes, inches
-SCALES = ('linear', 'log', 'symlog')
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve of ``x`` and ``y`` (k,); ``style`` of matplotlib: '-', '--', 'o-', 'o'. Gaps where not finite."""
-
-    label: str
-    x: np.ndarray
-    y: np.ndarray
-    style: str = '-'
-    color: str = ''
-
-    def __post_init__(self) -> None:
-        for name in ('x', 'y'):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=float))
-        if self.x.ndim != 1 or self.x.shape != self.y.shape:
-            raise ReportError(f'line {self.label}', f'shapes {self.x.shape} and {self.y.shape}', 'as many x as y')
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One pair of axes. ``threshold``: of a symlog axis, between whose signs it is linear; ``limits`` bound y."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: Sequence[Line] = field(default_factory=tuple)
-    x_scale: str = 'linear'
-    y_scale: str = 'linear'
-    threshold: float = 1.0
-    limits: tuple[float, float] | None = None
-    note: str = ''
-
-    def __post_init__(self) -> None:
-        for scale in (self.x_scale, self.y_scale):
-            if scale not in SCALES:
-                raise ReportError(f'plot {self.title}: scale', scale, 'one of ' + ', '.join(SCALES))
-
-
-def write_plots(plots: Sequence[Plot], path: Path, columns: int = 1) -> None:
-    """Draw the plots row by row into a PNG; one legend for all where they have the same labels."""
-    count = -(-len(plots) // columns)
-    same = len({tuple(line.label for line in plot.lines) for plot in plots}) == 1
-    shared = same and (len(plots) > 1 or len(plots[0].lines) > 4)
-    entries = len(plots[0].lines) if shared else 0
+def write_plots(panels: Sequence[Panel], path: Path) -> None:
+    """Draw panels, each with an x axis of its own, into a PNG; one legend for all where they have the same labels."""
+    same = len({tuple(curve.label for curve in panel.curves) for panel in panels}) == 1
+    shared = same and (len(panels) > 1 or len(panels[0].curves) > 4)
+    entries = len(panels[0].curves) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
-    height = _HEIGHT * (1.35 if count == 1 else 1.0)
-    figure = new_figure(_WIDTH * (1.0 if columns == 1 else 1.35), height * count + 0.55 + legend)
-    axes = figure.subplots(count, columns, squeeze=False)
+    figure = new_figure(_WIDTH, _HEIGHT * (1.35 if len(panels) == 1 else len(panels)) + 0.55 + legend)
+    axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
-    figure.subplots_adjust(wspace=0.22)
-    for plot, ax in zip(plots, axes.flat):
-        _draw(plot, ax, not shared)
-    for ax in axes.flat[len(plots):]:
-        ax.axis('off')
+    for panel, ax in zip(panels, axes):
+        draw_panel(panel, ax)
+        ax.set_xlabel(plain(panel.x_label), color=INK)
+        if not shared and any(curve.label for curve in panel.curves):
+            ax.legend(fontsize=8, framealpha=0.85, edgecolor='none', ncol=1 + len(panel.curves) // 6)
     if entries > 1:
-        figure.legend(*axes.flat[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
-    figure.align_ylabels(axes[:, 0])
+        figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
+    figure.align_ylabels(axes)
     figure.savefig(path)
-
-
-def _draw(plot: Plot, ax: Axes, legend: bool) -> None:
-    style_axes(ax)
-    for k, line in enumerate(plot.lines):
-        x, y = _thinned(line)
-        style, marker = ('none', 'o') if line.style == 'o' else (line.style.replace('o', ''), 'o' * ('o' in line.style))
-        ax.plot(x, y, linestyle=style, marker=marker or None, markersize=4.5, linewidth=1.3,
-                color=line.color or PALETTE[k % len(PALETTE)], label=plain(line.label))
-    _scale(ax, plot)
-    ax.set_xlabel(plain(plot.x_label), color=INK)
-    ax.set_ylabel(plain(plot.y_label), color=INK)
-    ax.set_title(plain(plot.title), loc='left', fontsize=10, fontweight='bold', color=INK)
-    ax.set_title(plain(plot.note), loc='right', fontsize=8.5, color=INK)
-    if legend and any(line.label for line in plot.lines):
-        ax.legend(fontsize=8, framealpha=0.85, edgecolor='none', ncol=1 + len(plot.lines) // 6)
-
-
-def _scale(ax: Axes, plot: Plot) -> None:
-    if plot.x_scale == 'log':
-        ax.set_xscale('log')
-    if plot.y_scale == 'log':
-        ax.set_yscale('log')
-    elif plot.y_scale == 'symlog':
-        ax.set_yscale('symlog', linthresh=plot.threshold, linscale=0.4)
-        for sign in (-1, 1):
-            ax.axhline(sign * plot.threshold, color=INK, linewidth=0.7, linestyle=(0, (4, 4)), zorder=1)
-    if plot.limits:
-        ax.set_ylim(*plot.limits)
-
-
-def _thinned(line: Line) -> tuple[np.ndarray, np.ndarray]:
-    """Long curves over time keep their envelope; others are drawn as they are."""
-    if line.x.size <= _POINTS or np.any(np.diff(line.x) < 0):
-        return line.x, line.y
-    return decimate(line.x, line.y, _POINTS)
 
 
 @dataclass(frozen=True)
@@ -156,6 +76,5 @@ def _draw_bars(item: Bars, ax: Axes) -> None:
     if item.log:
         ax.set_xscale('log')
     ax.set_yticks(np.arange(len(item.labels)), [plain(label) for label in item.labels])
-    ax.set_xlabel(plain(item.x_label), color=INK)
     ax.set_ylim(len(item.labels) - 0.4, -0.6)
-    ax.set_title(plain(item.title), loc='left', fontsize=10, fontweight='bold', color=INK)
+    name_axes(ax, item.title, item.x_label)

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as PNG by matplotlib; every picture is its own Figure object, no global state is touched."""
+"""Charts as PNG and drawings as GIF by matplotlib; every picture is a Figure of its own, no global state is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
 
-from .chart import Chart, Curve, Panel
+from .chart import PALETTE, Chart, Curve, Panel
 from .series import break_holes, decimate
 
 _GAP = 0.42               # inches between two panels
 _POINTS = 8000            # of a curve: more than the picture has columns
-_STYLES = {'line': '-', 'dashes': '--'}
+_STYLES = {'line': '-', 'dashes': '--', 'dotted': ':', 'marks': 'o-'}
 INK = '#30353d'
 
 
@@ -46,7 +49,7 @@ def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
     axes = figure.subplots(len(heights), 1, sharex=True, squeeze=False, gridspec_kw={'height_ratios': heights})[:, 0]
     set_margins(figure, 0.85, 0.15, 0.5, 0.65, gap=_GAP / (1.75 * sum(heights) / len(heights)))
     for panel, ax in zip(chart.panels, axes):
-        _draw(panel, ax)
+        draw_panel(panel, ax)
     axes[-1].set_xlim(*span)
     axes[-1].set_xlabel('time [s]', color=INK)
     figure.align_ylabels(axes)
@@ -72,15 +75,31 @@ def style_axes(ax: Axes) -> None:
     ax.tick_params(labelsize=9, colors=INK)
 
 
-def _draw(panel: Panel, ax: Axes) -> None:
+def name_axes(ax: Axes, title: str, x_label: str = '', y_label: str = '', note: str = '') -> None:
+    """Title on the left, note on the right, labels."""
+    ax.set_xlabel(plain(x_label), color=INK)
+    ax.set_ylabel(plain(y_label), color=INK)
+    ax.set_title(plain(title), loc='left', fontsize=10, fontweight='bold', color=INK)
+    ax.set_title(plain(note), loc='right', fontsize=9, color=INK)
+
+
+def draw_panel(panel: Panel, ax: Axes) -> None:
+    """Draw one pair of axes."""
     style_axes(ax)
     for band in panel.bands:
         t, lower, upper = break_holes(band.t, band.lower, band.upper)
         ax.fill_between(t, lower, upper, color=band.color, alpha=0.22, linewidth=0, label=plain(band.label), zorder=2)
     for strip in panel.strips:
         ax.broken_barh([(a, b - a) for a, b in strip.stretches], (0, 1), color=strip.color, label=plain(strip.label))
-    for curve in panel.curves:
-        _draw_curve(curve, ax)
+    for k, curve in enumerate(panel.curves):
+        _draw_curve(curve, ax, curve.color or PALETTE[k % len(PALETTE)])
+    ax.set_xscale(panel.x_scale)
+    if panel.y_scale == 'symlog':
+        ax.set_yscale('symlog', linthresh=panel.threshold, linscale=0.4)
+        for height in (-panel.threshold, panel.threshold):
+            ax.axhline(height, color=INK, linewidth=0.7, linestyle=(0, (4, 4)), zorder=1)
+    else:
+        ax.set_yscale(panel.y_scale)
     if panel.limits:
         ax.set_ylim(*panel.limits)
     if not panel.curves:   # a strip: its height means nothing
@@ -88,16 +107,41 @@ def _draw(panel: Panel, ax: Axes) -> None:
         ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncol=len(panel.strips), frameon=False, fontsize=9,
                   borderpad=0)
         ax.spines['left'].set_visible(False)
-    ax.set_ylabel(plain(panel.unit), color=INK)
-    ax.set_title(plain(panel.title), loc='left', fontsize=10, fontweight='bold', color=INK)
-    ax.set_title(plain(panel.note), loc='right', fontsize=9, color=INK)
+    name_axes(ax, panel.title, '', panel.unit, panel.note)
 
 
-def _draw_curve(curve: Curve, ax: Axes) -> None:
+def _draw_curve(curve: Curve, ax: Axes, color: str) -> None:
     label = plain(curve.label)
     if curve.kind in ('dots', 'samples'):
         t, y = decimate(curve.t, curve.y, _POINTS)
-        ax.plot(t, y, '.', color=curve.color, markersize=2.5, label=label, zorder=1.5)
+        ax.plot(t, y, '.', color=color, markersize=2.5, label=label, zorder=1.5)
     else:
-        t, y = decimate(*break_holes(curve.t, curve.y), _POINTS)
-        ax.plot(t, y, _STYLES[curve.kind], color=curve.color, linewidth=1.3, label=label, zorder=3)
+        t, y = (curve.t, curve.y) if curve.kind == 'marks' else decimate(*break_holes(curve.t, curve.y), _POINTS)
+        ax.plot(t, y, _STYLES[curve.kind], color=color, linewidth=1.3, markersize=4.5, label=label, zorder=3)
+
+
+def corner_text(ax: Axes, text: str, size: float) -> Text:
+    """A text in the upper left corner."""
+    return ax.text(0.02, 0.97, plain(text), transform=ax.transAxes, va='top', fontsize=size, color=INK)
+
+
+def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list], rate: float, colors: int,
+              path: Path) -> None:
+    """A looping GIF, ``rate`` frames a second: what is on the figure is drawn once, the artists that ``draw`` makes of
+    each frame over it; in the colours of the first frame, so that they do not flicker."""
+    canvas, images = figure.canvas, []
+    canvas.draw()
+    still = canvas.copy_from_bbox(figure.bbox)
+    for frame in frames:
+        canvas.restore_region(still)
+        for artist in sorted(draw(frame), key=lambda artist: artist.get_zorder()):
+            artist.axes.draw_artist(artist)
+            artist.remove()
+        image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
+        images.append(image.quantize(palette=images[0], dither=0) if images else image.quantize(colors, dither=0))
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0)
+
+
+def spread_frames(count: int, most: int) -> np.ndarray:
+    """At most so many of ``count`` frames, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int))

@@ -34,16 +34,6 @@ class Scene:
     labels: tuple[str, str] = ('x', 'z')
     above: Scene | None = None
 
-    def gap(self) -> np.ndarray:
-        """Distance (frames,) between the measured and the estimated payload point, m; NaN where one is missing."""
-        if 'payload' not in self.estimated or 'payload' not in self.measured:
-            return np.full(self.t.shape, np.nan)
-        apart = self.estimated['payload'][:, 0] - self.measured['payload'][:, 0]
-        if self.above is not None:
-            level = self.above.estimated['payload'][:, 0] - self.above.measured['payload'][:, 0]
-            apart = np.column_stack([level, apart[:, 1]])
-        return np.linalg.norm(apart, axis=1)
-
 
 def kind_of(name: str) -> str:
     """How a part is drawn: cylinder, payload or body."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .charts import charts_of
-from .crane import write_gif, write_still
+from .crane import write_crane_gif, write_still
 from .data import Run
 from .page import page
 from .png import write_png
@@ -30,7 +30,7 @@ def write_report(run: Run, folder: str | Path) -> Path:
     scene = scene_of(run.animation, FRAME_RATE) if run.animation is not None else None
     if scene is not None:
         write_still(scene, folder / 'crane.png')
-        write_gif(scene, folder / 'crane.gif')
+        write_crane_gif(scene, folder / 'crane.gif')
     index = folder / 'index.html'
     index.write_text(page(run, charts, scene, span), encoding='utf-8')
     return index

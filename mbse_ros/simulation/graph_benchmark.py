@@ -8,7 +8,7 @@ drawn from the smoother's own model, by which its intervals alone are judged.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,21 +18,16 @@ from ..dynamics.model import Model
 from ..errors import DivergenceError
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
-from ..graph.batch import solve_batch
-from ..graph.estimate import Track, estimation_graph
-from ..graph.marginals import marginals
+from ..graph.estimate import Track
 from ..graph.smoother import LinkageSmoother, Smoothed
+from ..report.series import Z95
 from .estimator_benchmark import STEP, Scene, rmse, scene_of
 from .three_simulations import noisy
 
 MECHANISM, SENSORS = 'four_bar', ('coupler_gyro',)
-LAGS = (0.05, 0.1, 0.2, 0.5)        # s
-LENGTHS = (10.0, 20.0, 50.0, 100.0)     # s
-Z95 = 1.959964
 
 
-def estimation_rows(seeds: int = 20, duration: float = 10.0, lags: Sequence[float] = LAGS, batch: bool = True
-                    ) -> list[dict[str, Any]]:
+def estimation_rows(seeds: int, duration: float, lags: Sequence[float]) -> list[dict[str, Any]]:
     """The filter errorEKF_FE, then the smoother with each lag, s, then with the whole log.
 
     Per row, means over the seeds: ``rmse_pos``, ``rmse_vel`` over the whole log from its first sample, ``gain`` (the
@@ -41,8 +36,8 @@ def estimation_rows(seeds: int = 20, duration: float = 10.0, lags: Sequence[floa
     """
     scene = scene_of(MECHANISM, duration)
     smoother = LinkageSmoother(scene.wrong, SENSORS, STEP)
-    ways: dict[str, list[dict[str, float]]] = {'errorEKF_FE': [], **{f'lag {lag:g} s': [] for lag in lags}}
-    ways |= {'batch': []} if batch else {}
+    ways: dict[str, list[dict[str, float]]] = {
+        'errorEKF_FE': [], **{f'lag {lag:g} s': [] for lag in lags}, 'batch': []}
     lost = dict.fromkeys(ways, 0)
     for seed in range(seeds):
         samples, filtered, seconds = filtered_log(scene, seed)
@@ -111,44 +106,24 @@ def _stddev(run: LinkageEstimates) -> np.ndarray:
     return np.sqrt(np.maximum(np.diagonal(run.covariances, axis1=1, axis2=2), 0.0))
 
 
-def length_rows(lengths: Sequence[float] = LENGTHS, lag: float = 0.2, rounds: int = 3, graph: Sequence[float] = (10.0,)
-                ) -> list[dict[str, Any]]:
-    """Processor time of logs of several lengths, s: with a lag, at once, and (``graph``) at once by GTSAM with its
-    marginals; the fastest of ``rounds``, of what takes long the only one. The whole log starts from the estimate with
-    the lag."""
+def length_rows(lengths: Sequence[float], lag: float) -> list[dict[str, Any]]:
+    """Processor time of logs of several lengths, s: with a lag, and at once, which starts from the estimate with it."""
     rows = []
     for length in lengths:
         scene = scene_of(MECHANISM, length)
-        smoother = LinkageSmoother(scene.wrong, SENSORS, STEP)
-        samples, run, _ = filtered_log(scene, 0)
-        track, t = track_of(scene, run), scene.truth.motion.t
-        guess = smoother.lagged(t, samples, lag, scene.start, scene.wrong.start.qd)
-        row = {'study': 'length', 'mechanism': MECHANISM, 'length': length, 'steps': len(t), 'lag': lag}
-        row['lagged_s'] = _fastest(1, lambda: smoother.lagged(t, samples, lag, scene.start, scene.wrong.start.qd))
-        row['batch_s'] = _fastest(rounds, lambda: smoother.batch(samples, guess, None, scene.start,
-                                                                 scene.wrong.start.qd))
-        if length in graph:
-            row['gtsam_s'] = _fastest(1, lambda: _by_gtsam(scene, smoother, samples, guess))
-        rows.append(row)
+        smoother, samples = LinkageSmoother(scene.wrong, SENSORS, STEP), filtered_log(scene, 0)[0]
+        t, start = scene.truth.motion.t, (scene.start, scene.wrong.start.qd)
+        guess = smoother.lagged(t, samples, lag, *start)        # compiles
+        began = time.process_time()
+        smoother.lagged(t, samples, lag, *start)
+        middle = time.process_time()
+        smoother.batch(samples, guess, None, *start)
+        rows.append({'study': 'length', 'mechanism': MECHANISM, 'length': length, 'steps': len(t), 'lag': lag,
+                     'lagged_s': middle - began, 'batch_s': time.process_time() - middle})
     return rows
 
 
-def _by_gtsam(scene: Scene, smoother: LinkageSmoother, samples: np.ndarray, guess: Track) -> None:
-    made = estimation_graph(scene.wrong, SENSORS, samples, guess, smoother.noises, start=(
-        scene.start, scene.wrong.start.qd))
-    marginals(solve_batch(made.graph, made.initial, check=False))
-
-
-def _fastest(rounds: int, work: Callable[[], object]) -> float:
-    found = []
-    for _ in range(rounds):
-        begin = time.process_time()
-        work()
-        found.append(time.process_time() - begin)
-    return min(found)
-
-
-def own_model_rows(seeds: int = 20, duration: float = 2.0, lag: float = 0.2) -> list[dict[str, Any]]:
+def own_model_rows(seeds: int, duration: float, lag: float) -> list[dict[str, Any]]:
     """Coverage by coordinate where the truth is drawn from the smoother's own model, start and force included: what an
     honest interval makes 95 % of. Position, velocity and force, with a lag and at once."""
     model = scene_of(MECHANISM, duration).wrong

@@ -6,13 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import casadi as ca
 import numpy as np
 
+from ..compiled import Kernel
+from ..description.model import Force, PointRef, Scalar
 from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
 from ..estimators.filters.problem import problem
 from ..mechanism.inertia import center_of_mass
-from ..description.model import Force, MechanismDescription, PointRef, Scalar
 from ..mechanism.values import Values
 
 GRAVITY_ERROR = 1.0             # m/s2 less than the true one (paper 001, section 11.1)
@@ -34,7 +36,6 @@ class Truth:
 
     def sensors(self, names: tuple[str, ...]) -> np.ndarray:
         """True outputs (k, s) of sensors at t = dt, 2 dt, ...; SI."""
-        from ..compiled import Kernel
         of = problem(self.model, names)
         kernel, motion = Kernel(of.sensors, self.model.backend), self.motion
         u, p = np.zeros(of.system.u.numel()), np.asarray(self.model.parameters)
@@ -57,7 +58,7 @@ def wrong_model(model: Model, gravity: float = GRAVITY_ERROR) -> Model:
     lift = -gravity * down / max(np.linalg.norm(down), 1e-300)
     values, bodies, forces = Values(description), dict(description.bodies), dict(description.forces)
     for name, body in description.bodies.items():
-        centre = [Scalar(float(item)) for item in np.array(_numbers(center_of_mass(body, values)))]
+        centre = [Scalar(item) for item in ca.evalf(center_of_mass(body, values)).full().ravel().tolist()]
         bodies[name] = replace(body, points={**body.points, 'weight_error': tuple(centre)})
         forces[f'weight_error_{name}'] = Force(f'weight_error_{name}', point=PointRef(name, 'weight_error'),
                                                value=tuple(Scalar(float(body.mass.value * item)) for item in lift))
@@ -66,21 +67,12 @@ def wrong_model(model: Model, gravity: float = GRAVITY_ERROR) -> Model:
 
 def wrong_start(model: Model, error: float = POSITION_ERROR) -> np.ndarray:
     """Coordinates (n,) of the start with each independent coordinate off by ``error``; raises PositionProblemError."""
-    start = model.start.q
-    partition, steps = model.partition(), 8       # in small steps, so that Newton's method stays on the branch
-    q = start
-    for step in range(1, steps + 1):
-        q = partition.position(start[model.z] + error * step / steps, q)
+    q, partition = model.start.q, model.partition()
+    for share in np.linspace(0.0, 1.0, 9)[1:]:      # in small steps, so that Newton's method stays on the branch
+        q = partition.position(model.start.q[model.z] + error * share, q)
     return q
 
 
 def noisy(outputs: np.ndarray, stddev: np.ndarray, seed: int) -> np.ndarray:
     """Samples (k, s) with white noise."""
     return outputs + np.random.default_rng(seed).normal(size=outputs.shape) * stddev
-
-
-def _numbers(column: object) -> list[float]:
-    import casadi as ca
-    return ca.DM(ca.evalf(column) if hasattr(ca, 'evalf') else column).full().ravel().tolist()
-
-

@@ -17,12 +17,12 @@ from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.integrators.task import Record, Task
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
-from ..report.text import number
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from .kernel_cost import bound_state
+from ..report.chart import Curve, Panel
+from ..report.files import check_file, check_folder, write_json
+from ..report.plots import Bars, write_bars, write_plots
 from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
+from ..report.text import number
+from .timing import bound_state, interleaved, machine_name
 
 EXAMPLES = {'four_bar': '', 'four_bar_spring': 'bend'}        # mechanism: its relative angle
 CRANKS = {'four_bar': 'theta', 'four_bar_spring': 'theta1'}
@@ -49,11 +49,11 @@ class Run:
 
 def run_energy(json_file: Path | None, output: Path | None, duration: float, rounds: int) -> None:
     """Simulate, print, write."""
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     console = wide_console()
     models = {name: load_model(name) for name in EXAMPLES}
-    references = {name: reference(model, min(OBSERVED, duration)) for name, model in models.items()}
+    references = {name: simulate(model, min(OBSERVED, duration), 1e-3, 'dop853') for name, model in models.items()}
     largest = {name: largest_kinetic(model, duration) for name, model in models.items()}
     cases = [(name, dt, scheme) for name in EXAMPLES for dt in STEPS_MS for scheme in SCHEMES]
     runs = [run_case(models[name], name, dt, scheme, duration, largest[name])
@@ -65,14 +65,8 @@ def run_energy(json_file: Path | None, output: Path | None, duration: float, rou
               'orders': observed_orders(runs), 'f_and_A_us': evaluation}
     write_json(json_file, result)
     if output is not None:
-        from .energy_plots import write_energy_plots      # here, because plots take their time to import
         write_energy_plots(runs, references, result, output)
     _show(console, result)
-
-
-def reference(model: Model, duration: float) -> Motion:
-    """The motion by SciPy's DOP853 at 1 ms."""
-    return simulate(model, duration, 1e-3, 'dop853')
 
 
 def largest_kinetic(model: Model, duration: float) -> float:
@@ -99,8 +93,8 @@ def row_of(run: Run, reference_: Motion, step_us: float) -> dict[str, Any]:
     ended = run.blew_up_at is not None
     angle = EXAMPLES[run.example]
     return {'example': run.example, 'dt_ms': run.dt_ms, 'scheme': run.scheme,
-            'largest_energy_error_J': _finite(np.max(np.abs(balance))),
-            'final_energy_error_J': None if ended else _finite(balance[-1]),
+            'largest_energy_error_J': np.max(np.abs(balance)),
+            'final_energy_error_J': None if ended else balance[-1],
             'rmse_angle': rmse(run.motion, reference_, CRANKS[run.example]),
             'rmse_relative_angle': rmse(run.motion, reference_, angle) if angle else None,
             'step_us': step_us, 'blew_up_at_s': run.blew_up_at}
@@ -113,7 +107,7 @@ def rmse(motion: Motion, reference_: Motion, name: str) -> float | None:
     if motion.t[-1] < wanted - 1e-9:
         return None
     true = reference_.of(name)[np.rint(motion.t[inside] / 1e-3).astype(int)]
-    return _finite(np.sqrt(np.mean((motion.of(name)[inside] - true) ** 2)))
+    return np.sqrt(np.mean((motion.of(name)[inside] - true) ** 2))
 
 
 def observed_orders(runs: list[Run]) -> list[dict[str, Any]]:
@@ -152,13 +146,9 @@ def evaluation_cost(models: dict[str, Model], rounds: int) -> dict[str, float]:
     calls = {}
     for name, model in models.items():
         partition, start = model.partition(), model.start
-        calls[name] = (bound_state(partition, start.q, start.qd[partition.independent], backend=model.backend).trigger,
+        calls[name] = (bound_state(partition, start.q, start.qd[partition.independent], backend=model.backend),
                        300)
     return {name: 1e6 * seconds for name, seconds in interleaved(calls, rounds).items()}
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _show(console: Any, result: dict[str, Any]) -> None:
@@ -178,4 +168,41 @@ def _show(console: Any, result: dict[str, Any]) -> None:
 
 
 def _cell(value: float | None, digits: int = 3) -> str:
-    return '' if value is None else number(value, digits)
+    return '' if value is None or not math.isfinite(value) else number(value, digits)
+
+
+def write_energy_plots(runs: list[Run], references: dict[str, Motion], result: dict[str, Any], folder: Path) -> None:
+    """Energy balance of each example, relative angle, cost of a step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, example in enumerate(EXAMPLES):
+        plots = [_balance([r for r in runs if (r.example, r.dt_ms) == (example, dt)], example, dt) for dt in STEPS_MS]
+        write_plots(plots, folder / f'fig{4 + k}_energy_{example}.png')
+    example, angle = next((name, angle) for name, angle in EXAMPLES.items() if angle)
+    plots = [_angle([r for r in runs if (r.example, r.dt_ms) == (example, dt)], references[example], angle, dt)
+             for dt in STEPS_MS]
+    write_plots(plots, folder / 'fig6_relative_angle.png')
+    rows = [row for row in result['rows'] if row['dt_ms'] == STEPS_MS[0]]
+    cost = {name: [row['step_us'] for row in rows if row['example'] == name] for name in EXAMPLES}
+    write_bars([Bars('Cost of a step, called from Python', 'microseconds', list(SCHEMES), cost)],
+               folder / 'fig7_cost.png')
+
+
+def _balance(runs: list[Run], example: str, dt_ms: float) -> Panel:
+    """Energy error of all schemes on a two-sided logarithmic axis; what blows up leaves the picture."""
+    worst = [float(np.max(np.abs(run.motion.balance))) for run in runs if run.blew_up_at is None]
+    smallest = min(worst, default=1.0) or 1.0
+    top = 10.0 ** math.ceil(math.log10(3.0 * max(worst, default=1.0) or 1.0))
+    curves = [Curve(run.scheme, run.motion.t, np.clip(run.motion.balance, -1e3 * top, 1e3 * top)) for run in runs]
+    return Panel(f'{example}: energy balance, dt = {dt_ms:g} ms', 'E - E(0) [J]', curves, y_scale='symlog',
+                 threshold=10.0 ** (math.floor(math.log10(smallest)) - 2), limits=(-top, top))
+
+
+def _angle(runs: list[Run], reference: Motion, name: str, dt_ms: float) -> Panel:
+    """The relative angle over the first second."""
+    true = reference.of(name)
+    room = 1.6 * float(np.max(np.abs(true)))
+    seen = [(run, run.motion.t <= reference.t[-1]) for run in runs]
+    curves = [Curve(run.scheme, run.motion.t[part], np.clip(run.motion.of(name)[part], -2 * room, 2 * room))
+              for run, part in seen]
+    curves.append(Curve('reference (DOP853)', reference.t, true, '#16191f', 'dashes'))
+    return Panel(f'Relative angle of the spring, dt = {dt_ms:g} ms', 'rad', curves, limits=(-room, room))

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +15,28 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from ..description.load import known_mechanisms
 from ..dynamics.formulations import accelerations
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
 from ..dynamics.semi_recursive import semi_recursive_partition
-from ..dynamics.terms_arrays import Terms
 from ..errors import DescriptionError, MbseError
 from ..mechanism.assembly import COORDINATES
 from ..mechanism.levels import level_rows
-from ..description.load import known_mechanisms
-from ..report.text import number
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from .kernel_cost import bound_state
+from ..report.files import check_file, check_folder, write_json
 from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
+from ..report.text import number
+from .timing import bound_state, interleaved, machine_name
 
 MOTION = 0.5        # s of the motion from which the states are taken
 DT = 2e-3
 STATES = 6
 ANGLE_POINTS = 25   # steps of the motion between two states, in which other coordinates follow
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
-    'kkt': ('kkt', {}), 'kkt_sparse': ('kkt_sparse', {}), 'matrix_r': ('matrix_r', {}),
+    **{name: (name, {}) for name in ('kkt', 'kkt_sparse', 'matrix_r')},
     **{f'penalty 1e{k}': ('penalty', {'alpha': 10.0 ** k}) for k in (5, 7, 9)},
-    'udwadia_kalaba': ('udwadia_kalaba', {}), 'udwadia_kalaba_recursive': ('udwadia_kalaba_recursive', {}),
-    'projection_complement': ('projection_complement', {}), 'projection_inverse': ('projection_inverse', {}),
-    'projection_orthonormal': ('projection_orthonormal', {})}
+    **{name: (name, {}) for name in ('udwadia_kalaba', 'udwadia_kalaba_recursive', 'projection_complement',
+                                     'projection_inverse', 'projection_orthonormal')}}
 COMPILED = {'compiled': 'matrix_r compiled, with A', 'semi_recursive': 'semi_recursive compiled, with A'}
 SHOWN = ('kkt', 'matrix_r', 'penalty 1e7', 'udwadia_kalaba', 'udwadia_kalaba_recursive', 'projection_complement',
          COMPILED['compiled'])
@@ -55,7 +53,7 @@ class States:
 
 def run_formulations(json_file: Path | None, output: Path | None, mechanisms: Sequence[str], rounds: int) -> None:
     """Measure, print and write."""
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     console = wide_console()
     names = list(mechanisms) or list(known_mechanisms())
@@ -101,16 +99,17 @@ def model_rows(model: Model, states: States, rounds: int) -> list[dict[str, Any]
     for label, (formulation, options) in _variants(model).items():
         try:
             found[label] = np.array([accelerations(formulation, item, **options).qdd for item in terms])
-            calls[label] = (_call(formulation, terms[0], options), 2)
+            calls[label] = (partial(accelerations, formulation, terms[0], **options), 2)
         except MbseError as error:
             failures[label] = str(error)
     partitions = {COMPILED['compiled']: model.partition()}
-    if model.degrees_of_freedom and _is_relative(model):
-        partitions[COMPILED['semi_recursive']] = semi_recursive_partition(model)
+    if model.degrees_of_freedom:
+        with suppress(MbseError):           # only for coordinates of the joints
+            partitions[COMPILED['semi_recursive']] = semi_recursive_partition(model)
     for label, partition in partitions.items():
         zds = states.qd[:, partition.independent]
         found[label] = np.array([partition.rates(q, zd, None, t).qdd for q, zd, t in zip(states.q, zds, states.t)])
-        calls[label] = (bound_state(partition, states.q[0], zds[0], float(states.t[0])).trigger, 100)
+        calls[label] = (bound_state(partition, states.q[0], zds[0], float(states.t[0])), 100)
     best = interleaved(calls, rounds)
     rows = [{'formulation': label, 'difference': _difference(value, reference), 'evaluation_us': 1e6 * best[label],
              'failure': None} for label, value in found.items()]
@@ -128,19 +127,6 @@ def _variants(model: Model) -> dict[str, tuple[str, dict[str, object]]]:
         variants |= {f'{label}, {len(levels)} levels': (name, {'levels': levels})
                      for label, (name, _) in VARIANTS.items() if name.startswith('projection')}
     return variants
-
-
-def _call(formulation: str, terms: Terms, options: dict[str, object]) -> Callable[[], object]:
-    return lambda: accelerations(formulation, terms, **options)
-
-
-def _is_relative(model: Model) -> bool:
-    """Whether the coordinates are those of the joints."""
-    try:
-        semi_recursive_partition(model)
-    except MbseError:
-        return False
-    return True
 
 
 def _motion(model: Model) -> States:

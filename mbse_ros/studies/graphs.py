@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,11 @@ from ..dynamics.motion import simulate
 from ..errors import SettingError
 from ..graph.forward_lag import ForwardLag, GraphMotion
 from ..graph.inverse import solve_inverse
+from ..report.files import check_file, write_json
+from ..report.sections import print_table, wide_console
+from ..report.series import root_mean_square
 from ..report.text import number
 from ..simulation.graph_benchmark import estimation_rows, length_rows
-from ..report.json_file import check_json_file, write_json
-from ..report.sections import print_table, wide_console
 from .timing import machine_name
 
 FOUR_BAR = 'four_bar_adams'
@@ -30,7 +30,7 @@ PAPER = {'dependent': (2.361e-3, 2.356e-3, 2.352e-3, 2.348e-3, 2.344e-3, 2.341e-
                          1.6677e-2)}
 DT = 1e-3
 LOG, LAG = 10.0, 0.2                # s, of the logs that are smoothed
-LENGTHS = (1, 2, 4)                 # times the shortest log, for the growth with its length
+LENGTHS = (2.5, 5.0, 10.0)          # s, for the growth with the length of the motion
 ADAMS = 'InverseDynamics_4bars_MSC.tab'
 REASON = 'no reference of MSC Adams: give its table by --adams'
 
@@ -38,7 +38,7 @@ REASON = 'no reference of MSC Adams: give its table by --adams'
 def run_graphs(json_file: Path | None, duration: float, windows: list[int], loops: list[int], adams: Path | None,
                seeds: int, logs: list[int], backend: str) -> None:
     """Simulate, print, write; raises SettingError."""
-    check_json_file(json_file)
+    check_file(json_file)
     if not windows or min(windows) < 2:
         raise SettingError('--windows', windows, 'window lengths of 2 instants or more')
     if adams is not None and not adams.is_file():
@@ -49,7 +49,7 @@ def run_graphs(json_file: Path | None, duration: float, windows: list[int], loop
               'length': growth_with_length(model), 'loops': growth_with_loops(loops, backend),
               'inverse': inverse_rows(model, adams),
               'estimation': estimation_rows(seeds, LOG, (LAG,)) if seeds else [],
-              'logs': length_rows([float(length) for length in logs], LAG, 1, ())}
+              'logs': length_rows([float(length) for length in logs], LAG)}
     write_json(json_file, result)
     _show(console, result)
 
@@ -63,8 +63,8 @@ def table_1(model: Model, duration: float, windows: list[int]) -> list[dict[str,
             smoother = ForwardLag(model, DT, window, form)
             motion, seconds = _timed(smoother, duration)
             paper = PAPER[form][window - 2] if window <= 10 else None
-            rows.append({'form': form, 'window': window, 'rmse_q': _rmse(motion.q, exact.q),
-                         'rmse_qd': _rmse(motion.qd, exact.qd), 'paper_rmse_q_m': paper,
+            rows.append({'form': form, 'window': window, 'rmse_q': root_mean_square(motion.q - exact.q),
+                         'rmse_qd': root_mean_square(motion.qd - exact.qd), 'paper_rmse_q_m': paper,
                          'largest_violation': violation(model, motion.q), 'step_us': 1e6 * seconds / len(motion.t),
                          'iterations': motion.iterations})
     return rows
@@ -74,16 +74,16 @@ def orders(model: Model) -> list[dict[str, Any]]:
     """Observed order of the error of q in dt, over one second."""
     exact, rows = simulate(model, 1.0, DT, 'dop853'), []
     for form in FORMS:
-        errors = [_rmse(ForwardLag(model, k * DT, 2, form).run(1.0).q, exact.q[::k]) for k in (4, 2)]
+        errors = [root_mean_square(ForwardLag(model, k * DT, 2, form).run(1.0).q - exact.q[::k]) for k in (4, 2)]
         rows.append({'form': form, 'rmse_4_ms': errors[0], 'rmse_2_ms': errors[1],
                      'order': float(np.log2(errors[0] / errors[1]))})
     return rows
 
 
-def growth_with_length(model: Model, shortest: float = 2.5) -> list[dict[str, Any]]:
+def growth_with_length(model: Model) -> list[dict[str, Any]]:
     """Time of the whole motion for logs of growing length, window 2."""
     smoother = ForwardLag(model, DT, 2)
-    return [{'duration_s': shortest * k, 'seconds': _timed(smoother, shortest * k)[1]} for k in LENGTHS]
+    return [{'duration_s': length, 'seconds': _timed(smoother, length)[1]} for length in LENGTHS]
 
 
 def growth_with_loops(loops: list[int], backend: str) -> list[dict[str, Any]]:
@@ -105,29 +105,24 @@ def inverse_rows(model: Model, adams: Path | None) -> dict[str, Any]:
     rows = []
     for form in FORMS:
         began = time.perf_counter()
-        found = solve_inverse(model, table[:, 0], crank_motion, form=form)
+        found = solve_inverse(model, table[:, 0], lambda t: crank_motion(t)[0], form=form)
         seconds = time.perf_counter() - began
         error = found.forces['theta'] + table[:, 1]         # Adams gives the torque of the other side
-        rows.append({'form': form, 'torque_rmse_Nm': float(np.sqrt(np.mean(error ** 2))),
+        rows.append({'form': form, 'torque_rmse_Nm': root_mean_square(error),
                      'torque_largest_Nm': float(np.max(np.abs(error))),
-                     'tracking_largest_rad': float(np.max(np.abs(found.q[:, model.z] - found_path(table[:, 0])))),
+                     'tracking_largest_rad': float(np.max(np.abs(found.q[:, model.z] - crank_motion(table[:, 0])))),
                      'largest_violation': violation(model, found.q), 'seconds': seconds, 'instants': len(table)})
     return {'rows': rows}
 
 
-def crank_motion(t: float) -> list[float]:
-    """Crank angle of the motion of 7.2, rad."""
-    return [1.2 * (1.0 - np.cos(2.0 * t))]
+def crank_motion(t: np.ndarray | float) -> np.ndarray:
+    """Crank angles (k, 1) of the motion of 7.2 at times (k,), rad."""
+    return 1.2 * (1.0 - np.cos(2.0 * np.atleast_1d(t)))[:, None]
 
 
-def found_path(times: np.ndarray) -> np.ndarray:
-    """Crank angles (k, 1) at times (k,)."""
-    return np.array([crank_motion(t) for t in times])
-
-
-def violation(model: Model, q: np.ndarray, most: int = 500) -> float:
+def violation(model: Model, q: np.ndarray) -> float:
     """Largest constraint residual over some of the instants."""
-    return max(float(np.abs(model.residual(row)[0]).max()) for row in q[::max(1, len(q) // most)])
+    return max(float(np.abs(model.residual(row)[0]).max()) for row in q[::max(1, len(q) // 500)])
 
 
 def _timed(smoother: ForwardLag, duration: float) -> tuple[GraphMotion, float]:
@@ -138,19 +133,15 @@ def _timed(smoother: ForwardLag, duration: float) -> tuple[GraphMotion, float]:
     return motion, time.process_time() - began
 
 
-def _rmse(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((a - b) ** 2)))
-
-
 def _show(console: Console, result: dict[str, Any]) -> None:
-    show: Callable[[float], str] = number
     print_table(console, f'forward dynamics of the four-bar over {result["duration_s"]:g} s; {result["machine"]}',
                 ('form', 'window', 'RMSE q', 'paper m', 'RMSE qd', 'violation', 'step us'),
-                [(r['form'], str(r['window']), show(r['rmse_q']),
-                  '' if r['paper_rmse_q_m'] is None else show(r['paper_rmse_q_m']), show(r['rmse_qd']),
+                [(r['form'], str(r['window']), number(r['rmse_q']),
+                  '' if r['paper_rmse_q_m'] is None else number(r['paper_rmse_q_m']), number(r['rmse_qd']),
                   f'{r["largest_violation"]:.1e}', f'{r["step_us"]:.0f}') for r in result['forward']])
     print_table(console, 'order in dt', ('form', 'RMSE at 4 ms', 'at 2 ms', 'order'),
-                [(r['form'], show(r['rmse_4_ms']), show(r['rmse_2_ms']), f'{r["order"]:.2f}') for r in result['order']])
+                [(r['form'], number(r['rmse_4_ms']), number(r['rmse_2_ms']), f'{r["order"]:.2f}')
+                 for r in result['order']])
     print_table(console, 'growth', ('of', 'size', 'cost'),
                 [('length', f'{r["duration_s"]:g} s', f'{r["seconds"]:.2f} s') for r in result['length']]
                 + [('loops', str(r['loops']), f'{r["step_us"]:.0f} us a step') for r in result['loops']])
@@ -161,7 +152,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
         return
     print_table(console, 'inverse dynamics against MSC Adams',
                 ('form', 'torque RMSE N*m', 'largest', 'tracking rad', 'violation', 's'),
-                [(r['form'], show(r['torque_rmse_Nm']), show(r['torque_largest_Nm']),
+                [(r['form'], number(r['torque_rmse_Nm']), number(r['torque_largest_Nm']),
                   f'{r["tracking_largest_rad"]:.1e}', f'{r["largest_violation"]:.1e}', f'{r["seconds"]:.1f}')
                  for r in inverse['rows']])
 

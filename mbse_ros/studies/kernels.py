@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from ..compiled import Kernel, Scan, have_compiler
 from ..estimators.hydraulic_model import HydraulicModel, hydraulic_model
@@ -22,7 +20,8 @@ from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.paper_reference import PaperModel, paper_step
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
-from ..report.json_file import check_json_file, write_json
+from ..report.files import check_file, write_json
+from ..report.sections import print_table, wide_console
 from .timing import interleaved, machine_name
 
 BATCH = 1000
@@ -47,7 +46,7 @@ print(time.perf_counter() - start)
 
 def run_kernels(json_file: Path | None, rounds: int) -> None:
     """Measure, print and write."""
-    check_json_file(json_file)
+    check_file(json_file)
     machines = {name: load_machine(name) for name in MACHINES}
     models = {name: hydraulic_model(machine) for name, machine in machines.items()}
     backends = ['vm', *(['c'] if have_compiler() else [])]
@@ -112,11 +111,8 @@ def _first_step(machine: str, backend: str) -> float:
 
 
 def _show(result: dict) -> None:
+    rows = [(case['name'], case['backend'], str(case['states']), f'{case["online_us"]:.2f}', f'{case["batch_us"]:.2f}',
+             '' if case['first_step_s'] is None else f'{case["first_step_s"]:.2f}') for case in result['cases']]
     columns = ('case', 'backend', 'states', 'online us', 'batch us', 'first s')
-    table = Table(*columns, title=result['machine'])
-    for case in result['cases']:
-        first = '' if case['first_step_s'] is None else f'{case["first_step_s"]:.2f}'
-        table.add_row(case['name'], case['backend'], str(case['states']), f'{case["online_us"]:.2f}',
-                      f'{case["batch_us"]:.2f}', first)
-    Console().print(table)
+    print_table(wide_console(), result['machine'], columns, rows)
     typer.echo('one step, minimum over interleaved bursts in one run; first: with imports and compilation')

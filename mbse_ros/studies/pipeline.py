@@ -13,8 +13,8 @@ import numpy as np
 import typer
 
 from ..machine import load_machine
+from ..report.files import check_file, write_json
 from ..simulation.crane import SimulatedCrane
-from ..report.json_file import check_json_file, write_json
 
 LOG_S = 23.5
 SEGMENT_S = 0.1     # a log needs no short segments
@@ -63,7 +63,7 @@ def run_pipeline(json_file: Path | None, runs: int) -> None:
 
     ``real_time_share`` is that of observer and payload over segments of 0.1 s, as for a log.
     """
-    check_json_file(json_file)
+    check_file(json_file)
     crane = SimulatedCrane(load_machine('patu655_lift'))
     rows = [(channel, frame.stamp_ns, value) for frame in crane.advance(round(LOG_S * 1e9))
             for channel, value in (*frame.samples.items(), *frame.commands.items())]

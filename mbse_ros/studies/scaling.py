@@ -17,18 +17,18 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 
 from ..compiled import Kernel
+from ..description.generate import CHAIN
 from ..dynamics.formulations import accelerations
 from ..dynamics.matrix_r import constraint_rates
 from ..dynamics.model import Model, load_model
 from ..dynamics.state_equations import state_function
 from ..errors import SettingError
-from ..report.text import number
-from ..description.generate import CHAIN
-from ..report.files import check_folder
-from ..report.json_file import check_json_file, write_json
-from .kernel_cost import bound
+from ..report.chart import Curve, Panel
+from ..report.files import check_file, check_folder, write_json
+from ..report.plots import write_plots
 from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
+from ..report.text import number
+from .timing import bound, interleaved, machine_name
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
 LARGEST = 100
@@ -120,8 +120,7 @@ class Case:
 
 def _bound(function: ca.Function, arguments: list[np.ndarray]) -> Evaluate:
     """The first output of a compiled function on arguments that stay."""
-    call = bound(function, arguments)
-    run, (first, *_) = call.trigger, call.outputs
+    run, (first, *_) = bound(function, arguments)
 
     def evaluate() -> float:
         run()
@@ -133,7 +132,7 @@ def run_scaling(json_file: Path | None, output: Path | None, largest: int, round
     """Measure, print and write."""
     if not 1 <= largest <= LARGEST:
         raise SettingError('--largest', largest, f'a number of loops from 1 to {LARGEST}')
-    check_json_file(json_file)
+    check_file(json_file)
     check_folder(output)
     console = wide_console()
     sizes = sorted({*(size for size in SIZES if size <= largest), largest})
@@ -203,16 +202,16 @@ def _meeting(sizes: list[int], cost: dict[tuple[str, int], float], first: str, s
 
 
 def _plot(rows: list[dict[str, Any]], folder: Path) -> None:
-    from ..report.plots import Line, Plot, write_plots        # here, because plots take their time to import
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [Line(way, *np.array([(row['loops'], row['zdd_us']) for row in rows if row['way'] == way]).T, 'o-')
-             for way in dict.fromkeys(row['way'] for row in rows)]
+    points = {way: np.array([(row['loops'], row['zdd_us']) for row in rows if row['way'] == way])
+              for way in dict.fromkeys(row['way'] for row in rows)}
+    curves = [Curve(way, *columns.T, kind='marks') for way, columns in points.items()]
     sizes = np.array(sorted({row['loops'] for row in rows if row['loops'] >= FIT_FROM}), dtype=float)
     if len(sizes) > 1:
         begin = next(row['zdd_us'] for row in rows if (row['way'], row['loops']) == (SPARSE, int(sizes[0])))
-        lines += [Line('N^1.5', sizes, 2.2 * begin * (sizes / sizes[0]) ** 1.5, '--', '#8b929c')]
-    write_plots([Plot('N-four-bar: cost of the acceleration', 'loops N', 'microseconds', lines, 'log', 'log')],
-                folder / 'scaling.png')
+        curves.append(Curve('N^1.5', sizes, 2.2 * begin * (sizes / sizes[0]) ** 1.5, '#8b929c', 'dashes'))
+    write_plots([Panel('N-four-bar: cost of the acceleration', 'microseconds', curves, x_label='loops N', x_scale='log',
+                       y_scale='log')], folder / 'scaling.png')
 
 
 def _show(console: Console, result: dict[str, Any]) -> None:

@@ -5,8 +5,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..dynamics.partitioned import Partitioned
 
 
 def interleaved(calls: Mapping[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
@@ -29,3 +35,21 @@ def machine_name() -> str:
     except (OSError, StopIteration):
         model = platform.machine()
     return f'{model}, Python {platform.python_version()}'
+
+
+def bound(function: ca.Function, arguments: Sequence[np.ndarray], backend: str = 'auto'
+          ) -> tuple[Callable[[], object], list[np.ndarray]]:
+    """The function on arguments that stay, as a call without arguments, and the arrays that it fills."""
+    kernel = Kernel(function, backend)
+    outputs = [np.empty_like(output) for output in kernel(*arguments)]
+    sizes = [function.size_in(i) for i in range(function.n_in())]
+    inputs = [np.ascontiguousarray(argument, dtype=float).reshape((rows,) if columns == 1 else (rows, columns))
+              for argument, (rows, columns) in zip(arguments, sizes)]
+    return kernel.bind(inputs, outputs), outputs
+
+
+def bound_state(partition: Partitioned, q: np.ndarray, zd: np.ndarray, t: float = 0.0,
+                backend: str = 'auto') -> Callable[[], object]:
+    """f with its exact Jacobian A at coordinates (n,) and independent velocities (g,), inputs zero."""
+    u, p = np.zeros(partition.system.u.numel()), np.asarray(partition.parameters, dtype=float)
+    return bound(partition.function, [q, zd, u, np.array([t]), p], backend)[0]
