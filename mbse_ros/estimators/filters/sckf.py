@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
-
 import casadi as ca
 
 from ...errors import SettingError
@@ -49,15 +47,15 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, P, u, t, p = state['x'], state['P'], given['u'], given['t'], tuning['p']
         h, H = sense(x, u, t, p)
-        T = along(x[:n], ca.vertcat(*(x[n + i] for i in problem.z)), t, p)
-        _, P_z, innovation, spread, used = update(ca.DM.zeros(2 * g), P[places, places], given['o'], h, H @ T,
-                                                  tuning['variance'], tuning['gate'])
-        x, P = take(x, P + own, given['o'], h, H, tuning['variance'], used)
+        T = along(x[:n], problem.independent(x[n:]), t, p)
+        _, P_z, *found = update(ca.DM.zeros(2 * g), P[places, places], given['o'], h, H @ T, tuning['variance'],
+                                tuning['gate'])
+        x, P = take(x, P + own, given['o'], h, H, tuning['variance'], found[2])
         x, P, qdd = finish(impose(x, P, t, p), P_z, u, t, p)
-        return {**estimates(problem, x, P, qdd), 'innovation': innovation, 'spread': spread, 'used': used}
+        return estimates(problem, x, P, qdd, *found)
 
-    made = build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False)
-    return PenaltyFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
+    return build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
+                        made=PenaltyFilter)
 
 
 def loose(problem: Problem, slack: float) -> ca.DM:
@@ -81,8 +79,7 @@ def taken(size: int, angular: tuple[bool, ...]) -> ca.Function:
 
 def smoothly(problem: Problem, weaknesses: list[float]) -> ca.Function:
     """``(x, P, t, p) -> x``: the constraints imposed once for each weakness (Eqs. 62 to 66)."""
-    x, t, p = (ca.MX.sym(name, size) for name, size in (
-        ('x', 2 * problem.n), ('t', 1), ('p', problem.system.values.symbol.numel())))
+    x, t, p = problem.symbols('x t p', ca.MX)
     P = ca.MX.sym('P', 2 * problem.n, 2 * problem.n)
     mean, cov = x, P
     if problem.system.m:
