@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..errors import SettingError
+from ..errors import check_choice
 from .kkt import kkt
 from .matrix_r_arrays import matrix_r
 from .penalty import penalty
@@ -54,6 +54,5 @@ def accelerations(name: str, terms: Terms, **options: object) -> Accelerations:
     matrix_r: independent; kkt, kkt_sparse: redundant; penalty: alpha, zeta, omega; udwadia_kalaba_recursive: groups,
     clearance; projection_*: levels. Raises SettingError for an unknown name, and what the formulation raises.
     """
-    if name not in FORMULATIONS:
-        raise SettingError('formulation', name, 'one of ' + ', '.join(FORMULATIONS))
+    check_choice('formulation', name, FORMULATIONS)
     return FORMULATIONS[name](terms, **options)

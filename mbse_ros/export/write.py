@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
@@ -50,8 +50,7 @@ def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'e
     """
     folder = Path(folder)
     old = _earlier(folder)
-    if order not in ORDERS:
-        raise SettingError('order', order, 'one of ' + ', '.join(ORDERS))
+    check_choice('order', order, ORDERS)
     if not (np.isfinite(dt) and dt > 0):
         raise SettingError('dt', dt, 'a time step above 0 s')
     if not model.z:

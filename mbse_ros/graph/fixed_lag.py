@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DivergenceError, SettingError
+from ..errors import DivergenceError, SettingError, check_choice
 from .batch import TOLERANCE, solve_batch
 from .elimination import Packing
 from .graph import ALWAYS, FactorGraph, Factors, key_name
@@ -56,8 +56,7 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
     ``initial`` (size,): where each instant starts from; NaN is extrapolated from the two before. Raises SettingError,
     GraphError, DivergenceError with the step.
     """
-    if anchor not in ANCHORS:
-        raise SettingError('anchor', anchor, 'one of ' + ', '.join(ANCHORS))
+    check_choice('anchor', anchor, ANCHORS)
     if not 1 <= stride < window:
         raise SettingError('window, stride', (window, stride), 'a window of 2 instants or more, and a shorter stride')
     instants = instants_of(graph)

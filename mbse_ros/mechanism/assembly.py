@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..errors import DescriptionError, SettingError
+from ..errors import DescriptionError, check_choice
 from .coordinates.kinematics import Frame, Kinematics
 from .coordinates.named import add_named
 from .coordinates.natural import natural
@@ -70,8 +70,7 @@ def build_mechanism(description: MechanismDescription, coordinates: str | None =
     of numbers such as ``bodies.crank.mass``, that become symbols. Raises DescriptionError, SettingError.
     """
     chosen = coordinates or description.coordinate_type
-    if chosen not in COORDINATES:
-        raise SettingError('coordinates', chosen, 'one of ' + ', '.join(COORDINATES))
+    check_choice('coordinates', chosen, COORDINATES)
     values = Values(description, free)
     kinematics = COORDINATES[chosen](description, values)
     add_named(kinematics)

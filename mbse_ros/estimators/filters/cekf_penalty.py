@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps, Pieces
-from ...errors import SettingError
+from ...errors import check_positive
 from .motion import ITERATIONS, rates
 from .problem import Problem
 from .sigma_filter import CLOSINGS
@@ -51,9 +51,7 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
     Noise ``acceleration`` (g,): its density along the independent coordinates, rad^2/s^3 or m^2/s^3. Raises
     SettingError.
     """
-    for name, value in (('alpha', alpha), ('zeta', zeta), ('omega', omega)):
-        if not 0 < value < np.inf:
-            raise SettingError(name, value, 'a positive number')
+    check_positive(alpha=alpha, zeta=zeta, omega=omega)
     n, g = problem.n, problem.g
     moved, noise = penalty_rates(problem, alpha, zeta, omega), constant_noise(g, 2)
     sense, along, rank = sensed(problem), tangents(problem), 2 * (g if project else n)

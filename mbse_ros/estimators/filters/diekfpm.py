@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ...errors import SettingError
+from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter
 from .constrained import closed, consistent, estimates, euler_step, independent, sensed
 from .problem import Problem
@@ -24,9 +24,7 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
 
     The covariance is that of the sensors alone: the constraints say nothing about z.
     """
-    for name, value in (('iterations', iterations), ('slack', slack)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(iterations=iterations, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
     others = [i for i in range(2 * n) if i not in places]
     step, sense, near, finish = euler_step(problem), sensed(problem), consistent(problem), closed(problem, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...errors import SettingError
+from ...errors import SettingError, check_choice
 from .adaptive import adaptive_error_ekf_fe
 from .cekf import cekf
 from .cekf_penalty import cekf_penalty
@@ -33,8 +33,7 @@ FILTERS: dict[str, Callable[..., Filter]] = {
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:
     """Filter of a name on a problem, with the filter's own options; raises SettingError."""
-    if name not in FILTERS:
-        raise SettingError('estimator', name, 'one of ' + ', '.join(FILTERS))
+    check_choice('estimator', name, FILTERS)
     if not problem.g:
         raise SettingError('mechanism', problem.model.description.name,
                            'one that can move: this has no degree of freedom, and nothing to estimate')

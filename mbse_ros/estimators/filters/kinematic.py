@@ -15,7 +15,7 @@ import numpy as np
 from ...dynamics.matrix_r import constraint_rates
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps
-from ...errors import SettingError
+from ...errors import SettingError, check_positive
 from .ekf import exact_jacobian
 from .motion import rates
 from .problem import Problem
@@ -37,9 +37,7 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
     Noises: ``acceleration`` (g,), density beyond the accelerometers' own noise, m2/s3 or rad2/s3; ``force_walk`` (g,),
     density of the forces' random walk, N2/s or N2 m2/s. Raises SettingError, also where the sensors do not suffice.
     """
-    for name, value in (('silent', silent), ('force_stddev', force_stddev)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(silent=silent, force_stddev=force_stddev)
     g = problem.g
     driving, correcting = _channels(problem, inputs)
     _suffice(problem, driving, correcting)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Kernel
-from ...errors import SettingError
+from ...errors import check_choice
 from .ekf import exact_jacobian
 from .motion import rates
 from .problem import Problem
@@ -35,8 +35,7 @@ def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t
     accelerations (errorEKF_EJ, exponential DEKF); 'force', the same with an unknown force along z (errorEKF_FE).
     Raises SettingError.
     """
-    if model not in MODELS:
-        raise SettingError('model', model, 'one of ' + ', '.join(MODELS))
+    check_choice('model', model, MODELS)
     kernel, g = Kernel(linearised_function(problem, model), problem.model.backend), problem.g
     p = np.asarray(problem.model.parameters)
     found = [kernel(q[i], zd[i], u[i], [t[i]], [dt], p) for i in range(len(t))]

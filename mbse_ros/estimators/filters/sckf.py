@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import casadi as ca
 
-from ...errors import SettingError
+from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter, tangents
 from .constrained import closed, constraints, estimates, euler_step, independent, is_small, sensed
 from .problem import Problem
@@ -32,9 +32,7 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     and with it the gate, and the covariance of z and zd are those along the constraints, of which the passes know
     nothing: on a linear mechanism the same, else without taking the constraints' curvature for information.
     """
-    for name, value in (('alpha', alpha), ('beta', beta), ('passes', passes), ('slack', slack)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(alpha=alpha, beta=beta, passes=passes, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
     step, sense, finish, along = euler_step(problem), sensed(problem), closed(problem), tangents(problem)
     update, take, own = correction(2 * g, problem.angular), taken(2 * n, problem.angular), loose(problem, slack)
