@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import GraphError
-from .elimination import LAST, Packing
-from .graph import FactorGraph, key_name
+from .elimination import LAST, Packing, stacked
+from .graph import FactorGraph
 from .linearise import Lineariser
 
 TOLERANCE = 1e-9        # of a singular value of rows of length one on directions of length one
@@ -26,35 +26,18 @@ def check_blind(graph: FactorGraph, x: np.ndarray) -> None:
     Factors may lie between neighbouring instants and on variables that do not change.
     """
     packing = Packing(graph)
-    buffer = packing.fill(Lineariser(graph)(x))
-    constants = [key for key in packing.nodes if key >= LAST]
-    fixed = sum(len(packing.nodes[key].places) for key in constants)
-    rows: dict[int, list] = {}
-    for stack in packing.stacks:
-        changing = [key for key in stack.nodes if key < LAST]
-        block = buffer[stack.first:stack.first + stack.shape[0] * (stack.shape[1] + 1)]
-        J = block.reshape(stack.shape[0], stack.shape[1] + 1)[:, :-1]
-        rows.setdefault(max(changing, default=-1), []).append((stack.nodes, stack.columns, J))
+    widths = {key: len(node.places) for key, node in packing.nodes.items()}
+    constants = {key: width for key, width in widths.items() if key >= LAST}
+    fixed, rows = sum(constants.values()), {}
+    for terms, _ in packing.blocks(Lineariser(graph)(x)):
+        rows.setdefault(max((key for key, _ in terms if key < LAST), default=-1), []).append(terms)
     open_, last = np.eye(fixed), None                   # directions of the constants, then of the instant and them
     for key in sorted([-1, *(key for key in packing.nodes if key < LAST)]):
-        size = 0 if key == -1 else len(packing.nodes[key].places)
-        before = len(open_) - fixed
-        columns = dict(zip([last, key, *constants], _starts(packing, before, size, constants)))
-        A = np.zeros((sum(len(J) for _, _, J in rows.get(key, [])), before + size + fixed))
-        row = 0
-        for nodes, starts, J in rows.get(key, []):
-            for node, begin, end in zip(nodes, starts, (*starts[1:], J.shape[1])):
-                A[row:row + len(J), columns[node]:columns[node] + end - begin] = J[:, begin:end]
-            row += len(J)
+        size, before = widths.get(key, 0), len(open_) - fixed
+        A = stacked(rows.get(key, []), {last: before, key: size, **constants})
         open_, last = _carried(A, open_, before, size, fixed), key
     if open_.shape[1]:
-        raise _open(graph, packing, open_, last, constants)
-
-
-def _starts(packing: Packing, before: int, size: int, constants: list[int]) -> list[int]:
-    """First columns of the instant before, of this one, and of each constant."""
-    widths = [len(packing.nodes[key].places) for key in constants]
-    return [0, before, *(before + size + np.cumsum([0, *widths])).tolist()]
+        raise _open(graph, packing, open_, [last, *constants])
 
 
 def _carried(A: np.ndarray, open_: np.ndarray, before: int, size: int, fixed: int) -> np.ndarray:
@@ -82,17 +65,15 @@ def _null(A: np.ndarray, width: int) -> np.ndarray:
     return V[rank:].T
 
 
-def _open(graph: FactorGraph, packing: Packing, directions: np.ndarray, last: int, constants: list[int]) -> GraphError:
+def _open(graph: FactorGraph, packing: Packing, directions: np.ndarray, keys: list[int]) -> GraphError:
     """The error that names what moves in the open directions."""
-    places = np.concatenate([packing.nodes[key].places for key in [last, *constants]])
+    places = np.concatenate([packing.nodes[key].places for key in keys])
     size = np.abs(directions).max(axis=1)
     names, seen = [], set()
     for series in graph.series.values():
         own = np.flatnonzero((places >= series.first) & (places < series.first + series.size * len(series.steps)))
-        known = graph.components.get(series.name)
         for i in own[size[own] > SHARE * max(size[own].max(initial=0.0), SHARE)]:
-            at, entry = divmod(int(places[i] - series.first), series.size)
-            names.append(key_name(series.name, int(series.steps[at]), known[entry] if known else ''))
+            names.append(graph.entry_name(places[i]))
             seen.add(series.name)
     return GraphError(f'{directions.shape[1]} direction(s) that no sensor and no prior sees', names,
                       [f'prior of {name} at step 0' for name in ('q', 'qd', 'Q') if name in seen]

@@ -11,7 +11,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import GraphError
-from .elimination import Packing
+from .elimination import Packing, Terms, stacked
 from .graph import ALWAYS, FactorGraph, key_name
 from .linearise import Linear, Lineariser
 
@@ -79,19 +79,19 @@ def _variables(graph: FactorGraph) -> tuple[list[tuple[str, int]], dict[str, int
 def _check_rank(graph: FactorGraph, linear: Sequence[Linear]) -> None:
     """Eliminate node after node by QR with pivots; a pivot that is zero leaves its variables open."""
     packing = Packing(graph)
-    buffer = packing.fill(linear)
-    waiting: dict[int, list[tuple[tuple[int, ...], np.ndarray]]] = {key: [] for key in packing.nodes}
-    for stack in packing.stacks:
-        rows, columns = stack.shape
-        block = buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)[:, :columns]
-        waiting[stack.nodes[0]].append((stack.nodes, block))
+    waiting: dict[int, list[Terms]] = {key: [] for key in packing.nodes}
+    for terms, _ in packing.blocks(linear):
+        waiting[terms[0][0]].append(terms)
     for key, node in packing.nodes.items():
-        blocks = waiting.pop(key)
-        others = sorted({other for keys, _ in blocks for other in keys} - {key})
-        A = _stacked(blocks, [key, *others], {k: len(packing.nodes[k].places) for k in [key, *others]})
-        width = len(node.places)
+        rows = waiting.pop(key)
+        others = sorted({other for terms in rows for other, _ in terms} - {key})
+        widths = {k: len(packing.nodes[k].places) for k in [key, *others]}
+        A, width = stacked(rows, widths), len(node.places)
+        size = np.linalg.norm(A, axis=1)
+        kept = ~(size <= RANK_TOLERANCE)                    # rows of rounding errors are left out
+        A = A[kept] / size[kept, None]
         if not np.isfinite(A).all():
-            raise GraphError('not a number in the Jacobians', [_name(graph, node.places[0])])
+            raise GraphError('not a number in the Jacobians', [graph.entry_name(node.places[0])])
         Q, R, order = qr(A[:, :width], pivoting=True)
         pivots = np.abs(np.diag(R))
         rank = int(np.sum(pivots > RANK_TOLERANCE))
@@ -101,23 +101,8 @@ def _check_rank(graph: FactorGraph, linear: Sequence[Linear]) -> None:
             rest = Q[:, rank:].T @ A[:, width:]
             if len(rest) > rest.shape[1]:                   # as many rows as columns say the same
                 rest = np.linalg.qr(rest, 'r')
-            waiting[others[0]].append((tuple(others), rest))
-
-
-def _stacked(blocks: list[tuple[tuple[int, ...], np.ndarray]], keys: list[int], widths: dict[int, int]) -> np.ndarray:
-    """Blocks under each other, rows of length one, rows of rounding errors left out."""
-    first = dict(zip(keys, np.cumsum([0, *[widths[key] for key in keys]])))
-    out = np.zeros((sum(len(block) for _, block in blocks), sum(widths.values())))
-    row = 0
-    for owners, block in blocks:
-        column = 0
-        for key in owners:
-            out[row:row + len(block), first[key]:first[key] + widths[key]] = block[:, column:column + widths[key]]
-            column += widths[key]
-        row += len(block)
-    size = np.linalg.norm(out, axis=1)
-    return out[size > RANK_TOLERANCE] / size[size > RANK_TOLERANCE, None] if (size <= RANK_TOLERANCE).any() \
-        else out / size[:, None]
+            ends = np.cumsum([widths[other] for other in others])[:-1]
+            waiting[others[0]].append(list(zip(others, np.split(rest, ends, axis=1))))
 
 
 def _undetermined(graph: FactorGraph, places: np.ndarray, R: np.ndarray, order: np.ndarray, rank: int) -> GraphError:
@@ -130,25 +115,9 @@ def _undetermined(graph: FactorGraph, places: np.ndarray, R: np.ndarray, order: 
     size = np.empty(width)
     size[order] = np.abs(null)
     involved = places[np.flatnonzero(size > SHARE * size.max())]
-    name = _owner(graph, involved[0])[0]
+    name = graph.key_at(involved[0])[0]
     present = {factors.label for factors in graph.factors if name in factors.names}
     kinds = {factors.kind.name for factors in graph.factors if name in factors.names}
     missing = [tie for tie in TIES.get(name, DEFAULT_TIES) if tie not in present | kinds]
-    return GraphError(f'rank deficient, {width - rank} direction(s) open', [_name(graph, p) for p in involved],
+    return GraphError(f'rank deficient, {width - rank} direction(s) open', [graph.entry_name(p) for p in involved],
                       missing or TIES.get(name, DEFAULT_TIES))
-
-
-def _owner(graph: FactorGraph, place: int) -> tuple[str, int, int]:
-    """Name, step and entry of a place in the vector of all values."""
-    for series in graph.series.values():
-        at = place - series.first
-        if 0 <= at < series.size * len(series.steps):
-            return series.name, int(series.steps[at // series.size]), int(at % series.size)
-    raise IndexError(place)
-
-
-def _name(graph: FactorGraph, place: int) -> str:
-    name, step, entry = _owner(graph, int(place))
-    known = graph.components.get(name)
-    size = graph.series[name].size
-    return key_name(name, step, known[entry] if known else str(entry) if size > 1 else '')

@@ -7,7 +7,7 @@ proportion to the number of instants. Rows that hold exactly are constraints (GT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,8 @@ from .gtsam_module import gtsam_module
 from .linearise import Linear
 
 LAST = 1 << 40          # key of the first node of variables that do not change over time
+
+Terms = list[tuple[int, np.ndarray]]        # blocks of the same rows of a Jacobian, by the keys of their nodes
 
 
 @dataclass(frozen=True)
@@ -58,24 +60,25 @@ class Packing:
         self.scale = max((float(part.max()) for part in soft if part.size), default=1.0)
         self._buffer = np.zeros(sum(rows * (columns + 1) for rows, columns in (s.shape for s in self.stacks)))
 
-    def fill(self, linear: Sequence[Linear]) -> np.ndarray:
-        """Buffer of all stacks, each row by row ``[A b]`` with ``A dx = b = -e``."""
+    def blocks(self, linear: Sequence[Linear]) -> Iterator[tuple[Terms, np.ndarray]]:
+        """Of each stack the keys of its nodes with their blocks of A, and b, of ``A dx = b = -e``."""
         self._buffer[:] = 0.0
         for item, target, side in zip(linear, self._targets, self._sides):
             self._buffer[target] = item.J
             self._buffer[side] = -item.e
-        return self._buffer
+        for stack in self.stacks:
+            rows, columns = stack.shape
+            block = self._buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)
+            ends = (*stack.columns[1:], columns)
+            yield ([(key, block[:, begin:end]) for key, begin, end in zip(stack.nodes, stack.columns, ends)],
+                   block[:, columns])
 
     def factors(self, linear: Sequence[Linear], damping: float = 0.0) -> Any:
         """GTSAM's GaussianFactorGraph; ``damping`` adds a soft prior of so much weight on every step."""
         gtsam = gtsam_module()
-        buffer, made = self.fill(linear), gtsam.GaussianFactorGraph()
-        for stack, noise in zip(self.stacks, self.noises):
-            rows, columns = stack.shape
-            block = buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)
-            ends = (*stack.columns[1:], columns)
-            terms = [(key, block[:, begin:end]) for key, begin, end in zip(stack.nodes, stack.columns, ends)]
-            made.push_back(_jacobian_factor(gtsam, terms, block[:, columns], noise))
+        made = gtsam.GaussianFactorGraph()
+        for (terms, b), noise in zip(self.blocks(linear), self.noises):
+            made.push_back(linear_factor(gtsam, terms, b, noise))
         if damping > 0.0:
             for key, node in self.nodes.items():
                 size = len(node.places)
@@ -111,11 +114,18 @@ class Packing:
 
     def solve(self, linear: Sequence[Linear], damping: float = 0.0) -> np.ndarray:
         """Step dx (size,) of least squares, the exact rows satisfied."""
-        found = self.net(linear, damping).optimize()
-        step = np.empty(self.graph.size)
-        keys = list(self.nodes)
-        step[np.concatenate([self.nodes[key].places for key in keys])] = found.vector(keys)
+        return self.optimum(self.net(linear, damping))
+
+    def optimum(self, net: Any) -> np.ndarray:
+        """The step dx (size,) of an eliminated graph."""
+        step, keys = np.empty(self.graph.size), list(self.nodes)
+        step[np.concatenate([self.nodes[key].places for key in keys])] = net.optimize().vector(keys)
         return step
+
+    def sigmas(self, factor: Any, rows: int) -> np.ndarray:
+        """Standard deviations (rows,) of the rows of a factor or conditional of the eliminated graph."""
+        noise = factor.get_model()
+        return self.scale * (np.ones(rows) if noise is None else noise.sigmas())
 
     def _stack(self) -> tuple[list[Stack], list[np.ndarray], list[np.ndarray]]:
         """Stacks; for each group of factors the targets (k, rows, width) of J and (k, rows) of e in the buffer."""
@@ -155,6 +165,15 @@ class Packing:
         return stacks, targets, sides
 
 
+def stacked(rows: Sequence[Terms], widths: Mapping[int, int]) -> np.ndarray:
+    """Matrix of blocks under each other, a column of blocks for each key; zeros where rows have none for it."""
+    blocks = [np.zeros((0, sum(widths.values())))]
+    for terms in rows:
+        given, count = dict(terms), len(terms[0][1])
+        blocks.append(np.hstack([given.get(key, np.zeros((count, width))) for key, width in widths.items()]))
+    return np.vstack(blocks)
+
+
 def _nodes(graph: FactorGraph) -> dict[int, Node]:
     """Nodes by key, in the order of elimination."""
     places: dict[int, list[np.ndarray]] = {}
@@ -169,7 +188,7 @@ def _nodes(graph: FactorGraph) -> dict[int, Node]:
     return {key: Node(key, np.concatenate(places[key])) for key in sorted(places)}
 
 
-def _jacobian_factor(gtsam: Any, terms: list[tuple[int, np.ndarray]], b: np.ndarray, noise: Any) -> Any:
+def linear_factor(gtsam: Any, terms: Terms, b: np.ndarray, noise: Any) -> Any:
     """A linear factor; GTSAM's own takes three terms at most from Python, its conditional any number."""
     if len(terms) <= 3:
         return gtsam.JacobianFactor(*(part for term in terms for part in term), b, noise)

@@ -59,7 +59,7 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
     check_choice('anchor', anchor, ANCHORS)
     if not 1 <= stride < window:
         raise SettingError('window, stride', (window, stride), 'a window of 2 instants or more, and a shorter stride')
-    instants = instants_of(graph)
+    instants = graph.instants
     run = _Run(graph, np.array(initial, dtype=float), instants)
     newest = run.x.copy()
     for last in [*range(min(window, len(instants)) - 1 if anchor == 'marginal' else stride, len(instants) - 1, stride),
@@ -79,25 +79,20 @@ class _Run:
     def __init__(self, graph: FactorGraph, x: np.ndarray, instants: np.ndarray) -> None:
         self.graph, self.x, self.instants = graph, x, instants
         self._groups = [_Sorted(factors) for factors in graph.factors]
-        self._places = places_of_steps(graph)
+        self._places = graph.places_of_steps()
         self.constant = np.concatenate([np.zeros(0, dtype=int), *(s.places(s.steps).ravel() for s in
                                         graph.series.values() if s.steps[0] == ALWAYS)])
         self._first, self._done, self._prior = 0, -1, None
 
     def extrapolate(self, last: int) -> np.ndarray:
         """Places of the new instants; those without an initial value start on the line through the two before."""
-        fresh = []
+        fresh = [np.zeros(0, dtype=int)]
         for k in range(self._done + 1, last + 1):
-            places = self._places[int(self.instants[k])]
-            for name, at in places.items():
-                empty = at[np.isnan(self.x[at])]
-                before = [self._places[int(self.instants[j])].get(name) for j in (k - 1, k - 2) if j >= 0]
-                if len(empty) and before and before[0] is not None:
-                    two = len(before) == 2 and before[1] is not None
-                    self.x[at] = 2 * self.x[before[0]] - self.x[before[1]] if two else self.x[before[0]]
-                fresh.append(at)
+            here, *before = (self._places[int(self.instants[j])] for j in range(k, max(k - 3, -1), -1))
+            self.graph.extrapolate(self.x, here, *before)
+            fresh += here.values()
         self._done = last
-        return np.concatenate([np.zeros(0, dtype=int), *fresh])
+        return np.concatenate(fresh)
 
     def slide(self, first: int, keep: bool) -> None:
         """Leave instants behind; what they say is kept in a marginal prior."""
@@ -165,20 +160,6 @@ class _Sorted:
         return self._factors.take(chosen)
 
 
-def instants_of(graph: FactorGraph) -> np.ndarray:
-    """Steps (k,) of all instants of a graph, ascending."""
-    return np.unique(np.concatenate([s.steps[s.steps != ALWAYS] for s in graph.series.values()]))
-
-
-def places_of_steps(graph: FactorGraph) -> dict[int, dict[str, np.ndarray]]:
-    """Places of the variables of each step, by name."""
-    found: dict[int, dict[str, np.ndarray]] = {}
-    for series in graph.series.values():
-        for step, at in zip(series.steps.tolist(), series.places(series.steps)):
-            found.setdefault(step, {})[series.name] = at
-    return found
-
-
 def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors | None:
     """What a part of a graph says about its other variables once some instants are eliminated."""
     gtsam, packing = gtsam_module(), Packing(part)
@@ -201,9 +182,7 @@ def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors |
             size = len(packing.nodes[key].places)
             block[:, column[key]:column[key] + size] = A[:, at:at + size]
             at += size
-        noise = jacobian.get_model()
-        rows.append(block), right.append(b)
-        sigmas.append(packing.scale * (np.ones(len(b)) if noise is None else noise.sigmas()))
+        rows.append(block), right.append(b), sigmas.append(packing.sigmas(jacobian, len(b)))
     if not rows:
         return None
     places = np.concatenate([node.places for node in others])

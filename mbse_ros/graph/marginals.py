@@ -63,9 +63,8 @@ def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray
                   ) -> tuple[list[int], np.ndarray]:
     """Keys of a node and of those it depends on, and their joint covariance."""
     keys = list(conditional.keys())
-    R, S, noise = conditional.R(), conditional.S(), conditional.get_model()
-    sigma = packing.scale * (np.ones(len(R)) if noise is None else noise.sigmas())
-    G = solve_triangular(R, np.diag(sigma))
+    R, S = conditional.R(), conditional.S()
+    G = solve_triangular(R, np.diag(packing.sigmas(conditional, len(R))))
     if len(keys) == 1:
         return keys, G @ G.T
     parents = _select(*joint[min(keys[1:])], keys[1:], packing)       # the next node has all of them with it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``StridedWindow``: the last instants of a log; each that leaves has its estimate, and stays as a prior of the next."""
+"""``StridedWindow``: the last instants of a log; one that leaves gives its estimate and stays as a prior of others."""
 
 from __future__ import annotations
 
