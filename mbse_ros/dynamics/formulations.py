@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import check_choice
-from .kkt import kkt
+from .kkt import kkt, penalty
 from .matrix_r_arrays import matrix_r
-from .penalty import penalty
 from .projectors import enforce
 from .terms_arrays import Accelerations, Terms
 from .udwadia_kalaba import Clearance, batch, recursive

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat
+from transforms3d.quaternions import mat2quat, quat2mat
 
 from ..compiled import Kernel
 from ..errors import SettingError
@@ -124,7 +124,7 @@ def _wrench(forces: np.ndarray, q: np.ndarray, place: np.ndarray) -> np.ndarray:
     if len(place) == 2:
         arm = q[:2] - place
         return np.vstack([forces[:2], forces[2] + arm[0] * forces[1] - arm[1] * forces[0]])
-    force, moment = forces[:3], _rotation(q[3:]) @ (_euler_map(q[3:]) @ forces[3:]) / 2
+    force, moment = forces[:3], quat2mat(q[3:]) @ (_euler_map(q[3:]) @ forces[3:]) / 2
     return np.vstack([force, moment + np.cross(q[:3] - place, force, axisb=0, axisc=0)])
 
 
@@ -147,12 +147,6 @@ def _euler_map(e: np.ndarray) -> np.ndarray:
     """``G`` (3, 4) of Euler parameters: ``omega = 2 G ed`` along the body's axes."""
     e0, x, y, z = e
     return np.array([[-x, e0, z, -y], [-y, -z, e0, x], [-z, y, -x, e0]])
-
-
-def _rotation(e: np.ndarray) -> np.ndarray:
-    e0, x, y, z = e
-    E = np.array([[-x, e0, -z, y], [-y, z, e0, -x], [-z, -y, x, e0]])
-    return E @ _euler_map(e).T
 
 
 def _reference_system(model: Model) -> MechanismSystem:

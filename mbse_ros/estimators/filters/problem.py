@@ -11,8 +11,7 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...dynamics.partitioned import newton_function
-from ...dynamics.sensor_equations import state_sensors
-from ...dynamics.sensor_partials import sensor_partials
+from ...dynamics.sensor_equations import sensor_partials, state_sensors
 from ...dynamics.state_equations import is_small, state_function
 from ...errors import SettingError
 from ...mechanism.assembly import MechanismSystem
