@@ -13,8 +13,6 @@ from .model import GROUND, Body, Cylinder, Joint, MechanismDescription, PointRef
 from .references import nominal
 from .start import rpy_rotation
 
-__all__ = ['check_machine', 'check_mechanism']
-
 _MOMENTS = ('xx', 'yy', 'zz')
 
 

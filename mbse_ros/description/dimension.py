@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from .units import Dimension, parse_unit
 from .expressions import FUNCTIONS, evaluate_with, power
 
-__all__ = ['Measure', 'fits', 'measure', 'unit_text']
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -58,7 +56,6 @@ class Measure:
 
     def __pos__(self) -> Measure:
         return self
-
 
 Operand = Measure | float
 
@@ -151,7 +148,6 @@ def _of_alike(name: str, plain: bool = False) -> Callable:
 def _sqrt(*operands: Operand) -> Measure:
     value = FUNCTIONS['sqrt'](*map(_value, operands))
     return Measure(value, _raised(Measure(1.0, _dimension(operands[0])), 0.5, {}).dimension)
-
 
 _FUNCTIONS = {**{name: _of_plain(name) for name in FUNCTIONS},
               **{name: _of_alike(name) for name in ('abs', 'min', 'max', 'hypot')},

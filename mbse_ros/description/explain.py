@@ -5,21 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .basics import MISSING
+from .basics import MISSING, uncertain
 from .explain_machine import machine_sections
-from .listing import uncertain
-from .model import GROUND, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring, Vector
+from .model import (FORCES, GROUND, RATES, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring,
+                    sensor_unit)
 from .references import unit_of
 from .tables import Row, Section, relative, show, vector_text
-
-__all__ = ['explain']
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
 _COORDINATES = {'natural': 'natural coordinates: x and y of the points',
                 'reference_point': 'reference-point coordinates: place and rotation of each body',
                 'relative': 'relative coordinates: the angles and displacements of the joints, loops cut'}
-_RATES = {'rad': 'rad/s', 'm': 'm/s'}
-_FORCES = {'rad': 'N*m', 'm': 'N'}
 _SPRINGS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 _SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the coordinate', 'position': 'position of',
             'velocity': 'velocity of', 'gyro': 'angular velocity of body', 'accelerometer': 'specific force at',
@@ -123,7 +119,7 @@ def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
     for name, item in mechanism.initial.position.items():
         yield Row(name, show(item, _unit(mechanism, name)), 'position')
     for name, item in mechanism.initial.velocity.items():
-        yield Row(name, show(item, _RATES[_unit(mechanism, name)]), 'velocity')
+        yield Row(name, show(item, RATES[_unit(mechanism, name)]), 'velocity')
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
@@ -138,7 +134,7 @@ def _force(mechanism: MechanismDescription, item: Force) -> Row:
              else f'at {item.point}')
     if item.direction:
         where += f' along ({", ".join(f"{part:g}" for part in item.direction)})'
-    unit = 'N' if item.point else _FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
+    unit = 'N' if item.point else FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
     if item.input:
         return Row(item.name, f'input {item.input}, {unit}', where)
     return Row(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
@@ -153,11 +149,7 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     on = (item.volume or item.axis or item.coordinate or item.driver
           or (item.body if not item.points else ' and '.join(map(str, item.points))))
     coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
-    unit = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
-            'inclinometer': 'rad', 'inclination': 'rad', 'pressure': 'Pa'}.get(item.kind)
-    if unit is None:
-        unit = _unit(mechanism, coordinate)
-        unit = {'rate': _RATES[unit], 'force': _FORCES[unit]}.get(item.kind, unit)
+    unit = sensor_unit(item.kind, lambda: _unit(mechanism, coordinate))
     notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
     notes += [f'in steps of {show(item.resolution, unit)}'] * bool(item.resolution)
     notes += ['gauge: from the pressure of the atmosphere'] * item.gauge
@@ -165,8 +157,7 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     notes += ['wraps at half a turn'] * item.wraps
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     axes = f', {len(item.axes)} axes' if item.axes else ''
-    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}',
-               ', '.join(notes))
+    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 
 
 def _levels(mechanism: MechanismDescription) -> Iterable[Row]:

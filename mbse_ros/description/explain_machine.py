@@ -10,8 +10,6 @@ from .machine_parts import Cylinder, Valve, Volume
 from .model import MechanismDescription
 from .tables import Row, Section, row, show, vector_text
 
-__all__ = ['machine_sections', 'volume_range']
-
 _FRICTION = {'coulomb': 'N', 'static': 'N', 'transition_velocity': 'm/s', 'viscous': 'N*s/m',
              'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': ''}
 _VALVE = {'nominal_flow': 'm^3/s', 'nominal_pressure': 'Pa', 'nominal_command': 'V', 'command_limit': 'V',

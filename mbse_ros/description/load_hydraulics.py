@@ -9,8 +9,6 @@ from .machine_parts import EDGES, Cylinder, Hose, Hydraulics, Valve, Volume
 from .quantity import Kind, not_negative, positive
 from .scalar import Numbers
 
-__all__ = ['read_hydraulics']
-
 _SIDES = ('piston', 'rod')
 _MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': Kind('Pa', 1e3), 'nominal_command': positive('V'),

@@ -17,7 +17,7 @@ from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
-from .names import RATES, Item, Names, comment, export_names
+from .names import COORDINATE_RATES, Item, Names, comment, export_names
 from .record import SMALLEST, Record, records
 from ..dynamics.model import Model
 from ..dynamics.sensor_equations import state_sensors
@@ -212,7 +212,7 @@ def _readme(names: Names) -> dict[str, object]:
 def _manifest(model: Model, names: Names, files: list[str], dt: float, order: str) -> str:
     vectors = {key: [{'name': item.name, 'unit': item.unit, 'macro': item.macro} for item in getattr(names, key)]
                for key in 'qzuhp'}
-    rates = [RATES[item.unit] for item in names.z]
+    rates = [COORDINATE_RATES[item.unit] for item in names.z]
     told = {'format': FORMAT, 'mechanism': model.description.name, 'prefix': names.prefix, 'files': sorted(files),
             'dt': dt, 'order': order, 'vectors': vectors, 'rate_units': rates,
             'parameters': list(model.system.values.mean), 'redundant': list(model.redundant)}

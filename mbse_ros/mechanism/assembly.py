@@ -18,7 +18,7 @@ from .coordinates.relative import relative
 from .forces import Applied, applied_forces
 from .inertia import body_terms, center_of_mass, inertia, point_terms
 from .machine_terms import Mass, inclined, point_masses
-from ..description.listing import scalars
+from ..description.basics import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
 from .values import Values

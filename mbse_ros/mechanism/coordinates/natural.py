@@ -14,7 +14,7 @@ from ...errors import DescriptionError
 from ...description.model import GROUND, Body, MechanismDescription, PointRef
 from ..values import Values
 from .joint_rows import joint_rows
-from .kinematics import Frame, Kinematics, cross2, ground_frame, perpendicular
+from .kinematics import Frame, Kinematics, cross2, ground_frame
 
 TINY = 1e-9     # m; points nearer to each other than this are one
 
