@@ -17,7 +17,7 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError
 from .batch import ITERATIONS, Solution, solve_batch
-from .blind import check_blind
+from .check import check_blind
 from .dynamics_factors import dynamics
 from .equations import Equations
 from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion

@@ -16,8 +16,7 @@ from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .inertia import body_terms, center_of_mass, inertia, point_terms
-from .machine_terms import Mass, inclined, point_masses
+from .inertia import Mass, body_terms, center_of_mass, inclined, inertia, point_masses, point_terms
 from ..description.basics import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
