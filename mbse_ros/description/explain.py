@@ -8,8 +8,8 @@ from dataclasses import fields
 
 from .basics import MISSING, uncertain
 from .machine_parts import Cylinder, Valve, Volume
-from .model import (FORCES, GROUND, RATES, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring,
-                    sensor_unit)
+from .model import (FORCES, GROUND, RATES, Body, Coordinate, Driver, Force, Joint, MechanismDescription, Scalar, Sensor,
+                    Spring, sensor_unit)
 from .references import unit_of
 from .tables import Row, Section, relative, row, show, vector_text
 
@@ -39,8 +39,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('start', tuple(_initial(mechanism))),
         Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
-        Section('drivers', tuple(Row(item.name, f'{item.coordinate} = {item.motion}', _driver_note(mechanism, item))
-                                 for item in mechanism.drivers.values())),
+        Section('drivers', tuple(_driver(mechanism, item) for item in mechanism.drivers.values())),
         *machine_sections(mechanism),
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
@@ -145,9 +144,9 @@ def _force(mechanism: MechanismDescription, item: Force) -> Row:
     return Row(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
 
 
-def _driver_note(mechanism: MechanismDescription, item: object) -> str:
-    unit = _unit(mechanism, item.coordinate)
-    return f'{unit}, t in s' + (f', times {item.factor:.7g}' if item.factor != 1.0 else '')
+def _driver(mechanism: MechanismDescription, item: Driver) -> Row:
+    times = f', times {item.factor:.7g}' if item.factor != 1.0 else ''
+    return Row(item.name, f'{item.coordinate} = {item.motion}', f'{_unit(mechanism, item.coordinate)}, t in s{times}')
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:

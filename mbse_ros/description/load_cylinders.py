@@ -41,12 +41,11 @@ def _cylinder(name: str, entry: Entry, references: References) -> Cylinder:
     closed, stroke = (numbers.scalar(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))
     masses = [numbers.optional(parts, key, not_negative('kg')) for key in ('barrel_mass', 'rod_mass')]
     end_stop = _end_stop(parts['end_stop'], numbers, stroke.value) if 'end_stop' in parts else None
+    count = 1
+    if 'count' in parts:
+        count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
     return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, _friction(parts['friction'], numbers), end_stop,
-                    _count(parts['count']) if 'count' in parts else 1, *masses)
-
-
-def _count(entry: Entry) -> int:
-    return int(entry.choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
+                    count, *masses)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:

@@ -73,9 +73,9 @@ def read_urdf(path: Path, file: str, key: str) -> Robot:
     joints: dict[str, Joint] = {}
     for name in _outwards(root, tags, ends):
         parent, child = ends[name]
-        owner = GROUND if parent == root else parent
+        owner, own_key = (GROUND, GROUND) if parent == root else (parent, f'bodies.{parent}')
         place, turned = _origin(parts[name].get('origin'))
-        points[parent][name] = _scalars(place, f'{_owner_key(owner)}.points.{name}')
+        points[parent][name] = _scalars(place, f'{own_key}.points.{name}')
         joints[name], moved = _joint(name, tags[name], parts[name], (owner, child), turned)
         position, rotation = poses[parent]
         poses[child] = (position + rotation @ (place + moved[0]), rotation @ moved[1])
@@ -266,10 +266,6 @@ def _dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], d
     springs = {name: Spring(name, None, name, Scalar(0.0), Scalar(0.0), Scalar(value, key=f'springs.{name}.damping'))
                for name, value in damping.items() if value > 0.0}
     return {name: Coordinate(name, 'joint', joint=name) for name in springs}, springs
-
-
-def _owner_key(body: str) -> str:
-    return GROUND if body == GROUND else f'bodies.{body}'
 
 
 def _scalars(values: tuple[float, ...] | np.ndarray, key: str = '') -> Vector:

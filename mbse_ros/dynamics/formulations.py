@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..errors import check_choice
 from .kkt import kkt, penalty
@@ -13,10 +14,6 @@ from .terms_arrays import Accelerations, Terms
 from .udwadia_kalaba import Clearance, batch, recursive
 
 Groups = Sequence[Sequence[int]] | None
-
-
-def _kkt_sparse(terms: Terms, redundant: bool = False) -> Accelerations:
-    return kkt(terms, use_sparse=True, redundant=redundant)
 
 
 def _recursive(terms: Terms, groups: Groups = None, clearance: Clearance = None) -> Accelerations:
@@ -37,7 +34,7 @@ def _all(terms: Terms, groups: Groups) -> Sequence[Sequence[int]]:
 FORMULATIONS: dict[str, Callable[..., Accelerations]] = {
     'matrix_r': matrix_r,
     'kkt': kkt,
-    'kkt_sparse': _kkt_sparse,
+    'kkt_sparse': partial(kkt, use_sparse=True),
     'penalty': penalty,
     'udwadia_kalaba': batch,
     'udwadia_kalaba_recursive': _recursive,

@@ -68,8 +68,9 @@ class BodyBalance:
         J, load = J.reshape(-1, n), Q - M.reshape(n, n) @ states[2]
         parts = decompose(J)
         lam = parts.solve_transposed(load)
-        maps = [self._force_map(J)] + [self._wrench_map(J, states[0], joint, rows, place) for joint, rows, place
-                                       in zip(self.joints, self._joint_rows, ends.reshape(len(self.joints), -1))]
+        actuated = [*self._driver_rows, *range(len(J) - len(self._model.independent), len(J))]
+        joints = zip(self.joints, self._joint_rows, ends.reshape(len(self.joints), -1))
+        maps = [-np.eye(len(J))[actuated], *(self._wrench_map(J, states[0], *of_joint) for of_joint in joints)]
         found = [_determined(item, lam, parts) for item in maps]
         return Balance(found[0], np.array(found[1:]).reshape(len(self.joints), -1))
 
@@ -92,11 +93,6 @@ class BodyBalance:
                     full[i] = own[self._model.names.index(name)]
             states.append(full)
         return states
-
-    def _force_map(self, J: np.ndarray) -> np.ndarray:
-        """Actuator forces as a linear map (a, rows) of the multipliers."""
-        rows = [*self._driver_rows, *range(len(J) - len(self._model.independent), len(J))]
-        return -np.eye(len(J))[rows]
 
     def _wrench_map(self, J: np.ndarray, q: np.ndarray, joint: Joint, rows: Sequence[int],
                     place: np.ndarray) -> np.ndarray:

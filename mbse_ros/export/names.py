@@ -46,7 +46,7 @@ class Names:
 
 def export_names(model: Model, sensors: SensorModel) -> Names:
     """Names of a model's vectors."""
-    prefix, description = _prefix(description_name(model.description)), model.description
+    prefix, description = _prefix(comment(model.description.name)), model.description
     q_units = [_coordinate_unit(description, name) for name in model.names]
     h_units = [_sensor_unit(description, description.sensors[name.partition('.')[0]]) for name in sensors.channels]
     parameters = model.system.values.names
@@ -56,11 +56,6 @@ def export_names(model: Model, sensors: SensorModel) -> Names:
         _items(prefix, 'U', model.inputs, [_input_unit(description, name) for name in model.inputs]),
         _items(prefix, 'H', sensors.channels, h_units),
         _items(prefix, 'P', parameters, [_parameter_unit(name) for name in parameters]))
-
-
-def description_name(description: MechanismDescription) -> str:
-    """Name of the mechanism on one line, fit for a C comment."""
-    return comment(description.name)
 
 
 def comment(text: str) -> str:

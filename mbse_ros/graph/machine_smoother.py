@@ -96,7 +96,9 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
             break
         before = balanced
         swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
-        balanced = _still_counted(before, moving(machine, kinds, log, faster, swinging))
+        # Smoothed speeds swing where slopes do not: what both count, or as before where nothing would be left.
+        both = before & moving(machine, kinds, log, faster, swinging)
+        balanced = both if both.any() else before
         if not wider.any() and (balanced == before).all():
             break
     if solution.iterations == HASTE or (rough != 1.0).any():
@@ -110,13 +112,6 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     likely = {kinds.jerk.name: likely_scale(likelihood, kinds.jerk.name)}
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
     return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
-
-
-def _still_counted(before: np.ndarray, by_speed: np.ndarray) -> np.ndarray:
-    """Equations (n, a) that count after a look at the smoothed speeds, which swing where slopes do not: those of both,
-    or as before where none would be left."""
-    both = before & by_speed
-    return both if both.any() else before
 
 
 def roughness(solution: Solution, kinds: MachineKinds) -> np.ndarray:

@@ -37,7 +37,7 @@ def _step(order: str, field: Field, point: Point, t: float) -> Point:
 def _model_point(field: Field, point: Point, t: float) -> Point:
     """Where the equations are linearised."""
     task, half = field.task, (t - point.t) / 2
-    if task.inputs is None and not task.rheonomic:
+    if task.inputs is None and not task.model.system.driven:
         return point
     middle = point.t + half
     u = task.u(middle, point.q + half * point.qd, point.qd + half * point.qdd)
