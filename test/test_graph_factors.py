@@ -11,7 +11,7 @@ from mechanism_samples import PLANAR
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.graph import dynamics_factors, integration_factors
-from mbse_ros.graph.constraint_factors import ROLES, constraint
+from mbse_ros.graph.dynamics_factors import ROLES, constraint
 from mbse_ros.graph.equations import Equations
 
 MECHANISMS = {                          # the third and fourth: coordinates without mass

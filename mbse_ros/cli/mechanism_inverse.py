@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import typer
 
-from ..dynamics.interpolated_motion import interpolated, oddities
 from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
-from ..dynamics.motion_table import MotionTable
+from ..dynamics.motion_table import MotionTable, interpolated, oddities
 from ..errors import DescriptionError, SettingError
 from ..report.plots import Line, Plot, write_plots
 from ..report.files import check_folder

@@ -36,14 +36,8 @@ class Measure:
     def __pow__(self, other: Operand) -> Measure:
         return _raised(self, _value(other), _dimension(other))
 
-    def __radd__(self, other: float) -> Measure:
-        return self + other
-
     def __rsub__(self, other: float) -> Measure:
         return Measure(other, {}) - self
-
-    def __rmul__(self, other: float) -> Measure:
-        return self * other
 
     def __rtruediv__(self, other: float) -> Measure:
         return Measure(other, {}) / self
@@ -56,6 +50,8 @@ class Measure:
 
     def __pos__(self) -> Measure:
         return self
+
+    __radd__, __rmul__ = __add__, __mul__
 
 Operand = Measure | float
 

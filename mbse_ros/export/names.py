@@ -43,6 +43,12 @@ class Names:
         """Prefix of the macros."""
         return self.prefix.upper()
 
+    @property
+    def groups(self) -> dict[str, tuple[Item, ...]]:
+        """The vectors by what people call them."""
+        return {'Coordinates q': self.q, 'Independent coordinates z': self.z, 'Inputs u': self.u, 'Sensors h': self.h,
+                'Parameters p': self.p}
+
 
 def export_names(model: Model, sensors: SensorModel) -> Names:
     """Names of a model's vectors."""

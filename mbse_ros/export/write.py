@@ -136,11 +136,9 @@ def _or_one(items: Sequence[Item]) -> int:
 
 def _macros(names: Names) -> str:
     """Places of all names."""
-    groups = (('Coordinates q', names.q), ('Independent coordinates z', names.z), ('Inputs u', names.u),
-              ('Sensors h', names.h), ('Parameters p', names.p))
     return ''.join(f'/* {title} */\n' + ''.join(
         f'#define {item.macro} {i} /* {item.name}, {item.unit} */\n' for i, item in enumerate(items)) + '\n'
-        for title, items in groups if items)
+        for title, items in names.groups.items() if items)
 
 
 def _data(model: Model, names: Names, stddev: np.ndarray) -> str:
@@ -198,10 +196,9 @@ def _recorded(recorded: list[Record]) -> dict[str, object]:
 
 
 def _readme(names: Names) -> dict[str, object]:
-    titles = {'Coordinates q': names.q, 'Independent coordinates z (their rates follow them in X)': names.z,
-              'Inputs u': names.u, 'Sensors h': names.h, 'Parameters p': names.p}
     tables = []
-    for title, items in titles.items():
+    for title, items in names.groups.items():
+        title += ' (their rates follow them in X)' * (items is names.z)
         rows = ''.join(f'| {i} | `{item.name}` | {item.unit} | `{item.macro}` |\n' for i, item in enumerate(items))
         tables.append(f'### {title}\n\n' + ('| place | name | unit | macro |\n|---|---|---|---|\n' + rows if items
                                             else 'none\n'))

@@ -47,13 +47,12 @@ def check_graph(graph: FactorGraph, x: np.ndarray, connected: bool = True) -> No
 
 def _check_links(graph: FactorGraph, connected: bool) -> None:
     """Variables that no factor is on; parts of the graph between which there is none."""
-    keys, number = _variables(graph)
-    links = []
-    for factors in graph.factors:
-        ids = np.column_stack([first + np.searchsorted(graph.series[name].steps, factors.steps[:, i])
-                               for i, name in enumerate(factors.names) for first in [number[name]]])
-        graph.places(factors)               # raises for variables that are not there
-        links += [np.column_stack([ids[:, :1].repeat(ids.shape[1], axis=1).ravel(), ids.ravel()])]
+    first = np.concatenate([s.first + s.size * np.arange(len(s.steps)) for s in graph.series.values()])
+    keys, links = [graph.key_at(place) for place in first], []
+    for factors in graph.factors:           # graph.places raises for variables that are not there
+        heads = np.cumsum([0, *factors.kind.variables.values()])[:-1]
+        ids = np.searchsorted(first, graph.places(factors)[:, heads])
+        links.append(np.column_stack([ids[:, :1].repeat(ids.shape[1], axis=1).ravel(), ids.ravel()]))
     pairs = np.vstack(links) if links else np.zeros((0, 2), dtype=int)
     loose = sorted(set(range(len(keys))) - set(pairs.ravel().tolist()))
     if loose:
@@ -68,15 +67,6 @@ def _check_links(graph: FactorGraph, connected: bool) -> None:
             first[0], DEFAULT_TIES)
         raise GraphError(f'disconnected: nothing ties these to {key_name(*keys[0])}',
                          [key_name(*keys[i]) for i in apart], missing)
-
-
-def _variables(graph: FactorGraph) -> tuple[list[tuple[str, int]], dict[str, int]]:
-    """All variables in order, and the first number of each name."""
-    keys, number = [], {}
-    for series in graph.series.values():
-        number[series.name] = len(keys)
-        keys += [(series.name, step) for step in series.steps.tolist()]
-    return keys, number
 
 
 def _check_rank(graph: FactorGraph, linear: Sequence[Linear]) -> None:

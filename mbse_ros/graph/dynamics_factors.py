@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion as factors, forward and inverse, dependent and independent (paper 002, 6.6)."""
+"""The equations of a mechanism as factors, forward and inverse, dependent and independent (paper 002, 6.4 to 6.9)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from ..dynamics.state_equations import Maps
 from .equations import Equations
 from .kinds import FactorKind
 
+ROLES = {'position': ('q',), 'velocity': ('q', 'qd'), 'position_independent': ('q', 'z'),
+         'velocity_independent': ('q', 'qd', 'zd'), 'acceleration_independent': ('q', 'qd', 'qdd', 'zdd')}
 ITERATIONS = 3      # of Newton's method from the q of the graph: beyond them q* does not depend on where it began
+
+
+def constraint(equations: Equations, name: str, unknown: bool = False) -> FactorKind:
+    """Constraint of a name in ``ROLES``: roles those, where ``unknown`` also parameters; constants t.
+
+    ``Phi(q, t)`` (Eq. 24), ``Phi_q qd + Phi_t`` (Eq. 25); independent ``[Phi; q_z - z]`` (Eq. 30), ``[Phi_q qd + Phi_t;
+    qd_z - zd]`` (Eq. 31), ``[Phi_q qdd - c; qdd_z - zdd]`` (Eq. 32).
+    """
+    level, _, independent = name.partition('_')
+    residual, roles, s = equations.residuals[level], ROLES[name], equations.symbols
+    if independent:
+        residual = ca.vertcat(residual, s[roles[-2]][equations.z] - s[roles[-1]])
+    return equations.kind(name, (*roles, 'parameters') if unknown else roles, residual, ('t',))
 
 
 def dynamics(equations: Equations, force: bool = False, unknown: bool = False) -> FactorKind:

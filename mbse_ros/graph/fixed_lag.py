@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DivergenceError, SettingError, check_choice
 from .batch import TOLERANCE, solve_batch
-from .elimination import Packing
+from .elimination import Packing, stacked
 from .graph import ALWAYS, FactorGraph, Factors, key_name
 from .gtsam_module import gtsam_module
 from .integration_factors import prior
@@ -161,45 +161,28 @@ class _Sorted:
 
 
 def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors | None:
-    """What a part of a graph says about its other variables once some instants are eliminated."""
+    """What a part of a graph says about its other variables once some instants are eliminated, as one factor."""
     gtsam, packing = gtsam_module(), Packing(part)
     order = gtsam.Ordering()
     for key in leaving:
         order.push_back(key)
     _, rest = packing.factors(Lineariser(part)(x)).eliminatePartialSequential(order, gtsam.EliminateQR)
-    rows, places, sigmas, right = [], [], [], []
-    others = [node for key, node in packing.nodes.items() if key not in leaving]
-    column = dict(zip((node.key for node in others), np.cumsum([0, *(len(node.places) for node in others)])))
-    width = sum(len(node.places) for node in others)
-    for i in range(rest.size()):
-        factor = rest.at(i)
+    widths = {key: len(node.places) for key, node in packing.nodes.items()}
+    rows, right, sigmas = [], [], []
+    for factor in (rest.at(i) for i in range(rest.size())):
         if factor is None or factor.size() == 0:
             continue
         jacobian = gtsam.JacobianFactor(factor)
         A, b = jacobian.jacobianUnweighted()
-        block, at = np.zeros((len(b), width)), 0
-        for key in jacobian.keys():
-            size = len(packing.nodes[key].places)
-            block[:, column[key]:column[key] + size] = A[:, at:at + size]
-            at += size
-        rows.append(block), right.append(b), sigmas.append(packing.sigmas(jacobian, len(b)))
+        keys = list(jacobian.keys())
+        rows.append(list(zip(keys, np.split(A, np.cumsum([widths[key] for key in keys])[:-1], axis=1))))
+        right.append(b), sigmas.append(packing.sigmas(jacobian, len(b)))
     if not rows:
         return None
-    places = np.concatenate([node.places for node in others])
-    return _prior_factor(part, places, np.vstack(rows), np.concatenate(right), np.concatenate(sigmas), x[places])
-
-
-def _prior_factor(part: FactorGraph, places: np.ndarray, A: np.ndarray, b: np.ndarray, sigma: np.ndarray,
-                  x0: np.ndarray) -> Factors:
-    """A marginal prior as factors of one instance, on the variables at these places."""
-    names, steps, sizes = [], [], {}
-    for series in part.series.values():
-        for step, at in zip(series.steps.tolist(), series.places(series.steps)):
-            where = np.flatnonzero(places == at[0])
-            if where.size:
-                names.append((int(where[0]), series.name, step))
-    names.sort()
-    sizes = {key_name(name, step): part.series[name].size for _, name, step in names}
-    steps = np.array([[step for _, _, step in names]])
-    return Factors(MarginalPrior(sizes, A, b, x0), 'marginal', tuple(name for _, name, _ in names), steps,
-                   np.zeros((1, 0)), sigma[None])
+    others = {key: width for key, width in widths.items() if key not in leaving}
+    places = np.concatenate([packing.nodes[key].places for key in others])
+    variables = list(dict.fromkeys(part.key_at(place) for place in places))
+    names, steps = zip(*variables)
+    sizes = {key_name(*variable): part.series[variable[0]].size for variable in variables}
+    kind = MarginalPrior(sizes, stacked(rows, others), np.concatenate(right), x[places])
+    return Factors(kind, 'marginal', names, np.array([steps]), np.zeros((1, 0)), np.concatenate(sigmas)[None])

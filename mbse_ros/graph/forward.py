@@ -11,8 +11,7 @@ import numpy as np
 from ..dynamics.model import Model, State
 from ..dynamics.motion import step_count
 from ..errors import check_choice, check_positive
-from .constraint_factors import constraint
-from .dynamics_factors import dynamics, dynamics_independent
+from .dynamics_factors import constraint, dynamics, dynamics_independent
 from .equations import Equations
 from .graph import FactorGraph
 from .integration_factors import equality, euler, prior, trapezoid
@@ -116,7 +115,7 @@ def add_motion(graph: FactorGraph, eq: Equations, count: int) -> np.ndarray:
 
 def add_constraints(graph: FactorGraph, eq: Equations, names: Iterable[str], steps: np.ndarray, times: np.ndarray
                     ) -> None:
-    """Constraints of these names (``constraint_factors.ROLES``), exact; none that has no rows."""
+    """Constraints of these names (``dynamics_factors.ROLES``), exact; none that has no rows."""
     for kind in (constraint(eq, name) for name in names):
         if kind.rows:
             graph.add(kind, {role: (role, steps) for role in kind.variables}, 0.0, {'t': times})

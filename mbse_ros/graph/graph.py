@@ -132,9 +132,7 @@ class FactorGraph:
         for name, value in initial.items():
             if name not in self.series:
                 raise SettingError(name, np.shape(value), 'one of ' + ', '.join(self.series))
-            series = self.series[name]
-            view = x[series.first:series.first + series.size * len(series.steps)].reshape(-1, series.size)
-            view[...] = np.asarray(value, dtype=float)
+            self.of(x, name)[...] = np.asarray(value, dtype=float)
         return x
 
     def of(self, x: np.ndarray, name: str) -> np.ndarray:
