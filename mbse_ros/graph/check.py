@@ -78,18 +78,18 @@ def _check_rank(graph: FactorGraph, linear: Sequence[Linear]) -> None:
     for key, node in packing.nodes.items():
         rows = waiting.pop(key)
         others = sorted({other for terms in rows for other, _ in terms} - {key})
-        widths = {k: len(packing.nodes[k].places) for k in [key, *others]}
-        A, width = stacked(rows, widths), len(node.places)
+        widths = {k: len(packing.nodes[k]) for k in [key, *others]}
+        A, width = stacked(rows, widths), len(node)
         size = np.linalg.norm(A, axis=1)
         kept = ~(size <= RANK_TOLERANCE)                    # rows of rounding errors are left out
         A = A[kept] / size[kept, None]
         if not np.isfinite(A).all():
-            raise GraphError('not a number in the Jacobians', [graph.entry_name(node.places[0])])
+            raise GraphError('not a number in the Jacobians', [graph.entry_name(node[0])])
         Q, R, order = qr(A[:, :width], pivoting=True)
         pivots = np.abs(np.diag(R))
         rank = int(np.sum(pivots > RANK_TOLERANCE))
         if rank < width:
-            raise _undetermined(graph, node.places, R, order, rank)
+            raise _undetermined(graph, node, R, order, rank)
         if others:
             rest = Q[:, rank:].T @ A[:, width:]
             if len(rest) > rest.shape[1]:                   # as many rows as columns say the same
@@ -126,7 +126,7 @@ def check_blind(graph: FactorGraph, x: np.ndarray) -> None:
     neighbouring instants and on variables that do not change.
     """
     packing = Packing(graph)
-    widths = {key: len(node.places) for key, node in packing.nodes.items()}
+    widths = {key: len(node) for key, node in packing.nodes.items()}
     constants = {key: width for key, width in widths.items() if key >= LAST}
     fixed, rows = sum(constants.values()), {}
     for terms, _ in packing.blocks(Lineariser(graph)(x)):
@@ -167,7 +167,7 @@ def _null(A: np.ndarray, width: int) -> np.ndarray:
 
 def _open(graph: FactorGraph, packing: Packing, directions: np.ndarray, keys: list[int]) -> GraphError:
     """The error that names what moves in the open directions."""
-    places = np.concatenate([packing.nodes[key].places for key in keys])
+    places = np.concatenate([packing.nodes[key] for key in keys])
     size = np.abs(directions).max(axis=1)
     names, seen = [], set()
     for series in graph.series.values():

@@ -24,14 +24,6 @@ Terms = list[tuple[int, np.ndarray]]        # blocks of the same rows of a Jacob
 
 
 @dataclass(frozen=True)
-class Node:
-    """Variables eliminated together: ``key`` (the step, or LAST and so on), ``places`` in the vector of all values."""
-
-    key: int
-    places: np.ndarray
-
-
-@dataclass(frozen=True)
 class Stack:
     """Rows of all factors on the same nodes: ``nodes`` and their first ``columns``; ``size`` rows by columns, the
     ``first`` place in the buffer, ``sigma`` of the rows."""
@@ -41,7 +33,6 @@ class Stack:
     shape: tuple[int, int]
     first: int
     sigma: np.ndarray
-    rows: tuple[tuple[int, int], ...]      # (group, instance) in the order of the rows
 
 
 class Packing:
@@ -52,9 +43,9 @@ class Packing:
         self.nodes = _nodes(graph)
         self.node_of = np.empty(graph.size, dtype=np.int64)         # place -> key of its node
         self._column_of = np.empty(graph.size, dtype=np.int64)      # place -> column in its node
-        for key, node in self.nodes.items():
-            self.node_of[node.places] = key
-            self._column_of[node.places] = np.arange(len(node.places))
+        for key, places in self.nodes.items():
+            self.node_of[places] = key
+            self._column_of[places] = np.arange(len(places))
         self.stacks, self._targets, self._sides = self._stack()
         soft = [factors.sigma[factors.sigma > 0] for factors in graph.factors]
         self.scale = max((float(part.max()) for part in soft if part.size), default=1.0)
@@ -80,8 +71,8 @@ class Packing:
         for (terms, b), noise in zip(self.blocks(linear), self.noises):
             made.push_back(linear_factor(gtsam, terms, b, noise))
         if damping > 0.0:
-            for key, node in self.nodes.items():
-                size = len(node.places)
+            for key, places in self.nodes.items():
+                size = len(places)
                 noise = gtsam.noiseModel.Isotropic.Precision(size, damping * self.scale ** 2)
                 made.push_back(gtsam.JacobianFactor(key, np.eye(size), np.zeros(size), noise))
         return made
@@ -119,7 +110,7 @@ class Packing:
     def optimum(self, net: Any) -> np.ndarray:
         """The step dx (size,) of an eliminated graph."""
         step, keys = np.empty(self.graph.size), list(self.nodes)
-        step[np.concatenate([self.nodes[key].places for key in keys])] = net.optimize().vector(keys)
+        step[np.concatenate([self.nodes[key] for key in keys])] = net.optimize().vector(keys)
         return step
 
     def sigmas(self, factor: Any, rows: int) -> np.ndarray:
@@ -139,7 +130,7 @@ class Packing:
         starts: list[dict[int, int]] = []
         which = [np.zeros(len(f), dtype=np.int64) for f in self.graph.factors]
         for keys, items in members.items():
-            widths = [len(self.nodes[key].places) for key in keys]
+            widths = [len(self.nodes[key]) for key in keys]
             columns = tuple(np.cumsum([0, *widths[:-1]]).tolist())
             row, width = 0, sum(widths)
             for group, instance in items:
@@ -147,7 +138,7 @@ class Packing:
                 which[group][instance] = len(stacks)
                 row += self.graph.factors[group].kind.rows
             sigma = np.concatenate([self.graph.factors[group].sigma[instance] for group, instance in items])
-            stacks.append(Stack(keys, columns, (row, width), begin, sigma, tuple(items)))
+            stacks.append(Stack(keys, columns, (row, width), begin, sigma))
             starts.append(dict(zip(keys, columns)))
             begin += row * (width + 1)
         targets, sides = [], []
@@ -174,8 +165,9 @@ def stacked(rows: Sequence[Terms], widths: Mapping[int, int]) -> np.ndarray:
     return np.vstack(blocks)
 
 
-def _nodes(graph: FactorGraph) -> dict[int, Node]:
-    """Nodes by key, in the order of elimination."""
+def _nodes(graph: FactorGraph) -> dict[int, np.ndarray]:
+    """Places in the vector of all values of what is eliminated together, by key (the step, or LAST and so on), in the
+    order of elimination."""
     places: dict[int, list[np.ndarray]] = {}
     last = LAST
     for series in graph.series.values():
@@ -185,7 +177,7 @@ def _nodes(graph: FactorGraph) -> dict[int, Node]:
                 last += 1
             else:
                 places.setdefault(step, []).append(row)
-    return {key: Node(key, np.concatenate(places[key])) for key in sorted(places)}
+    return {key: np.concatenate(places[key]) for key in sorted(places)}
 
 
 def linear_factor(gtsam: Any, terms: Terms, b: np.ndarray, noise: Any) -> Any:

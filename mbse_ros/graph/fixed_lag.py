@@ -167,7 +167,7 @@ def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors |
     for key in leaving:
         order.push_back(key)
     _, rest = packing.factors(Lineariser(part)(x)).eliminatePartialSequential(order, gtsam.EliminateQR)
-    widths = {key: len(node.places) for key, node in packing.nodes.items()}
+    widths = {key: len(node) for key, node in packing.nodes.items()}
     rows, right, sigmas = [], [], []
     for factor in (rest.at(i) for i in range(rest.size())):
         if factor is None or factor.size() == 0:
@@ -180,7 +180,7 @@ def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors |
     if not rows:
         return None
     others = {key: width for key, width in widths.items() if key not in leaving}
-    places = np.concatenate([packing.nodes[key].places for key in others])
+    places = np.concatenate([packing.nodes[key] for key in others])
     variables = list(dict.fromkeys(part.key_at(place) for place in places))
     names, steps = zip(*variables)
     sizes = {key_name(*variable): part.series[variable[0]].size for variable in variables}

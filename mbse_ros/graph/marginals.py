@@ -53,7 +53,7 @@ def marginals(solution: Solution) -> Marginals:
     for i in range(len(packing.nodes) - 1, -1, -1):
         keys, covariance = _with_parents(net.at(i), joint, packing)
         joint[keys[0]] = keys, covariance
-        own = packing.nodes[keys[0]].places
+        own = packing.nodes[keys[0]]
         order = np.argsort(own)
         nodes[keys[0]] = own[order], covariance[np.ix_(order, order)]
     return Marginals(solution.graph, nodes, packing.node_of)
@@ -75,6 +75,6 @@ def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray
 
 def _select(keys: list[int], covariance: np.ndarray, wanted: list[int], packing: Packing) -> np.ndarray:
     """Part of a joint covariance."""
-    first = dict(zip(keys, np.cumsum([0, *(len(packing.nodes[key].places) for key in keys)])))
-    at = np.concatenate([first[key] + np.arange(len(packing.nodes[key].places)) for key in wanted])
+    first = dict(zip(keys, np.cumsum([0, *(len(packing.nodes[key]) for key in keys)])))
+    at = np.concatenate([first[key] + np.arange(len(packing.nodes[key])) for key in wanted])
     return covariance[np.ix_(at, at)]
