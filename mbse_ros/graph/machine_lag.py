@@ -20,8 +20,7 @@ from .machine_graph import machine_graph, sizes_of
 from .machine_log import MachineLog
 from .machine_motion import Followed, speeds, trusted_motion
 from .machine_settings import MachineGraphSettings
-from .machine_smoother import NODES, MachineSmoothed, parameter_values
-from .marginals import marginals
+from .machine_smoother import NODES, MachineSmoothed, known_of, smoothed
 from .soft_solve import solve_soft
 
 HOP = 0.1               # s between two windows
@@ -64,9 +63,8 @@ class _Window:
         self.moved, self.iterations = False, 0
         instant, constant = sizes_of(machine, kinds)
         self.instant, self.sizes = tuple(instant), instant | constant
-        self.out: dict[str, list[np.ndarray]] = {name: [] for name in (*NODES, *(f'{n}_stddev' for n in NODES))}
+        self.nodes: dict[str, list[np.ndarray]] = {name: [] for name in NODES}
         self.mass: list[np.ndarray] = []
-        self.parameters = np.zeros((2, len(kinds.names)))
 
     def advance(self, end: int) -> None:
         """Solve with the instants up to ``end``."""
@@ -101,28 +99,20 @@ class _Window:
 
     def release(self, leave: int, last: bool) -> None:
         """Take the results of the instants before ``leave``; summarise them unless the log ends here."""
-        count, known = leave - self.begin, marginals(self.solution)
-        for name, (node, unit) in NODES.items():
-            self.out[name].append(self.solution[node][:count] * unit)
-            self.out[f'{name}_stddev'].append(known.stddev(node)[:count] * unit)
-        mass = [self.solution['payload'][0, 0], known.stddev('payload')[0, 0]] if self.moved else [np.nan, np.nan]
-        self.mass.append(np.tile(mass, (count, 1)))
-        if self.kinds.names:
-            self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
+        count = leave - self.begin
+        nodes, mass, self.theta = known_of(self.solution, self.kinds)
+        for name, values in nodes.items():
+            self.nodes[name].append(values[:, :count])
+        self.mass.append(np.tile(mass[:, None] if self.moved else np.full((2, 1), np.nan), count))
         if not last and count:
             self.summary = summarised(self.solution, count, self.instant, self.kinds.constant)
         self.shift, self.begin = count, leave
 
     def result(self) -> MachineSmoothed:
         """Everything released so far."""
-        joined = {name: np.concatenate(rows) for name, rows in self.out.items()}
-        mass, theta = np.concatenate(self.mass), self.parameters
-        return MachineSmoothed(self.log.t, **{name: joined[name] for name in NODES},
-                             stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
-                             mass_stddev=mass[:, 1], names=self.kinds.names,
-                             parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced.any(axis=1),
-                             force=self.force, iterations=self.iterations)
+        nodes = {name: np.concatenate(values, axis=1) for name, values in self.nodes.items()}
+        return smoothed(self.machine, self.kinds, self.log.t, nodes, np.concatenate(self.mass, axis=1), self.theta,
+                        balanced=self.balanced.any(axis=1), force=self.force, iterations=self.iterations)
 
 
 def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]

@@ -111,7 +111,10 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
             likelihood = Likelihood(solution.graph, solution.x)
     likely = {kinds.jerk.name: likely_scale(likelihood, kinds.jerk.name)}
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
-    return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
+    nodes, (mass, _), theta = known_of(solution, kinds)
+    both = np.tile([[mass], [stddev]], len(log.t))
+    return smoothed(machine, kinds, log.t, nodes, both, theta, balanced=balanced.any(axis=1), force=force,
+                    iterations=solution.iterations)
 
 
 def roughness(solution: Solution, kinds: MachineKinds) -> np.ndarray:
@@ -148,20 +151,23 @@ def _likeliest(likelihood: Likelihood, scales: Sequence[float], *labels: str) ->
     return chosen
 
 
-def _smoothed(machine: Machine, kinds: MachineKinds, log: MachineLog, balanced: np.ndarray, force: float,
-              solution: Solution, mass_stddev: float) -> MachineSmoothed:
-    known, n = marginals(solution), len(log.t)
-    values = {name: solution[node] * unit for name, (node, unit) in NODES.items()}
-    stddev = {name: known.stddev(node) * unit for name, (node, unit) in NODES.items()}
-    theta = [solution['parameters'][0], known.stddev('parameters')[0]] if kinds.names else np.zeros((2, 0))
-    return MachineSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
-                         mass_stddev=np.full(n, mass_stddev), names=kinds.names,
-                         parameters=parameter_values(machine, kinds, theta[0]),
-                         parameters_stddev=kinds.scale * theta[1],
-                         balanced=balanced, force=force, iterations=solution.iterations)
+def known_of(solution: Solution, kinds: MachineKinds) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Values and standard deviations of a solution: of its nodes (2, n, size) by name, SI, of the mass (2,), kg, and of
+    the uncertain numbers (2, p), in their standard deviations."""
+    found = marginals(solution)
+
+    def both(node: str) -> np.ndarray:
+        return np.array([solution[node], found.stddev(node)])
+
+    return ({name: unit * both(node) for name, (node, unit) in NODES.items()}, both('payload')[:, 0, 0],
+            both('parameters')[:, 0] if kinds.names else np.zeros((2, 0)))
 
 
-def parameter_values(machine: Machine, kinds: MachineKinds, theta: np.ndarray) -> np.ndarray:
-    """Values (p,), SI, of the uncertain numbers from their deviations (p,) in standard deviations."""
-    mean = [machine.parameters.mean[machine.parameters.names.index(name)] for name in kinds.names]
-    return np.array(mean, dtype=float) + kinds.scale * theta
+def smoothed(machine: Machine, kinds: MachineKinds, t: np.ndarray, nodes: dict[str, np.ndarray], mass: np.ndarray,
+             theta: np.ndarray, **rest: object) -> MachineSmoothed:
+    """Result of what ``known_of`` gives, the mass (2, n) for each instant."""
+    mean = machine.parameters.mean[[machine.parameters.names.index(name) for name in kinds.names]]
+    return MachineSmoothed(t, **{name: values for name, (values, _) in nodes.items()}, mass=mass[0],
+                           mass_stddev=mass[1], stddev={name: stddev for name, (_, stddev) in nodes.items()},
+                           names=kinds.names, parameters=mean + kinds.scale * theta[0],
+                           parameters_stddev=kinds.scale * theta[1], **rest)
