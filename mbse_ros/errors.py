@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class MbseError(Exception):
@@ -28,6 +28,19 @@ class SettingError(MbseError):
     def __init__(self, name: str, value: object, expected: str) -> None:
         self.name, self.value, self.expected = name, value, expected
         super().__init__(f'{name}: got {value!r}, expected {expected}')
+
+
+def check_choice(name: str, value: object, known: Iterable[str]) -> None:
+    """Raise SettingError unless the value is one of the known words."""
+    if value not in known:
+        raise SettingError(name, value, 'one of ' + ', '.join(known))
+
+
+def check_positive(**values: float) -> None:
+    """Raise SettingError for the first value, by its name, that is no positive finite number."""
+    for name, value in values.items():
+        if not 0 < value < float('inf'):
+            raise SettingError(name, value, 'a positive number')
 
 
 class PositionProblemError(MbseError):

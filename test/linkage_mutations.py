@@ -11,6 +11,7 @@ import yaml
 
 FOLDER = Path(__file__).resolve().parents[1] / 'config' / 'mechanisms'
 LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)
+REMOVED = '(removed)'     # a word that no file says
 WORDS = ['', '0', '-1', '1', '1e-9', '1e9', '1e300', '.nan', '.inf', 'on', 'null', 'true', 'false', 'auto', 'all',
          '5 %', '-5 deg', '90 deg', '1 kg', '3 mm', '2 m', '10 MPa', '7 furlong', '1 degC', 'ground', 'ground.A',
          'crank.P1', 'A', 'B', 'P1', 'crank', 'coupler', 'theta', 'revolute', 'prismatic', 'slot', 'fixed', 'distance',
@@ -45,6 +46,25 @@ def copy(tree: object) -> object:
     if isinstance(tree, dict):
         return {key: copy(item) for key, item in tree.items()}
     return [copy(item) for item in tree] if isinstance(tree, list) else tree
+
+
+def changed(text: str, path: str, value: object) -> str:
+    """YAML text with one key replaced, added or (REMOVED) taken out; '/' divides the keys."""
+    tree = copy(_tree(text))
+    *way, last = path.split('/')
+    place = tree
+    for key in way:
+        place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
+    if value is REMOVED:
+        del place[last]
+    else:
+        place[int(last) if isinstance(place, list) else last] = value
+    return dump(tree)
+
+
+@lru_cache
+def _tree(text: str) -> object:
+    return yaml.load(text, Loader=LOADER)
 
 
 def random_tree(random: Random, depth: int = 3) -> object:

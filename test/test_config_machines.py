@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from lagrange_by_hand import Lagrange, numbers
 from mbse_ros.description.explain import explain
-from mbse_ros.description.explain_machine import volume_range
-from mbse_ros.description.listing import scalars, uncertain
+from mbse_ros.description.explain import volume_range
+from mbse_ros.description.basics import scalars, uncertain
 from mbse_ros.description.load import known_machines, load_mechanism
 from mbse_ros.description.model import PointRef, Scalar
 from mbse_ros.machine import Machine, load_machine

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from linkage_mutations import REMOVED, changed
 
 from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import load_mechanism, parse_mechanism
@@ -15,7 +16,6 @@ from mbse_ros.machine import Machine
 
 TEXT = (Path(__file__).parents[1] / 'config' / 'machines' / 'patu655_lift.yaml').read_text(encoding='utf-8')
 HEAD = 'format: mbse/machine/2\n'
-REMOVED = '(removed)'     # a word that no file says
 
 
 def refused(text):
@@ -23,20 +23,6 @@ def refused(text):
         parse_mechanism(text, 'crane.yaml')
     assert caught.value.file == 'crane.yaml' and str(caught.value).startswith('crane.yaml: ')
     return caught.value
-
-
-def changed(path, value):
-    """The good file with one key replaced, added or removed; '/' divides the keys."""
-    tree = yaml.safe_load(TEXT)
-    *way, last = path.split('/')
-    place = tree
-    for key in way:
-        place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
-    if value is REMOVED:
-        del place[last]
-    else:
-        place[int(last) if isinstance(place, list) else last] = value
-    return yaml.safe_dump(tree, sort_keys=False)
 
 
 CYLINDER, VALVE, PISTON = 'cylinders/lift', 'hydraulics/valves/lift_valve', 'hydraulics/volumes/lift_piston'
@@ -124,9 +110,9 @@ CASES = [
 def test_a_wrong_value_is_refused_with_its_key(path, value, key, expected):
     if not expected:        # near the wrong ones; the model refuses it
         with pytest.raises(DescriptionError):
-            Machine(parse_mechanism(changed(path, value), 'crane.yaml'))
+            Machine(parse_mechanism(changed(TEXT, path, value), 'crane.yaml'))
         return
-    error = refused(changed(path, value))
+    error = refused(changed(TEXT, path, value))
     assert (error.key, expected in error.expected) == (key, True), str(error)
 
 
@@ -135,7 +121,7 @@ def test_a_wrong_value_is_refused_with_its_key(path, value, key, expected):
     (f'{CYLINDER}/closed_length', '0.3 m', 'cylinders.lift', '0.3 to 0.835 m'),
     ('joints/boom_joint/start', '-50 deg', 'cylinders.lift', '0.82 to 1.355 m')])
 def test_pins_out_of_the_cylinders_reach(path, value, key, expected):
-    error = refused(changed(path, value))
+    error = refused(changed(TEXT, path, value))
     assert (error.key, expected in error.expected) == (key, True), str(error)
 
 
@@ -147,7 +133,7 @@ def test_pins_out_of_the_cylinders_reach(path, value, key, expected):
 ])
 def test_what_makes_no_machine_is_refused(path, value, expected):
     with pytest.raises(DescriptionError) as caught:
-        Machine(parse_mechanism(changed(path, value), 'crane.yaml'))
+        Machine(parse_mechanism(changed(TEXT, path, value), 'crane.yaml'))
     assert expected in caught.value.expected, str(caught.value)
 
 
@@ -211,7 +197,7 @@ def test_yaml_1_1_does_not_guess():
 
 
 def test_a_missing_moment_is_allowed_only_about_one_axis():
-    tree = yaml.safe_load(changed('joints/boom_joint/axis', [0, -1, 1]))
+    tree = yaml.safe_load(changed(TEXT, 'joints/boom_joint/axis', [0, -1, 1]))
     assert refused(yaml.safe_dump(tree)).key == 'bodies.boom.inertia'
     tree['bodies']['boom']['inertia'] = {'xx': 1, 'yy': 67, 'zz': 67}
     axis = parse_mechanism(yaml.safe_dump(tree)).joints['boom_joint'].axis

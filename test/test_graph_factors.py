@@ -10,11 +10,10 @@ from mechanism_samples import PLANAR
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.graph import constraint_factors, dynamics_factors, integration_factors
+from mbse_ros.graph import dynamics_factors, integration_factors
+from mbse_ros.graph.dynamics_factors import ROLES, constraint
 from mbse_ros.graph.equations import Equations
 
-CONSTRAINTS = ['position_constraint', 'velocity_constraint', 'position_independent', 'velocity_independent',
-               'acceleration_independent']
 MECHANISMS = {                          # the third and fourth: coordinates without mass
     'four_bar': ('natural', ('bodies.coupler.mass', 'bodies.crank.length')), 'five_bar': ('natural', ()),
     'four_bar_adams_driven': ('relative', ()), 'spatial_four_bar': ('relative', ())}
@@ -38,7 +37,7 @@ def point(equations, rng):
 
 def kinds_of(equations):
     unknown = bool(equations.unknown)
-    made = [getattr(constraint_factors, name)(equations, unknown) for name in CONSTRAINTS]
+    made = [constraint(equations, name, unknown) for name in ROLES]
     return made + [getattr(dynamics_factors, name)(equations, force, unknown)
                    for name in ('dynamics', 'dynamics_independent') for force in (False, True)]
 
@@ -99,7 +98,7 @@ def test_redundant_rows_are_left_out():
     """Three parallel cranks under one beam: exact Jacobians and the model's accelerations without the implied row."""
     model = load_model(PLANAR['parallel_cranks'](), backend='vm')
     equations, start = Equations(model), model.start
-    assert model.redundant and constraint_factors.position_constraint(equations).rows == len(model.active)
+    assert model.redundant and constraint(equations, 'position').rows == len(model.active)
     values = point(equations, np.random.default_rng(4))
     for kind in kinds_of(equations):
         check(kind, *(np.concatenate([values[role] for role in roles]) for roles in (kind.variables, kind.constants)))

@@ -16,7 +16,7 @@ from scipy.linalg import expm
 from mbse_ros.errors import GraphError, SettingError
 from mbse_ros.graph.graph import ALWAYS, FactorGraph
 from mbse_ros.graph.integration_factors import prior
-from mbse_ros.graph.likelihood import Likelihood
+from mbse_ros.graph.likelihood import Likelihood, sandwich_stddev
 from mbse_ros.graph.machine_factors import MachineKinds, constant_jerk, machine_kinds
 from mbse_ros.graph.machine_graph import machine_graph
 from mbse_ros.graph.machine_lag import lag_machine
@@ -24,7 +24,6 @@ from mbse_ros.graph.machine_log import MachineLog
 from mbse_ros.graph.machine_motion import followed, moving, speeds
 from mbse_ros.graph.machine_settings import MachineGraphSettings
 from mbse_ros.graph.machine_smoother import MachineSmoothed, smooth_machine
-from mbse_ros.graph.sandwich import sandwich_stddev
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong mechanism files: every one is refused with file, key path, value and what was expected."""
 
-from copy import deepcopy
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
-import yaml
+from linkage_mutations import REMOVED, changed
 
 from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 
-REMOVED = '(removed)'     # a word that no file says
-LOADER, DUMPER = getattr(yaml, 'CBaseLoader', yaml.BaseLoader), getattr(yaml, 'CDumper', yaml.Dumper)
 PLANE = """
 format: mbse/mechanism/1
 name: four_bar
@@ -76,25 +72,6 @@ springs: {friction: {coordinate: q, damping: 1}}
 forces: {motor: {body: column, direction: [0, 0, 1], input: M}}
 sensors: {gyro: {kind: gyro, body: arm}}
 """
-
-
-def changed(text, path, value):
-    """The good file with one key replaced, added or removed; '/' divides the keys."""
-    tree = deepcopy(loaded(text))
-    *way, last = path.split('/')
-    place = tree
-    for key in way:
-        place = place[int(key)] if isinstance(place, list) else place.setdefault(key, {})
-    if value is REMOVED:
-        del place[last]
-    else:
-        place[int(last) if isinstance(place, list) else last] = value
-    return yaml.dump(tree, Dumper=DUMPER, sort_keys=False)
-
-
-@lru_cache
-def loaded(text):
-    return yaml.load(text, Loader=LOADER)
 
 
 def test_the_good_files_load():

@@ -16,7 +16,7 @@ from linkage_soundness import Unsound, check, outcome
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import DescriptionError
 from mbse_ros.description.explain import explain
-from mbse_ros.description.listing import scalars
+from mbse_ros.description.basics import scalars
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND
 

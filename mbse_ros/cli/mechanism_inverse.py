@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import typer
 
-from ..dynamics.interpolated_motion import interpolated, oddities
 from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
-from ..dynamics.motion_table import MotionTable, read_motion_table
+from ..dynamics.motion_table import MotionTable, interpolated, oddities, read_motion_table
 from ..errors import BagError, DescriptionError, SettingError
 from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json

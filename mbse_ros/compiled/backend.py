@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..errors import CompilationError, SettingError
+from ..errors import CompilationError, check_choice
 from .compiler import have_compiler
 
 T = TypeVar('T')
@@ -16,13 +16,11 @@ BACKENDS = ('auto', 'vm', 'c')
 
 def requested(backend: str) -> str:
     """The word asked for; the variable MBSE_BACKEND replaces 'auto'. SettingError for another word."""
-    if backend not in BACKENDS:
-        raise SettingError('backend', backend, 'one of ' + ', '.join(BACKENDS))
+    check_choice('backend', backend, BACKENDS)
     if backend != 'auto':
         return backend
     chosen = os.environ.get('MBSE_BACKEND') or 'auto'
-    if chosen not in BACKENDS:
-        raise SettingError('MBSE_BACKEND', chosen, 'one of ' + ', '.join(BACKENDS))
+    check_choice('MBSE_BACKEND', chosen, BACKENDS)
     return chosen
 
 

@@ -13,9 +13,7 @@ from ..errors import DivergenceError
 from .arrays import DOUBLE, checked, fitted
 from .backend import build
 from .dense import dense
-from .scan_block import Block
-from .scan_c import BlocksC
-from .scan_vm import BlocksVm
+from .scan_blocks import Block, BlocksC, BlocksVm
 
 NAME = 'mbse_step'
 

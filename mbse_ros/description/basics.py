@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every part of a description is made of: numbers and references to points."""
+"""What every part of a description is made of: numbers, found again by their keys, and references to points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-__all__ = ['GROUND', 'MISSING', 'PointRef', 'Scalar', 'Vector', 'ZERO']
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 
 GROUND = 'ground'
 
@@ -36,7 +35,29 @@ class Scalar:
     key: str = field(default='', compare=False)
     source: str = field(default='', compare=False)
 
-
 Vector = tuple[Scalar, ...]
 ZERO = Scalar(0.0)
 MISSING = Scalar(0.0, source='not given')      # a moment of inertia that cannot act
+
+
+def scalars(part: object) -> dict[str, Scalar]:
+    """Every number of a mechanism, or of parts of one, by the key at which it stands in the file, where it has one:
+    'parameters.crank', 'bodies.crank.mass', 'points.B.fixed[0]'."""
+    return {item.key: item for item in _walk(part) if item.key}
+
+
+def uncertain(mechanism: object) -> dict[str, Scalar]:
+    """Those that have a standard deviation."""
+    return {key: item for key, item in scalars(mechanism).items() if item.stddev > 0.0}
+
+
+def _walk(part: object) -> Iterator[Scalar]:
+    if isinstance(part, Scalar):
+        yield part
+        return
+    if is_dataclass(part):
+        inner = [getattr(part, item.name) for item in fields(part)]
+    else:
+        inner = list(part.values()) if isinstance(part, dict) else part if isinstance(part, tuple) else ()
+    for item in inner:
+        yield from _walk(item)

@@ -9,11 +9,9 @@ import numpy as np
 
 from ..errors import DescriptionError
 from .basics import MISSING
-from .model import GROUND, Body, Cylinder, Joint, MechanismDescription, PointRef
+from .model import GROUND, Body, Joint, MechanismDescription, PointRef
 from .references import nominal
 from .start import rpy_rotation
-
-__all__ = ['check_machine', 'check_mechanism']
 
 _MOMENTS = ('xx', 'yy', 'zz')
 
@@ -31,17 +29,13 @@ def check_machine(machine: MechanismDescription) -> None:
     """Raise DescriptionError for pins that are out of their cylinder's reach where the file itself gives the place."""
     for name, cylinder in machine.cylinders.items():
         joints = {joint.type for joint in machine.joints.values()}
-        lengths = _start_length(machine, cylinder)
+        between = _start_place(machine, cylinder.rod_eye) - _start_place(machine, cylinder.base)
+        length = float(np.linalg.norm(between))         # of the pins at the guess of the start, m
         closed, longest = cylinder.closed_length.value, cylinder.closed_length.value + cylinder.stroke.value
         tree = len(machine.joints) == len(machine.bodies) and 'distance' not in joints and not machine.initial.position
-        if tree and not closed <= lengths <= longest:
-            raise DescriptionError(machine.file, f'cylinders.{name}', f'{lengths:.6g} m between the pins at the start',
+        if tree and not closed <= length <= longest:
+            raise DescriptionError(machine.file, f'cylinders.{name}', f'{length:.6g} m between the pins at the start',
                                    f'{closed:.6g} to {longest:.6g} m, closed_length to closed_length + stroke')
-
-
-def _start_length(machine: MechanismDescription, cylinder: Cylinder) -> float:
-    """Distance between the pins, m, at the guess of the start."""
-    return float(np.linalg.norm(_start_place(machine, cylinder.rod_eye) - _start_place(machine, cylinder.base)))
 
 
 def _start_place(machine: MechanismDescription, ref: PointRef) -> np.ndarray:
@@ -71,7 +65,8 @@ def _check_moments(mechanism: MechanismDescription, body: Body) -> None:
     """Moments may be left out only where all joints turn the body about the one axis whose moment is given."""
     chain = _chain(mechanism, body.name)
     turned = np.array(body.rotation).T
-    axes = [np.abs(turned @ _rotation(mechanism, joint.parent.body) @ np.array(joint.axis))
+    rotations = {GROUND: np.eye(3), **{name: np.array(other.rotation) for name, other in mechanism.bodies.items()}}
+    axes = [np.abs(turned @ rotations[joint.parent.body] @ np.array(joint.axis))
             for joint in chain or () if joint.type in ('revolute', 'cylindrical')]
     given = {axis for axis, item in zip(_MOMENTS, body.inertia) if item is not MISSING}
     needed = {_MOMENTS[int(axis.argmax())] if axis.max() > 1.0 - 1e-9 else 'all' for axis in axes}
@@ -80,10 +75,6 @@ def _check_moments(mechanism: MechanismDescription, body: Body) -> None:
         raise DescriptionError(mechanism.file, f'bodies.{body.name}.inertia', sorted(given),
                                'xx, yy and zz; one is enough where all joints turn the body about that axis of its'
                                ' frame')
-
-
-def _rotation(mechanism: MechanismDescription, body: str) -> np.ndarray:
-    return np.eye(3) if body == GROUND else np.array(mechanism.bodies[body].rotation)
 
 
 def _chain(mechanism: MechanismDescription, body: str) -> list[Joint] | None:

@@ -12,8 +12,6 @@ from .document import read_document
 from .entry import Entry
 from .load import FORMAT, OLD
 
-__all__ = ['convert_text']
-
 _PLAIN = re.compile(r'[A-Za-z0-9+.-][A-Za-z0-9 +.*/^%_-]*')
 
 
@@ -74,6 +72,5 @@ def _sensors(entry: Entry) -> list[str]:
             stddev = _flow(noise.mapping(['stddev'])['stddev'].value)
             lines.append(f'  {owner}{end}: {{{words}: {owner}, stddev: {stddev}}}')
     return lines
-
 
 _CHANGED = {'format': _format, 'ground': _ground, 'sensors': _sensors}

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from .units import Dimension, parse_unit
 from .expressions import FUNCTIONS, evaluate_with, power
 
-__all__ = ['Measure', 'fits', 'measure', 'unit_text']
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -38,14 +36,8 @@ class Measure:
     def __pow__(self, other: Operand) -> Measure:
         return _raised(self, _value(other), _dimension(other))
 
-    def __radd__(self, other: float) -> Measure:
-        return self + other
-
     def __rsub__(self, other: float) -> Measure:
         return Measure(other, {}) - self
-
-    def __rmul__(self, other: float) -> Measure:
-        return self * other
 
     def __rtruediv__(self, other: float) -> Measure:
         return Measure(other, {}) / self
@@ -59,6 +51,7 @@ class Measure:
     def __pos__(self) -> Measure:
         return self
 
+    __radd__, __rmul__ = __add__, __mul__
 
 Operand = Measure | float
 
@@ -151,7 +144,6 @@ def _of_alike(name: str, plain: bool = False) -> Callable:
 def _sqrt(*operands: Operand) -> Measure:
     value = FUNCTIONS['sqrt'](*map(_value, operands))
     return Measure(value, _raised(Measure(1.0, _dimension(operands[0])), 0.5, {}).dimension)
-
 
 _FUNCTIONS = {**{name: _of_plain(name) for name in FUNCTIONS},
               **{name: _of_alike(name) for name in ('abs', 'min', 'max', 'hypot')},

@@ -71,6 +71,17 @@ class Entry:
             raise self.error(_suggestion(word, known, f'{what}: '))
         return word
 
+    def flag(self) -> bool:
+        """The value as a truth value."""
+        return self.choice(('true', 'false'), 'true or false') == 'true'
+
+    def one_of(self, keys: Iterable[str]) -> str:
+        """The one of these keys that stands in the mapping."""
+        found = [key for key in keys if key in self.value]
+        if len(found) != 1:
+            raise self.error('exactly one of the keys ' + ', '.join(keys))
+        return found[0]
+
     def _children(self, expected: str) -> dict[str, Entry]:
         if not isinstance(self.value, dict):
             raise self.error(expected)

@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was understood from a mechanism file, as tables of text for `mbse check`."""
+"""What was understood from a mechanism or machine file, as tables of text for `mbse check`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
-from .basics import MISSING
-from .explain_machine import machine_sections
-from .listing import uncertain
-from .model import GROUND, Body, Coordinate, Force, Joint, MechanismDescription, Scalar, Sensor, Spring, Vector
+from .basics import MISSING, uncertain
+from .machine_parts import Cylinder, Valve, Volume
+from .model import (FORCES, GROUND, RATES, Body, Coordinate, Driver, Force, Joint, MechanismDescription, Scalar, Sensor,
+                    Spring, sensor_unit)
 from .references import unit_of
-from .tables import Row, Section, relative, show, vector_text
-
-__all__ = ['explain']
+from .tables import Row, Section, relative, row, show, vector_text
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')
 _COORDINATES = {'natural': 'natural coordinates: x and y of the points',
                 'reference_point': 'reference-point coordinates: place and rotation of each body',
                 'relative': 'relative coordinates: the angles and displacements of the joints, loops cut'}
-_RATES = {'rad': 'rad/s', 'm': 'm/s'}
-_FORCES = {'rad': 'N*m', 'm': 'N'}
 _SPRINGS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
 _SENSORS = {'encoder': 'position of the coordinate', 'rate': 'velocity of the coordinate', 'position': 'position of',
             'velocity': 'velocity of', 'gyro': 'angular velocity of body', 'accelerometer': 'specific force at',
             'distance': 'distance', 'inclinometer': 'absolute angle of body', 'force': 'force of the driver',
             'pressure': 'pressure of', 'inclination': 'inclination of the base:'}
+_FRICTION = {'coulomb': 'N', 'static': 'N', 'transition_velocity': 'm/s', 'viscous': 'N*s/m',
+             'pressure_difference': 'm^2', 'pressure_rod': 'm^2', 'scale': ''}
+_VALVE = {'nominal_flow': 'm^3/s', 'nominal_pressure': 'Pa', 'nominal_command': 'V', 'command_limit': 'V',
+          'time_constant': 's', 'laminar_pressure': 'Pa', 'dead_band': 'V', 'make_up': 'Pa'}
 
 
 def explain(mechanism: MechanismDescription) -> list[Section]:
@@ -38,8 +39,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('start', tuple(_initial(mechanism))),
         Section('springs and dampers', tuple(_spring(mechanism, item) for item in mechanism.springs.values())),
         Section('forces', tuple(_force(mechanism, item) for item in mechanism.forces.values())),
-        Section('drivers', tuple(Row(item.name, f'{item.coordinate} = {item.motion}', _driver_note(mechanism, item))
-                                 for item in mechanism.drivers.values())),
+        Section('drivers', tuple(_driver(mechanism, item) for item in mechanism.drivers.values())),
         *machine_sections(mechanism),
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
@@ -123,7 +123,7 @@ def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
     for name, item in mechanism.initial.position.items():
         yield Row(name, show(item, _unit(mechanism, name)), 'position')
     for name, item in mechanism.initial.velocity.items():
-        yield Row(name, show(item, _RATES[_unit(mechanism, name)]), 'velocity')
+        yield Row(name, show(item, RATES[_unit(mechanism, name)]), 'velocity')
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
@@ -138,26 +138,22 @@ def _force(mechanism: MechanismDescription, item: Force) -> Row:
              else f'at {item.point}')
     if item.direction:
         where += f' along ({", ".join(f"{part:g}" for part in item.direction)})'
-    unit = 'N' if item.point else _FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
+    unit = 'N' if item.point else FORCES[_unit(mechanism, item.coordinate)] if item.coordinate else 'N*m'
     if item.input:
         return Row(item.name, f'input {item.input}, {unit}', where)
     return Row(item.name, vector_text(item.value, unit) if item.point else show(item.value[0], unit), where)
 
 
-def _driver_note(mechanism: MechanismDescription, item: object) -> str:
-    unit = _unit(mechanism, item.coordinate)
-    return f'{unit}, t in s' + (f', times {item.factor:.7g}' if item.factor != 1.0 else '')
+def _driver(mechanism: MechanismDescription, item: Driver) -> Row:
+    times = f', times {item.factor:.7g}' if item.factor != 1.0 else ''
+    return Row(item.name, f'{item.coordinate} = {item.motion}', f'{_unit(mechanism, item.coordinate)}, t in s{times}')
 
 
 def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     on = (item.volume or item.axis or item.coordinate or item.driver
           or (item.body if not item.points else ' and '.join(map(str, item.points))))
     coordinate = item.coordinate or (mechanism.drivers[item.driver].coordinate if item.driver else '')
-    unit = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
-            'inclinometer': 'rad', 'inclination': 'rad', 'pressure': 'Pa'}.get(item.kind)
-    if unit is None:
-        unit = _unit(mechanism, coordinate)
-        unit = {'rate': _RATES[unit], 'force': _FORCES[unit]}.get(item.kind, unit)
+    unit = sensor_unit(item.kind, lambda: _unit(mechanism, coordinate))
     notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
     notes += [f'in steps of {show(item.resolution, unit)}'] * bool(item.resolution)
     notes += ['gauge: from the pressure of the atmosphere'] * item.gauge
@@ -165,8 +161,7 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     notes += ['wraps at half a turn'] * item.wraps
     notes += [f'bias {", ".join(show(part, unit) for part in item.bias)}'] * bool(item.bias)
     axes = f', {len(item.axes)} axes' if item.axes else ''
-    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}',
-               ', '.join(notes))
+    return Row(item.name, f'{_SENSORS[item.kind]} {on}{axes}', ', '.join(notes))
 
 
 def _levels(mechanism: MechanismDescription) -> Iterable[Row]:
@@ -174,3 +169,74 @@ def _levels(mechanism: MechanismDescription) -> Iterable[Row]:
         yield Row(name, ', '.join(parts), 'module')
     for number, level in enumerate(mechanism.levels, 1):
         yield Row(f'level {number}', ', '.join(level.modules) or 'all joints that are left')
+
+
+def machine_sections(machine: MechanismDescription) -> list[Section]:
+    """Tables of the cylinders, the circuit, the payload and the base; empty for a mechanism without them."""
+    sections = [Section(f'cylinder {name}', tuple(_cylinder(item))) for name, item in machine.cylinders.items()]
+    if machine.hydraulics is not None:
+        sections.append(Section('hydraulics', tuple(_hydraulics(machine))))
+    rows = []
+    if machine.payload is not None:
+        low, high = machine.payload.limits
+        place = machine.payload.point or vector_text(machine.payload.center, 'm')
+        rows.append(Row('payload', f'{low:g} to {high:g} kg', f'a point mass at {place} of {machine.payload.body}'))
+    if machine.base is not None:
+        rows += [row(f'base {name}', getattr(machine.base, name), 'rad') for name in ('roll', 'pitch')]
+    return [*sections, Section('payload and base', tuple(rows))]
+
+
+def _cylinder(cylinder: Cylinder) -> Iterable[Row]:
+    closed, stroke = cylinder.closed_length.value, cylinder.stroke.value
+    yield Row('pins', f'{cylinder.base} to {cylinder.rod_eye}',
+              f'{cylinder.count} side by side; numbers are of one, areas of all' if cylinder.count > 1 else '')
+    for name in ('bore', 'rod', 'closed_length', 'stroke'):
+        yield row(name, getattr(cylinder, name), 'm')
+    yield Row('length', f'{show(closed, "m")} to {show(closed + stroke, "m")}', 'pin to pin')
+    yield row('piston area', cylinder.piston_area, 'm^2')
+    yield row('rod side area', cylinder.rod_area, 'm^2')
+    for name in ('barrel_mass', 'rod_mass'):
+        if getattr(cylinder, name) is not None:
+            yield row(name.replace('_', ' '), getattr(cylinder, name), 'kg')
+    for name, unit in _FRICTION.items():
+        yield row(f'friction {name}', getattr(cylinder.friction, name), unit)
+    for item in fields(cylinder.end_stop) if cylinder.end_stop else ():
+        unit = {'stiffness': 'N/m', 'damping': 'N*s/m', 'length': 'm'}[item.name]
+        yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)
+
+
+def _hydraulics(machine: MechanismDescription) -> Iterable[Row]:
+    circuit = machine.hydraulics
+    yield row('oil bulk modulus', circuit.oil_bulk_modulus, 'Pa')
+    for name, pressure in circuit.supplies.items():
+        yield row(f'supply {name}', pressure, 'Pa')
+    for name, volume in circuit.volumes.items():
+        low, high = volume_range(machine, volume)
+        yield Row(f'volume {name}', f'{show(low, "m^3")} to {show(high, "m^3")}',
+                  'chambers ' + ', '.join('.'.join(chamber) for chamber in volume.chambers))
+        yield row(f'volume {name} cylinder bulk modulus', volume.cylinder_bulk_modulus, 'Pa')
+        for index, hose in enumerate(volume.hoses):
+            yield Row(f'volume {name} hose {index}', show(hose.volume, 'm^3'),
+                      f'bulk modulus {show(hose.bulk_modulus, "Pa")}')
+    for name, valve in circuit.valves.items():
+        yield from _valve(name, valve)
+
+
+def volume_range(machine: MechanismDescription, volume: Volume) -> tuple[float, float]:
+    """Smallest and largest size over the strokes of its cylinders, m^3, hoses included."""
+    hoses = sum(hose.volume.value for hose in volume.hoses)
+    sizes = [machine.cylinders[name].stroke.value * (machine.cylinders[name].piston_area if side == 'piston'
+                                                     else machine.cylinders[name].rod_area)
+             for name, side in volume.chambers]
+    return hoses, hoses + sum(sizes)
+
+
+def _valve(name: str, valve: Valve) -> Iterable[Row]:
+    supply = f'pump {valve.pump}, tank {valve.tank}, ' if valve.pump else ''
+    yield Row(f'valve {name}', valve.kind, f'{supply}a {valve.a}, b {valve.b}')
+    for key, unit in _VALVE.items():
+        number = getattr(valve, key)
+        if number is not None:
+            yield row(f'valve {name} {key}', number, unit)
+    for edge, gain in valve.gains.items():
+        yield row(f'valve {name} gain of {edge}', gain, '')

@@ -20,8 +20,6 @@ import casadi as ca
 import simpleeval
 from casadi import SX
 
-__all__ = ['FUNCTIONS', 'Number', 'evaluate', 'evaluate_with', 'motion', 'names_in', 'power']
-
 Number = float | SX
 MAX_CHARACTERS, MAX_EXPONENT = 8000, 100.0
 _TOKEN = re.compile(r'(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)'
@@ -133,7 +131,6 @@ def power(base: object, exponent: object) -> object:
         raise ValueError(f'a negative number ({base:g}) to the power {exponent:g}')
     return result
 
-
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
               ast.Pow: power, ast.USub: operator.neg, ast.UAdd: operator.pos}
 
@@ -155,7 +152,6 @@ def _function(name: str, real: Callable, symbolic: Callable, most: int = 1, leas
 
 def _hypot(*arguments: Number) -> SX:
     return ca.sqrt(sum(item * item for item in arguments))
-
 
 FUNCTIONS: dict[str, Callable] = {
     **{name: _function(name, getattr(math, name), getattr(ca, name))

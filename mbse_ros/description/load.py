@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import DescriptionError, SettingError
 from ..resources import share_directory
+from .basics import ZERO
 from .document import read_document
 from .entry import Entry
 from .quantity import Kind, not_negative
@@ -26,11 +27,9 @@ from .load_payload import read_base, read_payload
 from .load_sensors import MachineParts, read_sensors
 from .model import Initial, Level, MechanismDescription, Spring, Vector
 from .references import References, read_sketch
-from .scalar import ZERO, Numbers
+from .scalar import Numbers
 from .start import Guess, place_bodies
 from .urdf import read_urdf
-
-__all__ = ['FORMAT', 'FORMATS', 'known_machines', 'known_mechanisms', 'load_mechanism', 'parse_mechanism']
 
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
@@ -159,11 +158,9 @@ def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Sp
     for name in robot.ground:
         if name in references.ground:
             raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
-    references.ground.update(robot.ground)
-    references.bodies.update(robot.bodies)
-    references.joints.update(robot.joints)
-    references.coordinates.update(robot.coordinates)
-    return dict(robot.springs)
+    for kind in ('ground', 'bodies', 'joints', 'coordinates'):
+        getattr(references, kind).update(getattr(robot, kind))
+    return robot.springs
 
 
 def _mechanism(parts: dict[str, Entry], file: str, references: References,

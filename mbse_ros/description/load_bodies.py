@@ -11,11 +11,9 @@ from .entry import Entry
 from .quantity import Kind, not_negative, positive
 from .model import GROUND, Body, Scalar, Vector
 from .references import References, nominal
-from .basics import MISSING
-from .scalar import ZERO, derived
+from .basics import MISSING, ZERO
+from .scalar import derived
 from .start import Guess, planar_rotation, rpy_rotation
-
-__all__ = ['read_bodies']
 
 _MOMENTS, _PRODUCTS = ('xx', 'yy', 'zz'), ('xy', 'xz', 'yz')
 _MASS = ('mass', 'uniform', 'center_of_mass', 'inertia')
@@ -122,7 +120,7 @@ def _body(name: str, entry: Entry, parts: dict[str, Entry], points: dict[str, Ve
     """Mass properties and outline; the pose is filled in later."""
     numbers, size = references.numbers, references.dimension
     mass = numbers.scalar(parts['mass'], positive('kg'))
-    uniform = 'uniform' in parts and _yes(parts['uniform'])
+    uniform = 'uniform' in parts and parts['uniform'].flag()
     for key in ('center_of_mass', 'inertia'):
         if uniform and key in parts:
             raise parts[key].error(f'no `{key}` beside `uniform: true`, a slender rod has its own')
@@ -157,10 +155,9 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
     if not set(_MOMENTS) <= set(parts):     # whether one moment is enough, the joints tell: see the consistency check
         if set(_PRODUCTS) & set(parts) or not parts:
             raise entry.error('xx, yy and zz' + (' beside products of inertia' if parts else ''))
-        return tuple(numbers.scalar(parts[name], not_negative('kg*m^2')) if name in parts else MISSING
-                     for name in _MOMENTS) + (ZERO,) * 3
+        return tuple(numbers.optional(parts, name, not_negative('kg*m^2'), MISSING) for name in _MOMENTS) + (ZERO,) * 3
     kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, Kind('kg*m^2'))}
-    inertia = tuple(numbers.scalar(parts[name], kind) if name in parts else ZERO for name, kind in kinds.items())
+    inertia = tuple(numbers.optional(parts, name, kind, ZERO) for name, kind in kinds.items())
     if not plausible_inertia(*nominal(inertia)):
         raise entry.error('moments of inertia of a real body: no principal moment above the sum of the other two',
                           list(nominal(inertia)))
@@ -171,8 +168,3 @@ def plausible_inertia(xx: float, yy: float, zz: float, xy: float, xz: float, yz:
     """Triangle inequality of the principal moments: the second moments of mass must be positive semidefinite."""
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return bool(2.0 * moments.max() <= moments.sum() * (1.0 + 1e-6))
-
-
-def _yes(entry: Entry) -> bool:
-    """A truth value."""
-    return entry.choice(('true', 'false'), 'true or false') == 'true'

@@ -8,15 +8,12 @@ import math
 from .entry import Entry
 from .quantity import Kind, not_negative
 from .expressions import motion
-from .model import Coordinate, Driver, Initial, Joint, Scalar
+from .model import RATES, Coordinate, Driver, Initial, Joint, Scalar
 from .references import References, joint_coordinate, unit_of
-
-__all__ = ['read_drivers', 'read_independent', 'read_initial', 'read_named', 'relative_angle']
 
 _AXES = ('x', 'y', 'z')
 _KINDS = ('angle', 'distance', 'joint', *_AXES)
 _JOINTS = {2: ('revolute', 'prismatic', 'slot'), 3: ('revolute', 'prismatic', 'cylindrical')}
-_RATES = {'rad': 'rad/s', 'm': 'm/s'}
 
 
 def read_named(entry: Entry, references: References) -> None:
@@ -39,10 +36,8 @@ def relative_angle(name: str, entry: Entry, references: References, branches: bo
 def _coordinate(name: str, entry: Entry, references: References) -> Coordinate:
     """Exactly one kind."""
     parts = entry.mapping([], [*_KINDS, 'branches'])
-    kinds = [kind for kind in _KINDS if kind in parts]
-    if len(kinds) != 1:
-        raise entry.error('exactly one of the keys ' + ', '.join(_KINDS))
-    kind, item = kinds[0], parts[kinds[0]]
+    kind = entry.one_of(_KINDS)
+    item = parts[kind]
     if 'branches' in parts and kind != 'angle':
         raise parts['branches'].error('no branches, these are for an angle')
     if kind == 'angle':
@@ -50,7 +45,7 @@ def _coordinate(name: str, entry: Entry, references: References) -> Coordinate:
     if kind == 'joint':
         return _joint(name, item, references)
     if kind == 'distance':
-        return _distance(name, item, references)
+        return Coordinate(name, 'distance', points=references.two_points(item))
     if kind == 'z' and references.planar:
         raise item.error('x or y, a plane has no z')
     return Coordinate(name, 'component', points=(references.point(item, on_body=True),), component=_AXES.index(kind))
@@ -60,17 +55,10 @@ def _angle(name: str, entry: Entry, parts: dict[str, Entry], references: Referen
     """Absolute of one body, or relative of two."""
     if not references.planar:
         raise entry.error('{joint: ...} of a revolute joint; the angle of a body is for a plane')
-    branches = 'branches' in parts and parts['branches'].choice(('true', 'false'), 'true or false') == 'true'
+    branches = 'branches' in parts and parts['branches'].flag()
     if isinstance(entry.value, list):
         return relative_angle(name, entry, references, branches)
     return Coordinate(name, 'angle', (references.body(entry),), branches=branches)
-
-
-def _distance(name: str, entry: Entry, references: References) -> Coordinate:
-    points = tuple(references.point(item) for item in entry.items('two points', 2))
-    if points[0].body == points[1].body or references.same_place(*points):
-        raise entry.error('two points whose distance can change')
-    return Coordinate(name, 'distance', points=points)
 
 
 def _joint(name: str, entry: Entry, references: References) -> Coordinate:
@@ -143,5 +131,5 @@ def _start_kind(references: References, name: str, what: str) -> Kind:
     coordinate = references.coordinates[name]
     unit = unit_of(coordinate, references.joints)
     if what == 'velocity':
-        return Kind(_RATES[unit])
+        return Kind(RATES[unit])
     return not_negative(unit) if coordinate.kind == 'distance' else Kind(unit, -math.inf, math.inf)

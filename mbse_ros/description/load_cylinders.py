@@ -11,8 +11,6 @@ from .quantity import Kind, not_negative, positive
 from .references import References
 from .scalar import Numbers
 
-__all__ = ['read_cylinders']
-
 MOST = 8        # cylinders side by side
 
 
@@ -41,15 +39,13 @@ def _cylinder(name: str, entry: Entry, references: References) -> Cylinder:
     if rod.value >= bore.value:
         raise parts['rod'].error(f'a rod thinner than the bore, {bore.value:g} m')
     closed, stroke = (numbers.scalar(parts[key], positive('m', 100.0)) for key in ('closed_length', 'stroke'))
-    masses = [numbers.scalar(parts[key], not_negative('kg')) if key in parts else None
-              for key in ('barrel_mass', 'rod_mass')]
+    masses = [numbers.optional(parts, key, not_negative('kg')) for key in ('barrel_mass', 'rod_mass')]
     end_stop = _end_stop(parts['end_stop'], numbers, stroke.value) if 'end_stop' in parts else None
+    count = 1
+    if 'count' in parts:
+        count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
     return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, _friction(parts['friction'], numbers), end_stop,
-                    _count(parts['count']) if 'count' in parts else 1, *masses)
-
-
-def _count(entry: Entry) -> int:
-    return int(entry.choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
+                    count, *masses)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:
@@ -59,9 +55,8 @@ def _friction(entry: Entry, numbers: Numbers) -> Friction:
     coulomb, static = (numbers.scalar(parts[key], not_negative('N')) for key in ('coulomb', 'static'))
     if static.value < coulomb.value:
         raise parts['static'].error(f'no less than the Coulomb friction, {coulomb.value:g} N')
-    area = [numbers.scalar(parts[key], not_negative('m^2')) if key in parts else ZERO
-            for key in ('pressure_difference', 'pressure_rod')]
-    scale = numbers.scalar(parts['scale'], not_negative('1')) if 'scale' in parts else Scalar(1.0)
+    area = [numbers.optional(parts, key, not_negative('m^2'), ZERO) for key in ('pressure_difference', 'pressure_rod')]
+    scale = numbers.optional(parts, 'scale', not_negative('1'), Scalar(1.0))
     return Friction(coulomb, static, numbers.scalar(parts['transition_velocity'], positive('m/s')),
                     numbers.scalar(parts['viscous'], not_negative('N*s/m')), *area, scale)
 

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
+from .basics import ZERO
 from .entry import Entry
 from .quantity import Kind, not_negative
 from .load_coordinates import relative_angle
-from .model import Force, Spring
+from .model import FORCES, Force, Spring
 from .references import References, unit_of
-from .scalar import ZERO
-
-__all__ = ['read_forces', 'read_springs']
 
 # Units of stiffness, free length or angle, and damping.
 _UNITS = {'rad': ('N*m/rad', 'rad', 'N*m*s/rad'), 'm': ('N/m', 'm', 'N*s/m')}
@@ -23,24 +21,21 @@ def read_springs(entry: Entry, references: References) -> dict[str, Spring]:
 
 def _spring(name: str, entry: Entry, references: References) -> Spring:
     parts = entry.mapping([], ['points', 'coordinate', 'bodies', 'stiffness', 'free', 'damping'])
-    target = _one_of(entry, parts, ('points', 'coordinate', 'bodies'))
+    target = entry.one_of(('points', 'coordinate', 'bodies'))
     if not {'stiffness', 'damping'} & set(parts):
         raise entry.error('stiffness and free, damping, or all three')
     if ('stiffness' in parts) != ('free' in parts):
         raise entry.error('`stiffness` and `free` (where it is without force) together')
     points, coordinate = None, ''
     if target == 'points':
-        points = tuple(references.point(item) for item in parts['points'].items('two points', 2))
-        if points[0].body == points[1].body or references.same_place(*points):
-            raise parts['points'].error('two points whose distance can change')
+        points = references.two_points(parts['points'])
     else:
         coordinate = _spring_coordinate(name, target, parts[target], references)
     unit = unit_of(references.coordinates[coordinate], references.joints) if coordinate else 'm'
     stiffness, free, damping = _UNITS[unit]
     kinds = {'stiffness': not_negative(stiffness), 'free': not_negative(free) if points else Kind(free),
              'damping': not_negative(damping)}
-    values = {key: references.numbers.scalar(parts[key], kind) if key in parts else ZERO
-              for key, kind in kinds.items()}
+    values = {key: references.numbers.optional(parts, key, kind, ZERO) for key, kind in kinds.items()}
     return Spring(name, points, coordinate, **values)
 
 
@@ -63,8 +58,8 @@ def read_forces(entry: Entry, references: References) -> dict[str, Force]:
 
 def _force(name: str, entry: Entry, references: References) -> Force:
     parts = entry.mapping([], ['point', 'body', 'coordinate', 'force', 'value', 'input', 'direction'])
-    target = _one_of(entry, parts, ('point', 'body', 'coordinate'))
-    what = _one_of(entry, parts, ('force', 'input') if target == 'point' else ('value', 'input'))
+    target = entry.one_of(('point', 'body', 'coordinate'))
+    what = entry.one_of(('force', 'input') if target == 'point' else ('value', 'input'))
     _check_extra(entry, parts, {target, what} | _direction_keys(target, what, references))
     numbers = references.numbers
     name_of_input = parts['input'].name() if what == 'input' else ''
@@ -77,7 +72,7 @@ def _force(name: str, entry: Entry, references: References) -> Force:
         value = (numbers.scalar(parts['value'], Kind('N*m')),) if what == 'value' else ()
         return Force(name, body=references.body(parts['body']), value=value, direction=direction, input=name_of_input)
     coordinate = references.coordinate(parts['coordinate'])
-    unit = {'rad': 'N*m', 'm': 'N'}[unit_of(coordinate, references.joints)]
+    unit = FORCES[unit_of(coordinate, references.joints)]
     value = (numbers.scalar(parts['value'], Kind(unit)),) if what == 'value' else ()
     return Force(name, coordinate=coordinate.name, value=value, input=name_of_input)
 
@@ -95,11 +90,3 @@ def _check_extra(entry: Entry, parts: dict[str, Entry], keys: set[str]) -> None:
     for key in keys:
         if key not in parts:
             raise entry.error('this key, which is missing', None, key)
-
-
-def _one_of(entry: Entry, parts: dict[str, Entry], keys: tuple[str, ...]) -> str:
-    """The one of the keys that stands there."""
-    found = [key for key in keys if key in parts]
-    if len(found) != 1:
-        raise entry.error('exactly one of the keys ' + ', '.join(keys))
-    return found[0]

@@ -9,8 +9,6 @@ from .machine_parts import EDGES, Cylinder, Hose, Hydraulics, Valve, Volume
 from .quantity import Kind, not_negative, positive
 from .scalar import Numbers
 
-__all__ = ['read_hydraulics']
-
 _SIDES = ('piston', 'rod')
 _MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit
 _ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': Kind('Pa', 1e3), 'nominal_command': positive('V'),
@@ -51,15 +49,12 @@ def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str
         if word not in free:
             raise item.error('each chamber in one volume, once')
         chambers.append(free.pop(word))
-    hoses = tuple(_hose(item, numbers) for item in parts['hoses'].items('hoses'))
+    given = [item.mapping(['volume', 'bulk_modulus']) for item in parts['hoses'].items('hoses')]
+    hoses = tuple(Hose(numbers.scalar(hose['volume'], positive('m^3')), numbers.scalar(hose['bulk_modulus'], _MODULUS))
+                  for hose in given)
     if not chambers or not hoses:
         raise parts['hoses' if chambers else 'chambers'].error('at least one; a volume must never be empty')
     return Volume(name, tuple(chambers), numbers.scalar(parts['cylinder_bulk_modulus'], _MODULUS), hoses)
-
-
-def _hose(entry: Entry, numbers: Numbers) -> Hose:
-    parts = entry.mapping(['volume', 'bulk_modulus'])
-    return Hose(numbers.scalar(parts['volume'], positive('m^3')), numbers.scalar(parts['bulk_modulus'], _MODULUS))
 
 
 def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar],

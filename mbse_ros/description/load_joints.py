@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
+from .basics import ZERO
 from .entry import Entry
 from .quantity import Kind, positive
 from .model import GROUND, Joint, PointRef
 from .references import References
-from .scalar import ZERO, Numbers
-
-__all__ = ['read_joints', 'shared_joints']
+from .scalar import Numbers
 
 # Keys beside type, parent and child: those that must stand there and those that may.
 _PLANE = {'revolute': ((), ('start', 'limits')), 'prismatic': (('axis',), ('angle', 'start', 'limits')),
@@ -62,7 +61,7 @@ def _joint(name: str, entry: Entry, references: References, starts: dict[str, fl
     axes = [numbers.direction(parts[key], size) if key in parts else () for key in ('axis', 'axis2')]
     if 'start' in parts:
         starts[name] = numbers.number(parts['start'], Kind('rad' if kind == 'revolute' else 'm'))
-    length = numbers.scalar(parts['length'], positive('m')) if 'length' in parts else None
+    length = numbers.optional(parts, 'length', positive('m'))
     limits = _limits(parts, kind, numbers, starts.get(name, 0.0)) if 'limits' in parts else None
     return Joint(name, kind, parent, child, axes[0], _rpy(parts, references), axes[1], length, limits)
 

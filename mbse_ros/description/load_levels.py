@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
+
 from .entry import Entry
 from .model import Level
 from .references import References
-
-__all__ = ['bodies_of', 'read_levels', 'read_modules']
 
 ALL = 'all'
 
@@ -20,11 +20,14 @@ def read_modules(entry: Entry, references: References) -> dict[str, tuple[str, .
             raise item.error('another name of the module, this one is taken', name)
     modules = {name: tuple(part.choice([*references.bodies, *entries], 'a body or a module')
                            for part in item.items('bodies or modules')) for name, item in entries.items()}
+    try:
+        TopologicalSorter(modules).prepare()
+    except CycleError as error:
+        name = next(name for name in modules if name in error.args[1])
+        raise entries[name].error('modules that do not contain themselves') from None
     for name, parts in modules.items():
         if not parts or len(set(parts)) < len(parts):
             raise entries[name].error('at least one body or module, each once')
-        if _circular(name, modules):
-            raise entries[name].error('modules that do not contain themselves')
         _check_disjoint(entries[name], parts, modules)
     return modules
 
@@ -47,20 +50,6 @@ def read_levels(entry: Entry, modules: dict[str, tuple[str, ...]]) -> tuple[Leve
 def bodies_of(name: str, modules: dict[str, tuple[str, ...]]) -> set[str]:
     """Bodies of a module, those of its modules included; a body is its own."""
     return set().union(*(bodies_of(part, modules) for part in modules[name])) if name in modules else {name}
-
-
-def _circular(name: str, modules: dict[str, tuple[str, ...]]) -> bool:
-    """Whether a module contains itself."""
-    seen: set[str] = set()
-    waiting = list(modules[name])
-    while waiting:
-        part = waiting.pop()
-        if part == name:
-            return True
-        if part in modules and part not in seen:
-            seen.add(part)
-            waiting += modules[part]
-    return False
 
 
 def _check_disjoint(entry: Entry, names: tuple[str, ...], modules: dict[str, tuple[str, ...]]) -> None:

@@ -9,8 +9,6 @@ from .machine_parts import Base, Payload
 from .quantity import Kind, not_negative
 from .references import References
 
-__all__ = ['BASE', 'MASS', 'read_base', 'read_payload']
-
 MASS = 'payload.mass'
 BASE = ('base.roll', 'base.pitch')
 STEEPEST = 0.8      # rad
@@ -41,7 +39,7 @@ def read_base(entry: Entry, references: References) -> Base:
         raise entry.error('no base; it can be inclined in space only (dimension: 3)')
     parts = entry.mapping([], ['roll', 'pitch'])
     kind = Kind('rad', -STEEPEST, STEEPEST)
-    return Base(*(references.numbers.scalar(parts[name], kind) if name in parts else Scalar(0.0, key=f'base.{name}')
+    return Base(*(references.numbers.optional(parts, name, kind, Scalar(0.0, key=f'base.{name}'))
                   for name in ('roll', 'pitch')))
 
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from .entry import Entry
 from .machine_parts import Base, Cylinder, Hydraulics
 from .quantity import Kind, not_negative
-from .model import Driver, PointRef, Sensor, Vector
+from .model import Driver, PointRef, Sensor, Vector, sensor_unit
 from .references import References, unit_of
-
-__all__ = ['MachineParts', 'read_sensors']
 
 
 @dataclass(frozen=True)
@@ -22,17 +20,13 @@ class MachineParts:
     hydraulics: Hydraulics | None = None
     base: Base | None = None
 
-
 _COMMON = ('stddev', 'resolution')
-_RATES = {'rad': 'rad/s', 'm': 'm/s'}
-# By kind: the keys that must stand there, those that may, and the unit of the standard deviation ('' where it depends).
-_KINDS = {'encoder': (('coordinate',), ('wraps',), ''), 'stroke': (('cylinder',), (), 'm'),
-          'rate': (('coordinate',), (), ''),
-          'position': (('point',), (), 'm'), 'velocity': (('point',), (), 'm/s'), 'gyro': (('body',), (), 'rad/s'),
-          'accelerometer': (('point',), ('body', 'axes', 'gravity'), 'm/s^2'), 'distance': (('points',), (), 'm'),
-          'inclinometer': (('body',), (), 'rad'), 'force': (('driver',), (), ''),
-          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference'), 'Pa'),
-          'inclination': (('axis',), (), 'rad')}
+# By kind: the keys that must stand there, and those that may.
+_KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
+          'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
+          'accelerometer': (('point',), ('body', 'axes', 'gravity')), 'distance': (('points',), ()),
+          'inclinometer': (('body',), ()), 'force': (('driver',), ()),
+          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference')), 'inclination': (('axis',), ())}
 
 
 def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver],
@@ -53,7 +47,7 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
                                  'supply', 'stddev', 'resolution', 'bias'])
     kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
-    needed, allowed, unit = _KINDS[kind]
+    needed, allowed = _KINDS[kind]
     parts = entry.mapping(['kind', *needed], [*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',))])
     if kind == 'pressure':
         return _pressure(name, entry, parts, references, machine)
@@ -63,10 +57,8 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
         kind, parts['coordinate'] = 'encoder', parts['cylinder']
         parts['cylinder'].choice(machine.cylinders, 'a cylinder')
     found = _target(kind, parts, references, drivers)
-    if not unit:
-        on = found.get('coordinate') or drivers[found['driver']].coordinate
-        unit = unit_of(references.coordinates[on], references.joints)
-        unit = {'rate': _RATES[unit], 'force': {'rad': 'N*m', 'm': 'N'}[unit]}.get(kind, unit)
+    unit = sensor_unit(kind, lambda: unit_of(references.coordinates[
+        found.get('coordinate') or drivers[found['driver']].coordinate], references.joints))
     bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
     return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit))
 
@@ -91,7 +83,7 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     if not any(noise):
         raise entry.error('a standard deviation or a resolution above 0', None, 'stddev')
     offset = (numbers.scalar(parts['offset'], Kind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
-    gain = numbers.scalar(parts['gain'], Kind('1', 0.1, 10.0)) if 'gain' in parts else None
+    gain = numbers.optional(parts, 'gain', Kind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
     return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge)
 
@@ -122,7 +114,7 @@ def _bias(entry: Entry, references: References, unit: str, size: int) -> Vector:
 def _wraps(parts: dict[str, Entry], unit: str) -> bool:
     if 'wraps' not in parts:
         return False
-    wraps = parts['wraps'].choice(('true', 'false'), 'true or false') == 'true'
+    wraps = parts['wraps'].flag()
     if wraps and unit != 'rad':
         raise parts['wraps'].error('the encoder of an angle; a length does not wrap')
     return wraps
@@ -140,10 +132,7 @@ def _target(kind: str, parts: dict[str, Entry], references: References, drivers:
         return {'body': references.body(parts['body'])}
     if 'point' in parts:
         return {'points': (references.point(parts['point'], on_body=True),)}
-    points = tuple(references.point(item) for item in parts['points'].items('two points', 2))
-    if points[0].body == points[1].body or references.same_place(*points):
-        raise parts['points'].error('two points whose distance can change')
-    return {'points': points}
+    return {'points': references.two_points(parts['points'])}
 
 
 def _accelerometer(parts: dict[str, Entry], references: References) -> dict:
@@ -162,5 +151,5 @@ def _accelerometer(parts: dict[str, Entry], references: References) -> dict:
         axes = tuple(references.numbers.direction(item, size) for item in parts['axes'].items('directions'))
         if not axes:
             raise parts['axes'].error('at least one direction')
-    gravity = 'gravity' not in parts or parts['gravity'].choice(('true', 'false'), 'true or false') == 'true'
+    gravity = 'gravity' not in parts or parts['gravity'].flag()
     return {'body': ref.body, 'points': (ref,), 'axes': axes, 'gravity': gravity}

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from .basics import PointRef, Scalar, Vector
 
-__all__ = ['Base', 'Cylinder', 'EndStop', 'Friction', 'Hose', 'Hydraulics', 'Payload', 'Valve', 'Volume']
-
 EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
 
 

@@ -9,13 +9,26 @@ points starts at the first of them and has its x axis through the second.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .basics import GROUND, PointRef, Scalar, Vector
+from .basics import GROUND, PointRef, Scalar, Vector     # noqa: F401, the ground is imported from here
 from .machine_parts import Base, Cylinder, Hydraulics, Payload
 
-__all__ = ['GROUND', 'Base', 'Body', 'Coordinate', 'Cylinder', 'Driver', 'Force', 'Hydraulics', 'Initial', 'Joint',
-           'Level', 'MechanismDescription', 'Payload', 'PointRef', 'Scalar', 'Sensor', 'Spring', 'Vector']
+
+RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
+FORCES = {'rad': 'N*m', 'm': 'N'}
+_SENSOR_UNITS = {'stroke': 'm', 'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2',
+                 'distance': 'm', 'inclinometer': 'rad', 'pressure': 'Pa', 'inclination': 'rad'}
+
+
+def sensor_unit(kind: str, coordinate_unit: Callable[[], str]) -> str:
+    """Unit of a kind of sensor; ``coordinate_unit`` is asked for that of its coordinate, or its driver's, where it
+    depends on it."""
+    if kind in _SENSOR_UNITS:
+        return _SENSOR_UNITS[kind]
+    unit = coordinate_unit()
+    return {'rate': RATES, 'force': FORCES}[kind][unit] if kind in ('rate', 'force') else unit
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from .quantity import Kind
 from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Vector
 from .scalar import Numbers
 
-__all__ = ['References', 'joint_coordinate', 'nominal', 'read_sketch', 'unit_of']
-
 
 @dataclass
 class References:
@@ -58,6 +56,13 @@ class References:
         if on_body and ref.body == GROUND:
             raise entry.error('a point of a body, this one is fixed to the ground')
         return ref
+
+    def two_points(self, entry: Entry) -> tuple[PointRef, PointRef]:
+        """Two points whose distance can change."""
+        one, two = (self.point(item) for item in entry.items('two points', 2))
+        if one.body == two.body or self.same_place(one, two):
+            raise entry.error('two points whose distance can change')
+        return one, two
 
     def same_place(self, one: PointRef, two: PointRef) -> bool:
         """Whether two references always mean one place: the same point, or bodies that share a point of the sketch."""

@@ -6,15 +6,14 @@ from __future__ import annotations
 import keyword
 import math
 import re
+from collections.abc import Mapping
 
 from .entry import Entry
 from .quantity import Kind, not_negative, read_number
 from .units import Dimension, parse_unit, split_number, unit_factor
 from .dimension import Measure, fits, is_plain, measure, unit_text
 from .expressions import FUNCTIONS, evaluate, names_in
-from .basics import ZERO, Scalar, Vector
-
-__all__ = ['Numbers', 'ZERO', 'derived', 'split_value']
+from .basics import Scalar, Vector
 
 _LONGEST = 500   # characters
 
@@ -88,6 +87,11 @@ class Numbers:
         nominal = self._read(parts['value'], kind, key)
         return Scalar(nominal.value, nominal.text, nominal.factor, self._stddev(parts, nominal.value, kind), key,
                       _source(parts))
+
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind, default: Scalar | None = None
+                 ) -> Scalar | None:
+        """As scalar, of one of the parts; ``default`` where the file leaves it out."""
+        return self.scalar(parts[key], kind) if key in parts else default
 
     def number(self, entry: Entry, kind: Kind) -> float:
         """Value alone, of a guess or a tuning number."""

@@ -14,8 +14,6 @@ from ..errors import DescriptionError
 from .model import GROUND, Body, Joint, PointRef, Vector
 from .references import References, nominal
 
-__all__ = ['Guess', 'place_bodies', 'planar_rotation', 'point_positions', 'rpy_rotation']
-
 Pose = tuple[np.ndarray, np.ndarray]   # rotation (d, d), position (d,) m
 
 

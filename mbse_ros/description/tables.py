@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from .basics import Scalar, Vector
 
-__all__ = ['Row', 'Section', 'relative', 'row', 'show', 'vector_text']
-
 # Factor from SI to the unit that is shown.
 _SHOWN = {'m': (1e3, 'mm'), 'rad': (180.0 / math.pi, 'deg'), 'm^2': (1e4, 'cm^2'), 'Pa': (1e-6, 'MPa'),
           'm/s': (1e3, 'mm/s'), 'm^3': (1e3, 'l'), 'm^3/s': (6e4, 'l/min'), 's': (1e3, 'ms')}

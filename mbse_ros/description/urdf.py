@@ -20,6 +20,8 @@ from transforms3d.axangles import axangle2mat
 from transforms3d.euler import euler2mat
 
 from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Spring, Vector
+from .references import References
+from .scalar import Numbers
 from .tag import Tag, read_tags
 
 ORIGIN = 'origin'
@@ -36,9 +38,9 @@ _ANY = 1e17                                                  # for limits: some 
 Pose = tuple[np.ndarray, np.ndarray]        # position (3,), m, and rotation (3, 3)
 
 
-@dataclass(frozen=True)
-class Robot:
-    """What a URDF file says of the motion, under names as ``entry_name`` spells them.
+@dataclass(kw_only=True)
+class Robot(References):
+    """What a URDF file names, as ``entry_name`` spells it.
 
     ``root`` is the link that is the ground. Every link has the point 'origin' of its frame and, by the joint's name,
     a point for each joint that starts at it; ``ground`` holds those of the root. ``joints`` go from the root
@@ -47,10 +49,6 @@ class Robot:
 
     name: str
     root: str
-    ground: dict[str, Vector]
-    bodies: dict[str, Body]
-    joints: dict[str, Joint]
-    coordinates: dict[str, Coordinate]
     springs: dict[str, Spring]
 
 
@@ -75,16 +73,17 @@ def read_urdf(path: Path, file: str, key: str) -> Robot:
     joints: dict[str, Joint] = {}
     for name in _outwards(root, tags, ends):
         parent, child = ends[name]
-        owner = GROUND if parent == root else parent
+        owner, own_key = (GROUND, GROUND) if parent == root else (parent, f'bodies.{parent}')
         place, turned = _origin(parts[name].get('origin'))
-        points[parent][name] = _scalars(place, f'{_owner_key(owner)}.points.{name}')
+        points[parent][name] = _scalars(place, f'{own_key}.points.{name}')
         joints[name], moved = _joint(name, tags[name], parts[name], (owner, child), turned)
         position, rotation = poses[parent]
         poses[child] = (position + rotation @ (place + moved[0]), rotation @ moved[1])
     bodies = {name: _body(name, links[name], points[name], poses[name]) for name in poses}
     ground = bodies.pop(root).points         # the root's inertia has no share in the motion
     coordinates, springs = _dampers({name: parts[name] for name in joints if joints[name].type != 'fixed'})
-    return Robot(robot.text('name'), root, ground, bodies, joints, coordinates, springs)
+    return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=ground, bodies=bodies, joints=joints,
+                 coordinates=coordinates, springs=springs)
 
 
 def _robot(path: Path, file: str, key: str) -> Tag:
@@ -267,10 +266,6 @@ def _dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], d
     springs = {name: Spring(name, None, name, Scalar(0.0), Scalar(0.0), Scalar(value, key=f'springs.{name}.damping'))
                for name, value in damping.items() if value > 0.0}
     return {name: Coordinate(name, 'joint', joint=name) for name in springs}, springs
-
-
-def _owner_key(body: str) -> str:
-    return GROUND if body == GROUND else f'bodies.{body}'
 
 
 def _scalars(values: tuple[float, ...] | np.ndarray, key: str = '') -> Vector:

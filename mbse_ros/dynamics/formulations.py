@@ -4,20 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from ..errors import SettingError
-from .kkt import kkt
+from ..errors import check_choice
+from .kkt import kkt, penalty
 from .matrix_r_arrays import matrix_r
-from .penalty import penalty
 from .projectors import enforce
 from .terms_arrays import Accelerations, Terms
 from .udwadia_kalaba import Clearance, batch, recursive
 
 Groups = Sequence[Sequence[int]] | None
-
-
-def _kkt_sparse(terms: Terms, redundant: bool = False) -> Accelerations:
-    return kkt(terms, use_sparse=True, redundant=redundant)
 
 
 def _recursive(terms: Terms, groups: Groups = None, clearance: Clearance = None) -> Accelerations:
@@ -38,7 +34,7 @@ def _all(terms: Terms, groups: Groups) -> Sequence[Sequence[int]]:
 FORMULATIONS: dict[str, Callable[..., Accelerations]] = {
     'matrix_r': matrix_r,
     'kkt': kkt,
-    'kkt_sparse': _kkt_sparse,
+    'kkt_sparse': partial(kkt, use_sparse=True),
     'penalty': penalty,
     'udwadia_kalaba': batch,
     'udwadia_kalaba_recursive': _recursive,
@@ -54,6 +50,5 @@ def accelerations(name: str, terms: Terms, **options: object) -> Accelerations:
     matrix_r: independent; kkt, kkt_sparse: redundant; penalty: alpha, zeta, omega; udwadia_kalaba_recursive: groups,
     clearance; projection_*: levels. Raises SettingError for an unknown name, and what the formulation raises.
     """
-    if name not in FORMULATIONS:
-        raise SettingError('formulation', name, 'one of ' + ', '.join(FORMULATIONS))
+    check_choice('formulation', name, FORMULATIONS)
     return FORMULATIONS[name](terms, **options)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat
+from transforms3d.quaternions import mat2quat, quat2mat
 
 from ..compiled import Kernel
 from ..errors import SettingError
@@ -68,8 +68,9 @@ class BodyBalance:
         J, load = J.reshape(-1, n), Q - M.reshape(n, n) @ states[2]
         parts = decompose(J)
         lam = parts.solve_transposed(load)
-        maps = [self._force_map(J)] + [self._wrench_map(J, states[0], joint, rows, place) for joint, rows, place
-                                       in zip(self.joints, self._joint_rows, ends.reshape(len(self.joints), -1))]
+        actuated = [*self._driver_rows, *range(len(J) - len(self._model.independent), len(J))]
+        joints = zip(self.joints, self._joint_rows, ends.reshape(len(self.joints), -1))
+        maps = [-np.eye(len(J))[actuated], *(self._wrench_map(J, states[0], *of_joint) for of_joint in joints)]
         found = [_determined(item, lam, parts) for item in maps]
         return Balance(found[0], np.array(found[1:]).reshape(len(self.joints), -1))
 
@@ -92,11 +93,6 @@ class BodyBalance:
                     full[i] = own[self._model.names.index(name)]
             states.append(full)
         return states
-
-    def _force_map(self, J: np.ndarray) -> np.ndarray:
-        """Actuator forces as a linear map (a, rows) of the multipliers."""
-        rows = [*self._driver_rows, *range(len(J) - len(self._model.independent), len(J))]
-        return -np.eye(len(J))[rows]
 
     def _wrench_map(self, J: np.ndarray, q: np.ndarray, joint: Joint, rows: Sequence[int],
                     place: np.ndarray) -> np.ndarray:
@@ -124,7 +120,7 @@ def _wrench(forces: np.ndarray, q: np.ndarray, place: np.ndarray) -> np.ndarray:
     if len(place) == 2:
         arm = q[:2] - place
         return np.vstack([forces[:2], forces[2] + arm[0] * forces[1] - arm[1] * forces[0]])
-    force, moment = forces[:3], _rotation(q[3:]) @ (_euler_map(q[3:]) @ forces[3:]) / 2
+    force, moment = forces[:3], quat2mat(q[3:]) @ (_euler_map(q[3:]) @ forces[3:]) / 2
     return np.vstack([force, moment + np.cross(q[:3] - place, force, axisb=0, axisc=0)])
 
 
@@ -147,12 +143,6 @@ def _euler_map(e: np.ndarray) -> np.ndarray:
     """``G`` (3, 4) of Euler parameters: ``omega = 2 G ed`` along the body's axes."""
     e0, x, y, z = e
     return np.array([[-x, e0, z, -y], [-y, -z, e0, x], [-z, y, -x, e0]])
-
-
-def _rotation(e: np.ndarray) -> np.ndarray:
-    e0, x, y, z = e
-    E = np.array([[-x, e0, -z, y], [-y, z, e0, -x], [-z, -y, x, e0]])
-    return E @ _euler_map(e).T
 
 
 def _reference_system(model: Model) -> MechanismSystem:

@@ -32,7 +32,8 @@ def undetermined(terms: Terms) -> list[str]:
     scale = mass_roots(terms.M)
     rows = terms.J / scale
     scaled, sizes = np.vstack([terms.M / np.outer(scale, scale), rows]), np.append(np.ones(terms.n), row_sizes(rows))
-    return _involved(terms, decompose(scaled, sizes, MASSLESS).null / scale[:, None])
+    size = np.abs(decompose(scaled, sizes, MASSLESS).null / scale[:, None]).max(axis=1, initial=0.0)
+    return [name for name, part in zip(terms.coordinates, size) if part > 1e-6 * size.max(initial=0.0)]
 
 
 def with_definite_mass(terms: Terms, rows: Sequence[int] | None = None) -> Terms:
@@ -60,9 +61,3 @@ def with_definite_mass(terms: Terms, rows: Sequence[int] | None = None) -> Terms
     follow, rest = held.solve(exact.J), held.solve(exact.c)             # (J N)^+ J (k, n), (J N)^+ c (k,)
     w = np.mean(scale ** 2) / max(1.0, np.linalg.norm(follow, 2) ** 2)
     return replace(terms, M=terms.M + w * follow.T @ follow, Q=terms.Q + w * follow.T @ rest)
-
-
-def _involved(terms: Terms, directions: np.ndarray) -> list[str]:
-    """Names of the coordinates that take part in directions (n, k)."""
-    size = np.abs(directions).max(axis=1, initial=0.0)
-    return [name for name, part in zip(terms.coordinates, size) if part > 1e-6 * size.max(initial=0.0)]

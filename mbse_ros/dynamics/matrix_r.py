@@ -80,8 +80,3 @@ def dependent_solver(system: System, J: ca.SX) -> BlockSolver:
 def places(order: list[int]) -> list[int]:
     """Where each coordinate stands in the given order."""
     return [order.index(i) for i in range(len(order))]
-
-
-def total_jacobian(expression: ca.SX, system: System, reduced: Reduced) -> ca.SX:
-    """Derivative of ``expression(q, zd)`` with respect to z along the constraints: dq = R dz."""
-    return ca.jacobian(expression, system.q) @ reduced.R

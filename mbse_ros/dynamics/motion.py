@@ -10,7 +10,7 @@ from inspect import signature
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
-from ..errors import MbseError, SettingError
+from ..errors import MbseError, SettingError, check_choice
 from .integrators import INTEGRATORS
 from .integrators.task import Inputs, Record, Task
 from .model import Model, State
@@ -87,10 +87,9 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     Raises SettingError, SingularConfigurationError and PositionProblemError with the time in their texts,
     DivergenceError with the step.
     """
-    if scheme not in INTEGRATORS:
-        raise SettingError('scheme', scheme, 'one of ' + ', '.join(INTEGRATORS))
+    check_choice('scheme', scheme, INTEGRATORS)
     first = model.start if start is None else start
-    times = first.t + dt * np.arange(_steps(duration, dt) + 1)
+    times = first.t + dt * np.arange(step_count(duration, dt) + 1)
     task, record = Task(model, first, times, dt, scheme, inputs, independent), Record.of(model, times)
     failure = None
     known = list(signature(INTEGRATORS[scheme]).parameters)[2:]
@@ -105,7 +104,7 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     return _motion(model, record, failure)
 
 
-def _steps(duration: float, dt: float) -> int:
+def step_count(duration: float, dt: float) -> int:
     """Number of steps; SettingError where dt does not divide the duration."""
     if not (np.isfinite(duration) and np.isfinite(dt) and dt > 0 and duration >= 0):
         raise SettingError('duration, dt', (duration, dt), 'positive numbers, s')

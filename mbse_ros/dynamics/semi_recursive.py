@@ -20,7 +20,7 @@ from ..mechanism.assembly import MechanismSystem
 from ..mechanism.inertia import center_of_mass, inertia
 from ..description.model import GROUND, Body, Joint
 from .partitioned import Partitioned
-from .twist import Inertia, Twist, Wrench
+from .twist import Inertia, Twist
 from .wrenches import applied_wrenches, gravity_wrench
 
 if TYPE_CHECKING:

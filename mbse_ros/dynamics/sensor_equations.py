@@ -39,10 +39,7 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
     q, zd, u, t, p = state_symbols(system, parameters, kind)
-    states = [system.q, system.qd, model.qdd, model.lam]
-    partial = [ca.jacobian(model.output, symbol) for symbol in states]
-    outputs = ca.Function('outputs', [system.q, system.qd, system.u, system.t, parameters, model.qdd, model.lam],
-                          [model.output, *partial])
+    outputs, partial = _outputs(system, model, parameters)
     state = state_function(system, parameters, scalar)
     zdd, A, _, qdd, lam, qd = state(q, zd, u, t, p)
     h, *h_x = outputs(q, qd, u, t, p, qdd, lam)
@@ -55,6 +52,48 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
              if exact.nnz()), kind(h.numel(), 2 * g))
     return ca.Function('mbse_sensors', [q, zd, u, t, p], [h, ca.densify(H)], ['q', 'zd', 'u', 't', 'p'], ['h', 'H'],
                        {'cse': True})
+
+
+def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+    """Function ``(q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``; the derivatives (s, g) are along the constraints.
+
+    ``zdd`` need not be the model's acceleration: error-state filters estimate its error (paper 001, section 7.3).
+    ``system`` as in ``sensor_function``. Raises SettingError.
+    """
+    model = state_sensors(system)
+    scalar = is_small(system) if scalar is None else scalar
+    kind = ca.SX if scalar else ca.MX
+    q, zd, zdd, u, t, p = state_symbols(system, parameters, kind, 'q zd zdd u t p')
+    pieces = Pieces(system, parameters)
+    J, b = pieces.constraints(q, t, p)
+    maps = Maps.of(system, J, scalar)
+    R = maps.R
+    qd = R @ zd + maps.S(b)
+    M, Q, _, c = pieces.dynamics(q, qd, u, t, p)
+    qdd = R @ zdd + maps.S(c)
+    lam = maps.S_transposed(Q - M @ qdd)
+    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    outputs, slopes = _outputs(system, model, parameters)
+    h, h_q, h_qd, h_qdd, h_lam = outputs(q, qd, u, t, p, qdd, lam)
+    along = -maps.S(rate_q @ R)
+    free = maps.S(H_q @ R + H_qd @ along)                  # of qdd with z, at constant zdd
+    free_rate = maps.S(H_qd @ R)
+    H_z = h_q @ R + h_qd @ along + h_qdd @ free
+    H_zd = h_qd @ R + h_qdd @ free_rate
+    H_zdd = h_qdd @ R
+    if slopes[3].nnz():
+        H_z = H_z + h_lam @ maps.S_transposed(G_q @ R + G_qd @ along - M @ free)
+        H_zd = H_zd + h_lam @ maps.S_transposed(G_qd @ R - M @ free_rate)
+        H_zdd = H_zdd - h_lam @ maps.S_transposed(M @ R)
+    return ca.Function('mbse_sensor_partials', [q, zd, zdd, u, t, p],
+                       [h, ca.densify(H_z), ca.densify(H_zd), ca.densify(H_zdd)], {'cse': True})
+
+
+def _outputs(system: MechanismSystem, model: SensorModel, parameters: ca.SX) -> tuple[ca.Function, list[ca.SX]]:
+    """``(q, qd, u, t, p, qdd, lam)`` -> outputs and their derivatives by q, qd, qdd and lam; these as expressions."""
+    slopes = [ca.jacobian(model.output, symbol) for symbol in (system.q, system.qd, model.qdd, model.lam)]
+    arguments = [system.q, system.qd, system.u, system.t, parameters, model.qdd, model.lam]
+    return ca.Function('outputs', arguments, [model.output, *slopes]), slopes
 
 
 def _changes(maps: Maps, M: Expression, tangents: list[Expression], lower: Expression) -> list[Expression]:

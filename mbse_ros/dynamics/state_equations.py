@@ -10,7 +10,6 @@ from functools import cached_property
 import casadi as ca
 
 from ..mechanism.system import System
-from .block_solver import BlockSolver
 from .matrix_r import constraint_rates, dependent_solver, places
 
 LARGEST_BLOCK = 12      # coupled dependent coordinates up to which all is written out in scalar operations
@@ -71,10 +70,11 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     return ca.Function('mbse_state', [q, zd, u, t, p], out, ['q', 'zd', 'u', 't', 'p'], names, {'cse': True})
 
 
-def state_symbols(system: System, parameters: ca.SX, kind: type) -> list[Expression]:
-    """Symbols ``q, zd, u, t, p`` of a kind, the arguments of every function of the state."""
-    sizes = {'q': system.n, 'zd': len(system.independent), 'u': system.u.numel(), 't': 1, 'p': parameters.numel()}
-    return [kind.sym(name, size) for name, size in sizes.items()]
+def state_symbols(system: System, parameters: ca.SX, kind: type, names: str = 'q zd u t p') -> list[Expression]:
+    """Symbols of a kind by their names, with blanks between: q, zd, zdd, u, t, p, arguments of functions of a state."""
+    g = len(system.independent)
+    sizes = {'q': system.n, 'zd': g, 'zdd': g, 'u': system.u.numel(), 't': 1, 'p': parameters.numel()}
+    return [kind.sym(name, sizes[name]) for name in names.split()]
 
 
 def largest_entry(R: Expression) -> Expression:

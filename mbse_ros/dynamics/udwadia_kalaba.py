@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from .decomposition import decompose, row_sizes
 from .massless import with_definite_mass
@@ -85,12 +86,7 @@ def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: li
                       roots: list[np.ndarray]) -> np.ndarray:
     """``(H H' + R) lam = H a0 - c``; a row of several groups gets the sum of its multipliers."""
     rows = [i for group in groups for i in group]
-    N = np.zeros((len(rows), sum(root.shape[1] for root in roots)))
-    row = column = 0
-    for root in roots:
-        N[row:row + root.shape[0], column:column + root.shape[1]] = root
-        row, column = row + root.shape[0], column + root.shape[1]
-    E = decompose(np.hstack([H[rows], N]))
+    E = decompose(np.hstack([H[rows], block_diag(*roots)]))
     lam = np.zeros(terms.m)
     np.add.at(lam, rows, E.solve_transposed(E.solve(H[rows] @ start - terms.c[rows])))
     return lam

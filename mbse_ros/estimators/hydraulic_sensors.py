@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from ..dynamics.sensor_partials import sensor_partials
+from ..dynamics.sensor_equations import sensor_partials
 from ..machine import Machine
 from ..machine.channels import Channel
 

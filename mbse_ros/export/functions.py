@@ -16,7 +16,7 @@ from ..transition.exponential import transition
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function, velocity_function
 from ..dynamics.sensor_equations import sensor_function
-from ..dynamics.state_equations import is_small, state_function
+from ..dynamics.state_equations import is_small, state_function, state_symbols
 
 STEP_ITERATIONS = 3         # Newton's method in a transition step, from a guess of second order
 LARGEST_ITERATIONS = 30     # in the position problem, from a far guess
@@ -101,8 +101,7 @@ def energy_function(system: MechanismSystem) -> ca.Function:
     parts = ca.Function('energies', [system.q, system.qd, system.u, system.t, p], [ca.vertcat(
         system.kinetic, system.potential, ca.dot(system.qd, system.other_forces))])
     kind = ca.SX if is_small(system) else ca.MX
-    q, zd, u, t, numbers = (kind.sym(name, size) for name, size in (
-        ('q', system.n), ('zd', len(system.independent)), ('u', system.u.numel()), ('t', 1), ('p', p.numel())))
+    q, zd, u, t, numbers = state_symbols(system, p, kind)
     qd = velocity_function(system)(q, zd, t, numbers)
     return ca.Function('mbse_energy', [q, zd, u, t, numbers], [parts(q, qd, u, t, numbers)], {'cse': True})
 

@@ -7,15 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..description.model import MechanismDescription, Sensor
+from ..description.model import FORCES, RATES, MechanismDescription, Sensor, sensor_unit
 from ..description.references import unit_of
 from ..mechanism.sensors import SensorModel
 from ..dynamics.model import Model
 
-RATES = {'rad': 'rad/s', 'm': 'm/s', '1': '1/s'}
-FORCES = {'rad': 'N m', 'm': 'N'}
-UNITS = {'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'distance': 'm',
-         'inclinometer': 'rad'}
+COORDINATE_RATES = {**RATES, '1': '1/s'}
 PARAMETERS = {'mass': 'kg', 'inertia': 'kg m^2', 'length': 'm', 'center_of_mass': 'm', 'points': 'm',
               'gravity': 'm/s^2'}
 
@@ -46,13 +43,18 @@ class Names:
         """Prefix of the macros."""
         return self.prefix.upper()
 
+    @property
+    def groups(self) -> dict[str, tuple[Item, ...]]:
+        """The vectors by what people call them."""
+        return {'Coordinates q': self.q, 'Independent coordinates z': self.z, 'Inputs u': self.u, 'Sensors h': self.h,
+                'Parameters p': self.p}
+
 
 def export_names(model: Model, sensors: SensorModel) -> Names:
     """Names of a model's vectors."""
-    prefix, description = _prefix(description_name(model.description)), model.description
+    prefix, description = _prefix(comment(model.description.name)), model.description
     q_units = [_coordinate_unit(description, name) for name in model.names]
-    kinds = {name: sensor for name, sensor in description.sensors.items()}
-    h_units = [_sensor_unit(description, kinds[channel.partition('.')[0]]) for channel in sensors.channels]
+    h_units = [_sensor_unit(description, description.sensors[name.partition('.')[0]]) for name in sensors.channels]
     parameters = model.system.values.names
     return Names(
         prefix, _items(prefix, 'Q', model.names, q_units),
@@ -60,11 +62,6 @@ def export_names(model: Model, sensors: SensorModel) -> Names:
         _items(prefix, 'U', model.inputs, [_input_unit(description, name) for name in model.inputs]),
         _items(prefix, 'H', sensors.channels, h_units),
         _items(prefix, 'P', parameters, [_parameter_unit(name) for name in parameters]))
-
-
-def description_name(description: MechanismDescription) -> str:
-    """Name of the mechanism on one line, fit for a C comment."""
-    return comment(description.name)
 
 
 def comment(text: str) -> str:
@@ -111,16 +108,13 @@ def _input_unit(description: MechanismDescription, name: str) -> str:
     for force in description.forces.values():
         if force.input == name:
             on = FORCES[_coordinate_unit(description, force.coordinate)] if force.coordinate else ''
-            units.append(on or ('N' if force.point is not None else 'N m'))
+            units.append(on.replace('*', ' ') or ('N' if force.point is not None else 'N m'))
     return ' or '.join(dict.fromkeys(units))
 
 
 def _sensor_unit(description: MechanismDescription, sensor: Sensor) -> str:
-    if sensor.kind in UNITS:
-        return UNITS[sensor.kind]
     on = description.drivers[sensor.driver].coordinate if sensor.kind == 'force' else sensor.coordinate
-    unit = _coordinate_unit(description, on)
-    return {'rate': RATES[unit], 'force': FORCES[unit]}.get(sensor.kind, unit)
+    return sensor_unit(sensor.kind, lambda: _coordinate_unit(description, on)).replace('*', ' ')
 
 
 def _parameter_unit(name: str) -> str:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
-from .names import RATES, Item, Names, comment, export_names
+from .names import COORDINATE_RATES, Item, Names, comment, export_names
 from .record import SMALLEST, Record, records
 from ..dynamics.model import Model
 from ..dynamics.sensor_equations import state_sensors
@@ -50,8 +50,7 @@ def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'e
     """
     folder = Path(folder)
     old = _earlier(folder)
-    if order not in ORDERS:
-        raise SettingError('order', order, 'one of ' + ', '.join(ORDERS))
+    check_choice('order', order, ORDERS)
     if not (np.isfinite(dt) and dt > 0):
         raise SettingError('dt', dt, 'a time step above 0 s')
     if not model.z:
@@ -137,11 +136,9 @@ def _or_one(items: Sequence[Item]) -> int:
 
 def _macros(names: Names) -> str:
     """Places of all names."""
-    groups = (('Coordinates q', names.q), ('Independent coordinates z', names.z), ('Inputs u', names.u),
-              ('Sensors h', names.h), ('Parameters p', names.p))
     return ''.join(f'/* {title} */\n' + ''.join(
         f'#define {item.macro} {i} /* {item.name}, {item.unit} */\n' for i, item in enumerate(items)) + '\n'
-        for title, items in groups if items)
+        for title, items in names.groups.items() if items)
 
 
 def _data(model: Model, names: Names, stddev: np.ndarray) -> str:
@@ -199,10 +196,9 @@ def _recorded(recorded: list[Record]) -> dict[str, object]:
 
 
 def _readme(names: Names) -> dict[str, object]:
-    titles = {'Coordinates q': names.q, 'Independent coordinates z (their rates follow them in X)': names.z,
-              'Inputs u': names.u, 'Sensors h': names.h, 'Parameters p': names.p}
     tables = []
-    for title, items in titles.items():
+    for title, items in names.groups.items():
+        title += ' (their rates follow them in X)' * (items is names.z)
         rows = ''.join(f'| {i} | `{item.name}` | {item.unit} | `{item.macro}` |\n' for i, item in enumerate(items))
         tables.append(f'### {title}\n\n' + ('| place | name | unit | macro |\n|---|---|---|---|\n' + rows if items
                                             else 'none\n'))
@@ -213,7 +209,7 @@ def _readme(names: Names) -> dict[str, object]:
 def _manifest(model: Model, names: Names, files: list[str], dt: float, order: str) -> str:
     vectors = {key: [{'name': item.name, 'unit': item.unit, 'macro': item.macro} for item in getattr(names, key)]
                for key in 'qzuhp'}
-    rates = [RATES[item.unit] for item in names.z]
+    rates = [COORDINATE_RATES[item.unit] for item in names.z]
     told = {'format': FORMAT, 'mechanism': model.description.name, 'prefix': names.prefix, 'files': sorted(files),
             'dt': dt, 'order': order, 'vectors': vectors, 'rate_units': rates,
             'parameters': list(model.system.values.mean), 'redundant': list(model.redundant)}

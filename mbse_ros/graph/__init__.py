@@ -10,7 +10,7 @@ from .check import check_graph
 from .draw import draw_graph
 from .equations import Equations
 from .fixed_lag import LagSolution, solve_fixed_lag
-from .forward import ForwardNoises, ForwardProblem, forward_graph
+from .forward import ForwardNoises, GraphProblem, forward_graph
 from .forward_lag import ForwardLag, GraphMotion, simulate_fixed_lag
 from .graph import ALWAYS, FactorGraph
 from .incremental import solve_incremental
@@ -19,7 +19,7 @@ from .kinds import FactorKind
 from .marginals import Marginals, marginals
 from .to_gtsam import to_gtsam
 
-__all__ = ['ALWAYS', 'Equations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'ForwardProblem',
+__all__ = ['ALWAYS', 'Equations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
            'GraphForces', 'GraphMotion', 'InverseNoises', 'InverseProblem', 'LagSolution', 'Marginals', 'Solution',
            'check_graph', 'draw_graph', 'forward_graph', 'inverse_graph', 'marginals', 'simulate_fixed_lag',
            'solve_batch', 'solve_fixed_lag', 'solve_incremental', 'solve_inverse', 'to_gtsam']

@@ -77,7 +77,9 @@ def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: li
               iteration: int) -> tuple[np.ndarray, list[Linear], Cost, float]:
     """Values after a step, the graph linearised there, its cost, and the size of the step."""
     for damping in DAMPINGS:
-        step = _step(packing, linear, damping, iteration)
+        step = gauss_newton_step(packing, linear, damping, f'at iteration {iteration} ')
+        if not np.isfinite(step).all():
+            raise DivergenceError('factor graph', iteration, 'not a number in a step')
         fresh = x + step
         there = linearise(fresh)
         after = cost(there)
@@ -90,12 +92,9 @@ def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: li
     raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}, constraints {now.hard:.3g}')
 
 
-def _step(packing: Packing, linear: list[Linear], damping: float, iteration: int) -> np.ndarray:
+def gauss_newton_step(packing: Packing, linear: list[Linear], damping: float = 0.0, when: str = '') -> np.ndarray:
+    """Step dx (size,) of a linearised graph; raises GraphError where it is indeterminate."""
     try:
-        step = packing.solve(linear, damping)
+        return packing.solve(linear, damping)
     except RuntimeError as error:            # what GTSAM raises for an indeterminate system
-        raise GraphError(f'not determined at iteration {iteration} ({str(error).strip().splitlines()[0]})',
-                         ['all']) from error
-    if not np.isfinite(step).all():
-        raise DivergenceError('factor graph', iteration, 'not a number in a step')
-    return step
+        raise GraphError(f'not determined {when}({str(error).strip().splitlines()[0]})', ['all']) from error

@@ -45,6 +45,11 @@ class Points:
     u: np.ndarray
     t: np.ndarray
 
+    def part(self, chosen: slice, copy: bool = False) -> Points:
+        """Some of the points."""
+        values = (value[chosen] for value in (self.q, self.x, self.y, self.u, self.t))
+        return Points(*(value.copy() if copy else value for value in values))
+
 
 class Swept:
     """A Gauss-Newton step of a chain.
@@ -130,14 +135,11 @@ class Chain:
     def _tuned(self, p: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         return p[:self.s], p[self.s:self.s + self.g], p[self.s + self.g:]
 
-    def _symbol(self, name: str, size: int) -> ca.SX:
-        return self.problem.symbol(name, size)
-
     def _point_function(self) -> ca.Function:
         """Model and sensors at one instant; the dependent coordinates closed."""
         of, g, n = self.problem, self.g, self.problem.n
         inputs = of.system.u.numel() - g
-        row, p = self._symbol('row', n + self.size + inputs + 1), self._symbol('p', len(self._tuning))
+        row, p = of.symbol('row', n + self.size + inputs + 1), of.symbol('p', len(self._tuning))
         q, x, u, t = row[:n], row[n:n + self.size], row[n + self.size:n + self.size + inputs], row[-1]
         z, zd, f, bias = self._split(x)
         numbers = self._tuned(p)[2]
@@ -150,7 +152,7 @@ class Chain:
         _, gap = of.newton(q, t, numbers)
         out = self.point.pack(x=x, zdd=at.zdd, A=at.A[g:, :], B=lift, h=h + onto @ bias, H=H, q=q, qd=at.qd,
                               qdd=at.qdd, gap=gap)
-        none = self._symbol('none', 0)
+        none = of.symbol('none', 0)
         return ca.Function('mbse_chain_point', [none, row, p], [none, out], {'cse': True})
 
     def _forward_function(self) -> ca.Function:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion as factors, forward and inverse, dependent and independent (paper 002, 6.6)."""
+"""The equations of a mechanism as factors, forward and inverse, dependent and independent (paper 002, 6.4 to 6.9)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from ..dynamics.state_equations import Maps
 from .equations import Equations
 from .kinds import FactorKind
 
+ROLES = {'position': ('q',), 'velocity': ('q', 'qd'), 'position_independent': ('q', 'z'),
+         'velocity_independent': ('q', 'qd', 'zd'), 'acceleration_independent': ('q', 'qd', 'qdd', 'zdd')}
 ITERATIONS = 3      # of Newton's method from the q of the graph: beyond them q* does not depend on where it began
+
+
+def constraint(equations: Equations, name: str, unknown: bool = False) -> FactorKind:
+    """Constraint of a name in ``ROLES``: roles those, where ``unknown`` also parameters; constants t.
+
+    ``Phi(q, t)`` (Eq. 24), ``Phi_q qd + Phi_t`` (Eq. 25); independent ``[Phi; q_z - z]`` (Eq. 30), ``[Phi_q qd + Phi_t;
+    qd_z - zd]`` (Eq. 31), ``[Phi_q qdd - c; qdd_z - zdd]`` (Eq. 32).
+    """
+    level, _, independent = name.partition('_')
+    residual, roles, s = equations.residuals[level], ROLES[name], equations.symbols
+    if independent:
+        residual = ca.vertcat(residual, s[roles[-2]][equations.z] - s[roles[-1]])
+    return equations.kind(name, (*roles, 'parameters') if unknown else roles, residual, ('t',))
 
 
 def dynamics(equations: Equations, force: bool = False, unknown: bool = False) -> FactorKind:
@@ -19,17 +34,17 @@ def dynamics(equations: Equations, force: bool = False, unknown: bool = False) -
     ``qdd*`` solves the full equations ``[M Phi_q'; Phi_q 0] [qdd; lam] = [Q; c]``, which are regular for a singular
     mass matrix too; where M is regular this is Eq. 6. The derivative solves the same equations for theirs.
     """
-    eq, s = equations, _symbols(equations)
+    eq, (s, numbers) = equations, equations.matrix_symbols()
     Q = s['Q'] if force else ca.MX.zeros(len(eq.forces))
-    p = _numbers(eq, s, unknown)
+    p = eq.with_unknown(numbers, s['parameters']) if unknown else numbers
     M, forces, J, c, _ = eq.terms(s['q'], s['qd'], Q, s['u'], s['t'], p)
     qdd, lam, K = eq.accelerations(M, forces, J, c)
     by_q, by_qd, by_Q, by_p, *_ = eq.tangents(s['q'], s['qd'], Q, s['u'], s['t'], p, qdd, lam)
     slopes = ca.horzcat(by_q, by_qd, *([by_Q] if force else []), *([by_p] if unknown else []))
     D = ca.solve(K, ca.densify(slopes), 'qr')[:eq.n, :]
     jacobian = ca.horzcat(D[:, :2 * eq.n], -ca.MX.eye(eq.n), D[:, 2 * eq.n:])
-    return _kind(eq, 'inverse_dynamics' if force else 'dynamics', ('q', 'qd', 'qdd'), s, qdd - s['qdd'], jacobian,
-                 force, unknown)
+    return _kind(eq, 'inverse_dynamics' if force else 'dynamics', ('q', 'qd', 'qdd'), s, numbers, qdd - s['qdd'],
+                 jacobian, force, unknown)
 
 
 def dynamics_independent(equations: Equations, force: bool = False, unknown: bool = False) -> FactorKind:
@@ -37,10 +52,10 @@ def dynamics_independent(equations: Equations, force: bool = False, unknown: boo
 
     ``q`` is where the position problem starts, which decides the branch; e does not change with it.
     """
-    eq, s = equations, _symbols(equations)
+    eq, (s, numbers) = equations, equations.matrix_symbols()
     n, g = eq.n, eq.g
     Q = s['Q'] if force else ca.MX.zeros(len(eq.forces))
-    p = _numbers(eq, s, unknown)
+    p = eq.with_unknown(numbers, s['parameters']) if unknown else numbers
     q = _closed(eq, s, p)
     _, _, J, _, b = eq.terms(q, ca.MX.zeros(n), Q, s['u'], s['t'], p)
     maps = Maps.of(eq.system, J, False)
@@ -58,23 +73,7 @@ def dynamics_independent(equations: Equations, force: bool = False, unknown: boo
     D = ca.solve(K, ca.densify(ca.horzcat(*slopes)), 'qr')[eq.z, :]
     jacobian = ca.horzcat(D[:, :2 * g], -ca.MX.eye(g), ca.MX.zeros(g, n), D[:, 2 * g:])
     name = 'inverse_dynamics_independent' if force else 'dynamics_independent'
-    return _kind(eq, name, ('z', 'zd', 'zdd', 'q'), s, qdd[eq.z] - s['zdd'], jacobian, force, unknown, ('q',))
-
-
-def _symbols(eq: Equations) -> dict[str, ca.MX]:
-    """Matrix symbols of all roles, and ``p`` of the numbers."""
-    symbols = {role: ca.MX.sym(role, symbol.numel()) for role, symbol in eq.symbols.items()}
-    return symbols | {'p': ca.MX.sym('p', eq.numbers_symbol.numel())}
-
-
-def _numbers(eq: Equations, s: dict[str, ca.MX], unknown: bool) -> ca.MX:
-    """The mechanism's numbers with the unknown ones in their places."""
-    if not unknown:
-        return s['p']
-    entries = ca.vertsplit(s['p'])
-    for k, place in enumerate(eq.unknown_places):
-        entries[place] = s['parameters'][k]
-    return ca.vertcat(*entries)
+    return _kind(eq, name, ('z', 'zd', 'zdd', 'q'), s, numbers, qdd[eq.z] - s['zdd'], jacobian, force, unknown, ('q',))
 
 
 def _closed(eq: Equations, s: dict[str, ca.MX], p: ca.MX) -> ca.MX:
@@ -88,9 +87,9 @@ def _closed(eq: Equations, s: dict[str, ca.MX], p: ca.MX) -> ca.MX:
     return q
 
 
-def _kind(eq: Equations, name: str, roles: tuple[str, ...], s: dict[str, ca.MX], residual: ca.MX, jacobian: ca.MX,
-          force: bool, unknown: bool, blind: tuple[str, ...] = ()) -> FactorKind:
+def _kind(eq: Equations, name: str, roles: tuple[str, ...], s: dict[str, ca.MX], numbers: ca.MX, residual: ca.MX,
+          jacobian: ca.MX, force: bool, unknown: bool, blind: tuple[str, ...] = ()) -> FactorKind:
     roles = (*roles, *(['Q'] if force else []), *(['parameters'] if unknown else []))
     constants = {role: s[role] for role in ('u', 't') if s[role].numel()}
-    return FactorKind(name, {role: s[role] for role in roles}, constants, residual, jacobian, s['p'], eq.numbers,
+    return FactorKind(name, {role: s[role] for role in roles}, constants, residual, jacobian, numbers, eq.numbers,
                       blind, eq.model.backend, eq.terms.n_instructions() + eq.tangents.n_instructions())

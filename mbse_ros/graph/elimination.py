@@ -7,7 +7,7 @@ proportion to the number of instants. Rows that hold exactly are constraints (GT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,13 +20,7 @@ from .linearise import Linear
 
 LAST = 1 << 40          # key of the first node of variables that do not change over time
 
-
-@dataclass(frozen=True)
-class Node:
-    """Variables eliminated together: ``key`` (the step, or LAST and so on), ``places`` in the vector of all values."""
-
-    key: int
-    places: np.ndarray
+Terms = list[tuple[int, np.ndarray]]        # blocks of the same rows of a Jacobian, by the keys of their nodes
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,6 @@ class Stack:
     shape: tuple[int, int]
     first: int
     sigma: np.ndarray
-    rows: tuple[tuple[int, int], ...]      # (group, instance) in the order of the rows
 
 
 class Packing:
@@ -50,35 +43,36 @@ class Packing:
         self.nodes = _nodes(graph)
         self.node_of = np.empty(graph.size, dtype=np.int64)         # place -> key of its node
         self._column_of = np.empty(graph.size, dtype=np.int64)      # place -> column in its node
-        for key, node in self.nodes.items():
-            self.node_of[node.places] = key
-            self._column_of[node.places] = np.arange(len(node.places))
+        for key, places in self.nodes.items():
+            self.node_of[places] = key
+            self._column_of[places] = np.arange(len(places))
         self.stacks, self._targets, self._sides = self._stack()
         soft = [factors.sigma[factors.sigma > 0] for factors in graph.factors]
         self.scale = max((float(part.max()) for part in soft if part.size), default=1.0)
         self._buffer = np.zeros(sum(rows * (columns + 1) for rows, columns in (s.shape for s in self.stacks)))
 
-    def fill(self, linear: Sequence[Linear]) -> np.ndarray:
-        """Buffer of all stacks, each row by row ``[A b]`` with ``A dx = b = -e``."""
+    def blocks(self, linear: Sequence[Linear]) -> Iterator[tuple[Terms, np.ndarray]]:
+        """Of each stack the keys of its nodes with their blocks of A, and b, of ``A dx = b = -e``."""
         self._buffer[:] = 0.0
         for item, target, side in zip(linear, self._targets, self._sides):
             self._buffer[target] = item.J
             self._buffer[side] = -item.e
-        return self._buffer
+        for stack in self.stacks:
+            rows, columns = stack.shape
+            block = self._buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)
+            ends = (*stack.columns[1:], columns)
+            yield ([(key, block[:, begin:end]) for key, begin, end in zip(stack.nodes, stack.columns, ends)],
+                   block[:, columns])
 
     def factors(self, linear: Sequence[Linear], damping: float = 0.0) -> Any:
         """GTSAM's GaussianFactorGraph; ``damping`` adds a soft prior of so much weight on every step."""
         gtsam = gtsam_module()
-        buffer, made = self.fill(linear), gtsam.GaussianFactorGraph()
-        for stack, noise in zip(self.stacks, self.noises):
-            rows, columns = stack.shape
-            block = buffer[stack.first:stack.first + rows * (columns + 1)].reshape(rows, columns + 1)
-            ends = (*stack.columns[1:], columns)
-            terms = [(key, block[:, begin:end]) for key, begin, end in zip(stack.nodes, stack.columns, ends)]
-            made.push_back(_jacobian_factor(gtsam, terms, block[:, columns], noise))
+        made = gtsam.GaussianFactorGraph()
+        for (terms, b), noise in zip(self.blocks(linear), self.noises):
+            made.push_back(linear_factor(gtsam, terms, b, noise))
         if damping > 0.0:
-            for key, node in self.nodes.items():
-                size = len(node.places)
+            for key, places in self.nodes.items():
+                size = len(places)
                 noise = gtsam.noiseModel.Isotropic.Precision(size, damping * self.scale ** 2)
                 made.push_back(gtsam.JacobianFactor(key, np.eye(size), np.zeros(size), noise))
         return made
@@ -111,11 +105,18 @@ class Packing:
 
     def solve(self, linear: Sequence[Linear], damping: float = 0.0) -> np.ndarray:
         """Step dx (size,) of least squares, the exact rows satisfied."""
-        found = self.net(linear, damping).optimize()
-        step = np.empty(self.graph.size)
-        keys = list(self.nodes)
-        step[np.concatenate([self.nodes[key].places for key in keys])] = found.vector(keys)
+        return self.optimum(self.net(linear, damping))
+
+    def optimum(self, net: Any) -> np.ndarray:
+        """The step dx (size,) of an eliminated graph."""
+        step, keys = np.empty(self.graph.size), list(self.nodes)
+        step[np.concatenate([self.nodes[key] for key in keys])] = net.optimize().vector(keys)
         return step
+
+    def sigmas(self, factor: Any, rows: int) -> np.ndarray:
+        """Standard deviations (rows,) of the rows of a factor or conditional of the eliminated graph."""
+        noise = factor.get_model()
+        return self.scale * (np.ones(rows) if noise is None else noise.sigmas())
 
     def _stack(self) -> tuple[list[Stack], list[np.ndarray], list[np.ndarray]]:
         """Stacks; for each group of factors the targets (k, rows, width) of J and (k, rows) of e in the buffer."""
@@ -129,7 +130,7 @@ class Packing:
         starts: list[dict[int, int]] = []
         which = [np.zeros(len(f), dtype=np.int64) for f in self.graph.factors]
         for keys, items in members.items():
-            widths = [len(self.nodes[key].places) for key in keys]
+            widths = [len(self.nodes[key]) for key in keys]
             columns = tuple(np.cumsum([0, *widths[:-1]]).tolist())
             row, width = 0, sum(widths)
             for group, instance in items:
@@ -137,7 +138,7 @@ class Packing:
                 which[group][instance] = len(stacks)
                 row += self.graph.factors[group].kind.rows
             sigma = np.concatenate([self.graph.factors[group].sigma[instance] for group, instance in items])
-            stacks.append(Stack(keys, columns, (row, width), begin, sigma, tuple(items)))
+            stacks.append(Stack(keys, columns, (row, width), begin, sigma))
             starts.append(dict(zip(keys, columns)))
             begin += row * (width + 1)
         targets, sides = [], []
@@ -155,8 +156,18 @@ class Packing:
         return stacks, targets, sides
 
 
-def _nodes(graph: FactorGraph) -> dict[int, Node]:
-    """Nodes by key, in the order of elimination."""
+def stacked(rows: Sequence[Terms], widths: Mapping[int, int]) -> np.ndarray:
+    """Matrix of blocks under each other, a column of blocks for each key; zeros where rows have none for it."""
+    blocks = [np.zeros((0, sum(widths.values())))]
+    for terms in rows:
+        given, count = dict(terms), len(terms[0][1])
+        blocks.append(np.hstack([given.get(key, np.zeros((count, width))) for key, width in widths.items()]))
+    return np.vstack(blocks)
+
+
+def _nodes(graph: FactorGraph) -> dict[int, np.ndarray]:
+    """Places in the vector of all values of what is eliminated together, by key (the step, or LAST and so on), in the
+    order of elimination."""
     places: dict[int, list[np.ndarray]] = {}
     last = LAST
     for series in graph.series.values():
@@ -166,10 +177,10 @@ def _nodes(graph: FactorGraph) -> dict[int, Node]:
                 last += 1
             else:
                 places.setdefault(step, []).append(row)
-    return {key: Node(key, np.concatenate(places[key])) for key in sorted(places)}
+    return {key: np.concatenate(places[key]) for key in sorted(places)}
 
 
-def _jacobian_factor(gtsam: Any, terms: list[tuple[int, np.ndarray]], b: np.ndarray, noise: Any) -> Any:
+def linear_factor(gtsam: Any, terms: Terms, b: np.ndarray, noise: Any) -> Any:
     """A linear factor; GTSAM's own takes three terms at most from Python, its conditional any number."""
     if len(terms) <= 3:
         return gtsam.JacobianFactor(*(part for term in terms for part in term), b, noise)

@@ -88,6 +88,18 @@ class Equations:
         """Symbols of the system's numbers."""
         return self.system.values.symbol
 
+    def matrix_symbols(self) -> tuple[dict[str, ca.MX], ca.MX]:
+        """Matrix symbols of all roles, and ``p`` of the system's numbers."""
+        return ({role: ca.MX.sym(role, symbol.numel()) for role, symbol in self.symbols.items()},
+                ca.MX.sym('p', self.numbers_symbol.numel()))
+
+    def with_unknown(self, p: ca.MX, values: ca.MX) -> ca.MX:
+        """The numbers p with the unknown ones in their places."""
+        entries = ca.vertsplit(p)
+        for k, place in enumerate(self.unknown_places):
+            entries[place] = values[k]
+        return ca.vertcat(*entries)
+
     @cached_property
     def arguments(self) -> list[ca.SX]:
         """``q, qd, Q, u, t, p``: arguments of ``terms`` and, with qdd and lam, of ``tangents``."""

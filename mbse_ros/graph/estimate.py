@@ -12,19 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import casadi as ca
 import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
 from .batch import ITERATIONS, Solution, solve_batch
-from .blind import check_blind
+from .check import check_blind
 from .dynamics_factors import dynamics
 from .equations import Equations
-from .forward import add_constraints, add_motion
+from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion
 from .graph import ALWAYS, FactorGraph
-from .integration_factors import equality, prior
-from .kinds import FactorKind
+from .integration_factors import equality, prior, trapezoid
 from .sensor_factors import channels_of, sample_noise, sensor_factor
 
 
@@ -59,19 +57,9 @@ class Track:
     force: np.ndarray
 
 
-@dataclass(frozen=True)
-class EstimationProblem:
-    """A graph with values to start from: ``times`` (k,), s, of the instants."""
-
-    graph: FactorGraph
-    initial: np.ndarray
-    times: np.ndarray
-    equations: Equations
-
-
 def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, guess: Track,
                      noises: EstimationNoises = EstimationNoises(), inputs: np.ndarray | None = None,
-                     start: tuple[np.ndarray, np.ndarray] | None = None) -> EstimationProblem:
+                     start: tuple[np.ndarray, np.ndarray] | None = None) -> GraphProblem:
     """Graph of a log: ``samples`` (k, s) of the sensors' channels at the instants of ``guess``, NaN where missing.
 
     The guess is where the solver starts; its first instant is the mean of the start, where ``start`` does not give q
@@ -86,21 +74,13 @@ def estimation_graph(model: Model, sensors: Sequence[str], samples: np.ndarray, 
     graph.add_variables('Q', equations.g, every, equations.forces)
     _add_numbers(graph, equations, noises)
     _add_start(graph, equations, (guess.q[0], guess.qd[0]) if start is None else start, noises)
-    add_constraints(graph, equations, every, t)
+    add_constraints(graph, equations, DEPENDENT, every, t)
     _add_motion(graph, equations, every, t, known, noises)
     _add_sensors(graph, equations, sensors, samples, known, noises)
     initial = {'q': guess.q, 'qd': guess.qd, 'qdd': guess.qdd, 'Q': guess.force}
     if equations.unknown:
         initial['parameters'] = equations.numbers[equations.unknown_places]
-    return EstimationProblem(graph, graph.values(**initial), t, equations)
-
-
-def held_trapezoid(size: int, places: Sequence[int]) -> FactorKind:
-    """``x1 - x0 - dt/2 (xd0 + xd1)`` of some components, the independent ones: roles x0, x1, xd0, xd1; constants dt."""
-    x0, x1, xd0, xd1 = (ca.SX.sym(name, size) for name in ('x0', 'x1', 'xd0', 'xd1'))
-    dt = ca.SX.sym('dt')
-    residual = (x1 - x0 - dt / 2 * (xd0 + xd1))[list(places)]
-    return FactorKind('trapezoid', {'x0': x0, 'x1': x1, 'xd0': xd0, 'xd1': xd1}, {'dt': dt}, residual, backend='vm')
+    return GraphProblem(graph, graph.values(**initial), t, equations)
 
 
 def _add_numbers(graph: FactorGraph, eq: Equations, noises: EstimationNoises) -> None:
@@ -135,7 +115,7 @@ def _add_motion(graph: FactorGraph, eq: Equations, every: np.ndarray, t: np.ndar
     if eq.unknown:
         roles['parameters'] = ('parameters', ALWAYS)
     graph.add(dynamics(eq, force=True, unknown=bool(eq.unknown)), roles, 0.0, known)
-    dt, kind = np.diff(t), held_trapezoid(eq.n, eq.z)
+    dt, kind = np.diff(t), trapezoid(eq.n, tuple(eq.z))
     for name, rate in (('q', 'qd'), ('qd', 'qdd')):
         graph.add(kind, {'x0': (name, every[:-1]), 'x1': (name, every[1:]), 'xd0': (rate, every[:-1]),
                          'xd1': (rate, every[1:])}, 0.0, {'dt': dt})
@@ -178,7 +158,7 @@ def add_sensor(graph: FactorGraph, eq: Equations, name: str, y: np.ndarray, know
     graph.add(kind, roles, stddev, constants, label=f'sensor {name}')
 
 
-def solve_estimation(problem: EstimationProblem, iterations: int = ITERATIONS) -> Solution:
+def solve_estimation(problem: GraphProblem, iterations: int = ITERATIONS) -> Solution:
     """The most likely values of a graph, by GTSAM.
 
     Raises GraphError, which names the variables, for parts without a link and for motions that no sensor and no prior

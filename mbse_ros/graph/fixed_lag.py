@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DivergenceError, SettingError
+from ..errors import DivergenceError, SettingError, check_choice
 from .batch import TOLERANCE, solve_batch
-from .elimination import Packing
+from .elimination import Packing, stacked
 from .graph import ALWAYS, FactorGraph, Factors, key_name
 from .gtsam_module import gtsam_module
 from .integration_factors import prior
@@ -56,11 +56,10 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
     ``initial`` (size,): where each instant starts from; NaN is extrapolated from the two before. Raises SettingError,
     GraphError, DivergenceError with the step.
     """
-    if anchor not in ANCHORS:
-        raise SettingError('anchor', anchor, 'one of ' + ', '.join(ANCHORS))
+    check_choice('anchor', anchor, ANCHORS)
     if not 1 <= stride < window:
         raise SettingError('window, stride', (window, stride), 'a window of 2 instants or more, and a shorter stride')
-    instants = instants_of(graph)
+    instants = graph.instants
     run = _Run(graph, np.array(initial, dtype=float), instants)
     newest = run.x.copy()
     for last in [*range(min(window, len(instants)) - 1 if anchor == 'marginal' else stride, len(instants) - 1, stride),
@@ -80,25 +79,20 @@ class _Run:
     def __init__(self, graph: FactorGraph, x: np.ndarray, instants: np.ndarray) -> None:
         self.graph, self.x, self.instants = graph, x, instants
         self._groups = [_Sorted(factors) for factors in graph.factors]
-        self._places = places_of_steps(graph)
+        self._places = graph.places_of_steps()
         self.constant = np.concatenate([np.zeros(0, dtype=int), *(s.places(s.steps).ravel() for s in
                                         graph.series.values() if s.steps[0] == ALWAYS)])
         self._first, self._done, self._prior = 0, -1, None
 
     def extrapolate(self, last: int) -> np.ndarray:
         """Places of the new instants; those without an initial value start on the line through the two before."""
-        fresh = []
+        fresh = [np.zeros(0, dtype=int)]
         for k in range(self._done + 1, last + 1):
-            places = self._places[int(self.instants[k])]
-            for name, at in places.items():
-                empty = at[np.isnan(self.x[at])]
-                before = [self._places[int(self.instants[j])].get(name) for j in (k - 1, k - 2) if j >= 0]
-                if len(empty) and before and before[0] is not None:
-                    two = len(before) == 2 and before[1] is not None
-                    self.x[at] = 2 * self.x[before[0]] - self.x[before[1]] if two else self.x[before[0]]
-                fresh.append(at)
+            here, *before = (self._places[int(self.instants[j])] for j in range(k, max(k - 3, -1), -1))
+            self.graph.extrapolate(self.x, here, *before)
+            fresh += here.values()
         self._done = last
-        return np.concatenate([np.zeros(0, dtype=int), *fresh])
+        return np.concatenate(fresh)
 
     def slide(self, first: int, keep: bool) -> None:
         """Leave instants behind; what they say is kept in a marginal prior."""
@@ -166,62 +160,29 @@ class _Sorted:
         return self._factors.take(chosen)
 
 
-def instants_of(graph: FactorGraph) -> np.ndarray:
-    """Steps (k,) of all instants of a graph, ascending."""
-    return np.unique(np.concatenate([s.steps[s.steps != ALWAYS] for s in graph.series.values()]))
-
-
-def places_of_steps(graph: FactorGraph) -> dict[int, dict[str, np.ndarray]]:
-    """Places of the variables of each step, by name."""
-    found: dict[int, dict[str, np.ndarray]] = {}
-    for series in graph.series.values():
-        for step, at in zip(series.steps.tolist(), series.places(series.steps)):
-            found.setdefault(step, {})[series.name] = at
-    return found
-
-
 def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors | None:
-    """What a part of a graph says about its other variables once some instants are eliminated."""
+    """What a part of a graph says about its other variables once some instants are eliminated, as one factor."""
     gtsam, packing = gtsam_module(), Packing(part)
     order = gtsam.Ordering()
     for key in leaving:
         order.push_back(key)
     _, rest = packing.factors(Lineariser(part)(x)).eliminatePartialSequential(order, gtsam.EliminateQR)
-    rows, places, sigmas, right = [], [], [], []
-    others = [node for key, node in packing.nodes.items() if key not in leaving]
-    column = dict(zip((node.key for node in others), np.cumsum([0, *(len(node.places) for node in others)])))
-    width = sum(len(node.places) for node in others)
-    for i in range(rest.size()):
-        factor = rest.at(i)
+    widths = {key: len(node) for key, node in packing.nodes.items()}
+    rows, right, sigmas = [], [], []
+    for factor in (rest.at(i) for i in range(rest.size())):
         if factor is None or factor.size() == 0:
             continue
         jacobian = gtsam.JacobianFactor(factor)
         A, b = jacobian.jacobianUnweighted()
-        block, at = np.zeros((len(b), width)), 0
-        for key in jacobian.keys():
-            size = len(packing.nodes[key].places)
-            block[:, column[key]:column[key] + size] = A[:, at:at + size]
-            at += size
-        noise = jacobian.get_model()
-        rows.append(block), right.append(b)
-        sigmas.append(packing.scale * (np.ones(len(b)) if noise is None else noise.sigmas()))
+        keys = list(jacobian.keys())
+        rows.append(list(zip(keys, np.split(A, np.cumsum([widths[key] for key in keys])[:-1], axis=1))))
+        right.append(b), sigmas.append(packing.sigmas(jacobian, len(b)))
     if not rows:
         return None
-    places = np.concatenate([node.places for node in others])
-    return _prior_factor(part, places, np.vstack(rows), np.concatenate(right), np.concatenate(sigmas), x[places])
-
-
-def _prior_factor(part: FactorGraph, places: np.ndarray, A: np.ndarray, b: np.ndarray, sigma: np.ndarray,
-                  x0: np.ndarray) -> Factors:
-    """A marginal prior as factors of one instance, on the variables at these places."""
-    names, steps, sizes = [], [], {}
-    for series in part.series.values():
-        for step, at in zip(series.steps.tolist(), series.places(series.steps)):
-            where = np.flatnonzero(places == at[0])
-            if where.size:
-                names.append((int(where[0]), series.name, step))
-    names.sort()
-    sizes = {key_name(name, step): part.series[name].size for _, name, step in names}
-    steps = np.array([[step for _, _, step in names]])
-    return Factors(MarginalPrior(sizes, A, b, x0), 'marginal', tuple(name for _, name, _ in names), steps,
-                   np.zeros((1, 0)), sigma[None])
+    others = {key: width for key, width in widths.items() if key not in leaving}
+    places = np.concatenate([packing.nodes[key] for key in others])
+    variables = list(dict.fromkeys(part.key_at(place) for place in places))
+    names, steps = zip(*variables)
+    sizes = {key_name(*variable): part.series[variable[0]].size for variable in variables}
+    kind = MarginalPrior(sizes, stacked(rows, others), np.concatenate(right), x[places])
+    return Factors(kind, 'marginal', names, np.array([steps]), np.zeros((1, 0)), np.concatenate(sigmas)[None])

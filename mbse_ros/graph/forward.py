@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..dynamics.model import Model, State
-from ..errors import SettingError
-from .constraint_factors import (acceleration_independent, position_constraint, position_independent,
-                                 velocity_constraint, velocity_independent)
-from .dynamics_factors import dynamics, dynamics_independent
+from ..dynamics.motion import step_count
+from ..errors import check_choice, check_positive
+from .dynamics_factors import constraint, dynamics, dynamics_independent
 from .equations import Equations
 from .graph import FactorGraph
 from .integration_factors import equality, euler, prior, trapezoid
 
 Inputs = Callable[[float], np.ndarray]
 INTEGRATORS = ('trapezoid', 'euler')
+DEPENDENT = ('position', 'velocity')       # constraints of the forms
+INDEPENDENT = ('position_independent', 'velocity_independent', 'acceleration_independent')
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,16 @@ class ForwardNoises:
     equality: float = 1e3
 
 
+class Coordinates:
+    """Values (k, n) of all coordinates, of what has values by name."""
+
+    q = property(lambda self: self['q'], doc='Coordinates.')
+    qd = property(lambda self: self['qd'], doc='Velocities.')
+    qdd = property(lambda self: self['qdd'], doc='Accelerations.')
+
+
 @dataclass(frozen=True)
-class ForwardProblem:
+class GraphProblem:
     """A graph with values to start from: ``times`` (k,), s, of the instants, ``initial`` (size,)."""
 
     graph: FactorGraph
@@ -46,22 +55,20 @@ class ForwardProblem:
 
 def forward_graph(model: Model, duration: float, dt: float, *, form: str = 'dependent', integrator: str = 'trapezoid',
                   inputs: Inputs | None = None, start: State | None = None,
-                  noises: ForwardNoises = ForwardNoises()) -> ForwardProblem:
+                  noises: ForwardNoises = ForwardNoises()) -> GraphProblem:
     """Graph of the motion over ``duration``, s, in steps of ``dt``, s, from the model's start or another state.
 
     ``form``: 'dependent' (Fig. 2: nodes q, qd, qdd) or 'independent' (Fig. 3: z, zd, zdd too). ``integrator``:
     'trapezoid' or 'euler'. ``inputs``: function t -> u (k,). The values to start from stand still, with the first
     instant's accelerations. Raises SettingError.
     """
-    if form not in _FORMS:
-        raise SettingError('form', form, 'one of ' + ', '.join(_FORMS))
-    if integrator not in INTEGRATORS:
-        raise SettingError('integrator', integrator, 'one of ' + ', '.join(INTEGRATORS))
+    check_choice('form', form, _FORMS)
+    check_choice('integrator', integrator, INTEGRATORS)
     first = model.start if start is None else start
     times, known = instants(model, first, duration, dt, inputs)
     equations, graph = Equations(model), FactorGraph()
     initial = _FORMS[form](graph, equations, first, known, dt, integrator, noises)
-    return ForwardProblem(graph, graph.values(**initial), times, equations)
+    return GraphProblem(graph, graph.values(**initial), times, equations)
 
 
 def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str, np.ndarray], dt: float,
@@ -70,7 +77,7 @@ def _dependent(graph: FactorGraph, eq: Equations, start: State, known: dict[str,
     every = add_motion(graph, eq, len(known['t']))
     graph.add(prior(eq.n), {'x': ('q', 0)}, 0.0, {'x0': start.q})
     graph.add(prior(eq.n), {'x': ('qd', 0)}, 0.0, {'x0': start.qd})
-    add_constraints(graph, eq, every[1:], known['t'][1:])
+    add_constraints(graph, eq, DEPENDENT, every[1:], known['t'][1:])
     graph.add(dynamics(eq), {role: (role, every) for role in ('q', 'qd', 'qdd')}, noises.dynamics, known)
     add_integrators(graph, ('q', 'qd', 'qdd'), eq.n, every, dt, noises.integrator, integrator)
     return {'q': start.q, 'qd': start.qd, 'qdd': first_acceleration(eq, start, known)}
@@ -86,7 +93,7 @@ def _independent(graph: FactorGraph, eq: Equations, start: State, known: dict[st
     graph.add(prior(eq.g), {'x': ('z', 0)}, 0.0, {'x0': start.q[eq.z]})
     graph.add(prior(eq.g), {'x': ('zd', 0)}, 0.0, {'x0': start.qd[eq.z]})
     graph.add(prior(eq.n), {'x': ('q', 0)}, noises.equality, {'x0': start.q})
-    add_independent_constraints(graph, eq, every, times)
+    add_constraints(graph, eq, INDEPENDENT, every, times)
     graph.add(equality(eq.n), {'x0': ('q', every[:-1]), 'x1': ('q', every[1:])}, noises.equality)
     graph.add(dynamics_independent(eq), {role: (role, every) for role in ('z', 'zd', 'zdd', 'q')}, noises.dynamics,
               known)
@@ -106,17 +113,12 @@ def add_motion(graph: FactorGraph, eq: Equations, count: int) -> np.ndarray:
     return every
 
 
-def add_constraints(graph: FactorGraph, eq: Equations, steps: np.ndarray, times: np.ndarray) -> None:
-    """Position and velocity constraints in dependent coordinates, exact."""
-    if eq.m:
-        graph.add(position_constraint(eq), {'q': ('q', steps)}, 0.0, {'t': times})
-        graph.add(velocity_constraint(eq), {'q': ('q', steps), 'qd': ('qd', steps)}, 0.0, {'t': times})
-
-
-def add_independent_constraints(graph: FactorGraph, eq: Equations, steps: np.ndarray, times: np.ndarray) -> None:
-    """Position, velocity and acceleration problems, exact."""
-    for kind in (position_independent(eq), velocity_independent(eq), acceleration_independent(eq)):
-        graph.add(kind, {role: (role, steps) for role in kind.variables}, 0.0, {'t': times})
+def add_constraints(graph: FactorGraph, eq: Equations, names: Iterable[str], steps: np.ndarray, times: np.ndarray
+                    ) -> None:
+    """Constraints of these names (``dynamics_factors.ROLES``), exact; none that has no rows."""
+    for kind in (constraint(eq, name) for name in names):
+        if kind.rows:
+            graph.add(kind, {role: (role, steps) for role in kind.variables}, 0.0, {'t': times})
 
 
 def add_integrators(graph: FactorGraph, names: tuple[str, ...], size: int, steps: np.ndarray, dt: float,
@@ -133,7 +135,8 @@ def add_integrators(graph: FactorGraph, names: tuple[str, ...], size: int, steps
 def instants(model: Model, start: State, duration: float, dt: float, inputs: Inputs | None
              ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Times (k,) and the constants t and u of each; SettingError where dt does not divide the duration."""
-    times = start.t + dt * np.arange(_count(duration, dt) + 1)
+    check_positive(duration=duration)
+    times = start.t + dt * np.arange(step_count(duration, dt) + 1)
     u = np.array([np.zeros(len(model.inputs)) if inputs is None else inputs(t) for t in times])
     return times, {'t': times, **({'u': u} if len(model.inputs) else {})}
 
@@ -144,13 +147,3 @@ def first_acceleration(eq: Equations, start: State, known: dict[str, np.ndarray]
     u = known['u'][0] if 'u' in known else np.zeros(0)
     qdd[0] = eq.model.accelerations(start.q, start.qd, u, start.t)
     return qdd
-
-
-def _count(duration: float, dt: float) -> int:
-    """Number of steps; SettingError where dt does not divide the duration."""
-    if not (np.isfinite(duration) and np.isfinite(dt) and 0 < dt <= duration):
-        raise SettingError('duration, dt', (duration, dt), 'positive numbers, s')
-    steps = round(duration / dt)
-    if abs(steps * dt - duration) > 1e-9 * duration:
-        raise SettingError('dt', dt, f'a step that divides the duration {duration} s')
-    return steps

@@ -11,7 +11,7 @@ from ..compiled.scan import Scan
 from ..dynamics.model import Model, State
 from ..dynamics.partitioned import affordable
 from ..errors import DivergenceError, SettingError
-from .forward import ForwardNoises, ForwardProblem, Inputs, forward_graph, instants
+from .forward import Coordinates, ForwardNoises, GraphProblem, Inputs, forward_graph, instants
 from .window import Window
 
 ITERATIONS = (2, 4, 15)     # of Gauss-Newton a step: more where fewer do not do; the paper allows 15
@@ -19,7 +19,7 @@ TOLERANCE = 1e-6            # of the last of them, of each value above 1 in prop
 
 
 @dataclass(frozen=True)
-class GraphMotion:
+class GraphMotion(Coordinates):
     """Motion by a graph at times ``t`` (k,), s: ``values`` by name (k, size), each when its instant was the newest;
     ``q, qd, qdd`` (k, n); ``iterations`` of the steps at most."""
 
@@ -27,20 +27,8 @@ class GraphMotion:
     values: dict[str, np.ndarray]
     iterations: int
 
-    @property
-    def q(self) -> np.ndarray:
-        """Coordinates (k, n)."""
-        return self.values['q']
-
-    @property
-    def qd(self) -> np.ndarray:
-        """Velocities (k, n)."""
-        return self.values['qd']
-
-    @property
-    def qdd(self) -> np.ndarray:
-        """Accelerations (k, n)."""
-        return self.values['qdd']
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.values[name]
 
 
 class ForwardLag:
@@ -55,7 +43,7 @@ class ForwardLag:
             raise SettingError('window', window, 'at least 2 instants')
         self.model, self.dt, self.window = model, dt, window
         self._options = {'form': form, 'integrator': integrator, 'noises': noises}
-        self.problem: ForwardProblem = self._problem(model.start)
+        self.problem: GraphProblem = self._problem(model.start)
         self._windows: dict[int, tuple[Window, Scan]] = {}
 
     def run(self, duration: float, inputs: Inputs | None = None, start: State | None = None) -> GraphMotion:
@@ -86,7 +74,7 @@ class ForwardLag:
                   for name in graph.series}
         return GraphMotion(times, values, used)
 
-    def _problem(self, start: State) -> ForwardProblem:
+    def _problem(self, start: State) -> GraphProblem:
         return forward_graph(self.model, (self.window - 1) * self.dt, self.dt, start=start, **self._options)
 
     def _compiled(self, iterations: int) -> tuple[Window, Scan]:

@@ -132,15 +132,48 @@ class FactorGraph:
         for name, value in initial.items():
             if name not in self.series:
                 raise SettingError(name, np.shape(value), 'one of ' + ', '.join(self.series))
-            series = self.series[name]
-            view = x[series.first:series.first + series.size * len(series.steps)].reshape(-1, series.size)
-            view[...] = np.asarray(value, dtype=float)
+            self.of(x, name)[...] = np.asarray(value, dtype=float)
         return x
 
     def of(self, x: np.ndarray, name: str) -> np.ndarray:
         """Values (k, size) of one name in a vector of all: a view."""
         series = self.series[name]
         return x[series.first:series.first + series.size * len(series.steps)].reshape(-1, series.size)
+
+    def key_at(self, place: int) -> tuple[str, int]:
+        """Name and step of the variable at a place in the vector of all values."""
+        series = next(s for s in self.series.values() if s.first <= place < s.first + s.size * len(s.steps))
+        return series.name, int(series.steps[(place - series.first) // series.size])
+
+    def entry_name(self, place: int) -> str:
+        """An entry of the vector of all values as people write it: its variable, and its component or number."""
+        name, step = self.key_at(place)
+        series, known = self.series[name], self.components.get(name)
+        entry = int(place - series.first) % series.size
+        return key_name(name, step, known[entry] if known else str(entry) if series.size > 1 else '')
+
+    def extrapolate(self, x: np.ndarray, places: Mapping[str, np.ndarray], *before: Mapping[str, np.ndarray]) -> None:
+        """Values in x (size,) of one step that have none: on the line through the two steps before, the nearest first.
+
+        ``places`` and ``before`` as ``places_of_steps`` gives them.
+        """
+        for name, at in places.items():
+            known = [step[name] for step in before if name in step]
+            if np.isnan(x[at]).any() and known:
+                x[at] = 2 * x[known[0]] - x[known[1]] if len(known) == 2 else x[known[0]]
+
+    def places_of_steps(self) -> dict[int, dict[str, np.ndarray]]:
+        """Places of the variables of each step, by name."""
+        found: dict[int, dict[str, np.ndarray]] = {}
+        for series in self.series.values():
+            for step, at in zip(series.steps.tolist(), series.places(series.steps)):
+                found.setdefault(step, {})[series.name] = at
+        return found
+
+    @property
+    def instants(self) -> np.ndarray:
+        """Steps (k,) of all instants, ascending."""
+        return np.unique(np.concatenate([s.steps[s.steps != ALWAYS] for s in self.series.values()]))
 
     def places(self, factors: Factors) -> np.ndarray:
         """Places (k, width) of the arguments of factors in the vector of all values."""

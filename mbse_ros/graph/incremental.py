@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DivergenceError
-from .fixed_lag import instants_of, places_of_steps
 from .graph import ALWAYS, FactorGraph
 from .gtsam_module import gtsam_module
 from .to_gtsam import Keys, native_factor
@@ -29,12 +28,12 @@ def solve_incremental(graph: FactorGraph, initial: np.ndarray, updates: int = UP
     parameters.setRelinearizeThreshold(RELINEARISE)
     tree, keys, x = gtsam.ISAM2(parameters), Keys(graph), np.array(initial, dtype=float)
     new_factors = _by_newest_step(graph)
-    at_step, steps = places_of_steps(graph), instants_of(graph)
+    at_step, steps = graph.places_of_steps(), graph.instants
     groups = [[ALWAYS, int(steps[0])] if ALWAYS in at_step else [int(steps[0])], *([int(step)] for step in steps[1:])]
     for group in groups:
         factors, values = gtsam.NonlinearFactorGraph(), gtsam.Values()
         for step in group:
-            _extrapolate(x, at_step, step)
+            graph.extrapolate(x, at_step[step], *(at_step.get(step - k, {}) for k in (1, 2)))
             for name, at in at_step[step].items():
                 values.insert(keys(name, step), x[at])
             for owner, instance in new_factors.get(step, []):
@@ -75,12 +74,3 @@ def _by_newest_step(graph: FactorGraph) -> dict[int, list[tuple[int, int]]]:
         for instance, step in enumerate(factors.steps.max(axis=1).tolist()):
             found.setdefault(step, []).append((owner, instance))
     return found
-
-
-def _extrapolate(x: np.ndarray, at_step: dict[int, dict[str, np.ndarray]], step: int) -> None:
-    """Values of a step that has none, on the line through the two before."""
-    for name, at in at_step[step].items():
-        if np.isnan(x[at]).any():
-            before = [at_step[step - k][name] for k in (1, 2) if name in at_step.get(step - k, {})]
-            if before:
-                x[at] = 2 * x[before[0]] - x[before[1]] if len(before) == 2 else x[before[0]]

@@ -35,9 +35,11 @@ def euler(size: int) -> FactorKind:
 
 
 @lru_cache
-def trapezoid(size: int) -> FactorKind:
-    """``x1 - x0 - dt/2 (xd0 + xd1)`` (Eq. 23): roles x0, x1, xd0, xd1; constants dt, s."""
+def trapezoid(size: int, places: Sequence[int] | None = None) -> FactorKind:
+    """``x1 - x0 - dt/2 (xd0 + xd1)`` (Eq. 23), of all components or of those at ``places``: roles x0, x1, xd0, xd1;
+    constants dt, s."""
     x0, x1, xd0, xd1 = (ca.SX.sym(name, size) for name in ('x0', 'x1', 'xd0', 'xd1'))
     dt = ca.SX.sym('dt')
+    e = x1 - x0 - dt / 2 * (xd0 + xd1)
     return FactorKind('trapezoid', {'x0': x0, 'x1': x1, 'xd0': xd0, 'xd1': xd1}, {'dt': dt},
-                      x1 - x0 - dt / 2 * (xd0 + xd1), backend='vm')
+                      e if places is None else e[list(places)], backend='vm')

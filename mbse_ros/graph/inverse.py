@@ -10,13 +10,11 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..dynamics.prescribed import checked_times
-from ..errors import SettingError
+from ..errors import SettingError, check_choice
 from .batch import Solution, solve_batch
-from .constraint_factors import (acceleration_independent, position_constraint, position_independent,
-                                 velocity_constraint, velocity_independent)
 from .dynamics_factors import dynamics, dynamics_independent
 from .equations import Equations
-from .forward import add_integrators
+from .forward import DEPENDENT, INDEPENDENT, Coordinates, GraphProblem, add_constraints, add_integrators
 from .graph import FactorGraph
 from .integration_factors import equality, prior
 
@@ -42,7 +40,7 @@ class InverseNoises:
 
 
 @dataclass(frozen=True)
-class GraphForces:
+class GraphForces(Coordinates):
     """Motion and forces at times ``t`` (k,), s: ``solution`` holds all variables, ``q, qd, qdd`` (k, n); ``forces``
     (k,) by actuated coordinate, N or N m; ``tracking`` (k, g): what is left of the prescribed coordinates."""
 
@@ -51,31 +49,15 @@ class GraphForces:
     forces: dict[str, np.ndarray]
     tracking: np.ndarray
 
-    @property
-    def q(self) -> np.ndarray:
-        """Coordinates (k, n)."""
-        return self.solution['q']
-
-    @property
-    def qd(self) -> np.ndarray:
-        """Velocities (k, n)."""
-        return self.solution['qd']
-
-    @property
-    def qdd(self) -> np.ndarray:
-        """Accelerations (k, n)."""
-        return self.solution['qdd']
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.solution[name]
 
 
 @dataclass(frozen=True)
-class InverseProblem:
-    """A graph of inverse dynamics: the prescribed ``z`` (k, g) at ``times`` (k,), values to start from (size,)."""
+class InverseProblem(GraphProblem):
+    """A graph of inverse dynamics: the prescribed ``z`` (k, g) at ``times``."""
 
-    graph: FactorGraph
-    initial: np.ndarray
-    times: np.ndarray
     z: np.ndarray
-    equations: Equations
 
 
 def solve_inverse(model: Model, times: Sequence[float] | np.ndarray, motion: Path, method: str = 'staged', *,
@@ -85,8 +67,7 @@ def solve_inverse(model: Model, times: Sequence[float] | np.ndarray, motion: Pat
     ``method``: 'staged', the four stages of 7.2, each solved with what the one before found, the last one with the
     motion held; or 'joint', all at once. Raises SettingError, PositionProblemError, GraphError, DivergenceError.
     """
-    if method not in METHODS:
-        raise SettingError('method', method, 'one of ' + ', '.join(METHODS))
+    check_choice('method', method, METHODS)
     known: dict[str, np.ndarray] = {}
     for stage in range(1, STAGES + 1) if method == 'staged' else (STAGES,):
         held = method == 'staged' and stage == STAGES
@@ -110,8 +91,7 @@ def inverse_graph(model: Model, times: Sequence[float] | np.ndarray, motion: Pat
 
     ``held``: values (k, size) by name that are given instead of the factors of their stages.
     """
-    if form not in _FORMS:
-        raise SettingError('form', form, 'one of ' + ', '.join(_FORMS))
+    check_choice('form', form, _FORMS)
     if not model.z:
         raise SettingError('mechanism', model.description.name, 'a mechanism with a degree of freedom to prescribe')
     times = checked_times(np.asarray(times))
@@ -136,7 +116,7 @@ def inverse_graph(model: Model, times: Sequence[float] | np.ndarray, motion: Pat
         _add_forces(graph, eq, form, every, times, noises)
     start = {'q': q, 'z': z}
     return InverseProblem(graph, graph.values(**{name: start[name] for name in start if name in graph.series}), times,
-                          z, eq)
+                          eq, z)
 
 
 # Variables of each stage.
@@ -152,18 +132,14 @@ def _add_motion(graph: FactorGraph, eq: Equations, form: str, stage: int, z: np.
     independent = form == 'independent'
     chosen = prior(eq.g) if independent else prior(eq.n, tuple(eq.z))
     graph.add(chosen, {'x': ('z' if independent else 'q', every)}, noises.tracking, {'x0': z}, label='tracking')
-    kinds = [position_independent(eq) if independent else position_constraint(eq)]
     graph.add(equality(eq.n), {'x0': ('q', every[:-1]), 'x1': ('q', every[1:])}, noises.equality)
     if stage >= 2:
         names, size = (('z', 'zd', 'zdd'), eq.g) if independent else (('q', 'qd', 'qdd'), eq.n)
         add_integrators(graph, names, size, every, dt, noises.integrator)
         for name, sigma in ((names[1], noises.acceleration), (names[2], noises.acceleration)):
             graph.add(equality(size), {'x0': (name, every[:-1]), 'x1': (name, every[1:])}, sigma, label='smooth')
-    if stage >= 3:
-        kinds += [velocity_independent(eq), acceleration_independent(eq)] if independent else [velocity_constraint(eq)]
-    for kind in kinds:
-        if kind.rows:
-            graph.add(kind, {role: (role, every) for role in kind.variables}, 0.0, {'t': times})
+    names = INDEPENDENT if independent else DEPENDENT
+    add_constraints(graph, eq, names if stage >= 3 else names[:1], every, times)
 
 
 def _add_forces(graph: FactorGraph, eq: Equations, form: str, every: np.ndarray, times: np.ndarray,

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How likely the measurements of a graph are, all variables integrated out: to choose the size of a noise by."""
+"""Other noises than a graph's: how likely the measurements are with them, and how uncertain a solution is in truth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from .elimination import Packing
-from .graph import FactorGraph
+from .graph import ALWAYS, FactorGraph
+from .integration_factors import prior
 from .linearise import Linear, Lineariser
 
 
@@ -28,17 +30,33 @@ class Likelihood:
         factors = [scales.get(item.factors.label, 1.0) for item in self.linear]
         linear = [Linear(item.factors, item.e / by, item.J / by) for item, by in zip(self.linear, factors)]
         net = packing.net(linear)
-        values, dx = net.optimize(), np.empty(self.graph.size)
-        for key, node in packing.nodes.items():
-            dx[node.places] = values.at(key)
-        found = 0.0
+        dx, found = packing.optimum(net), 0.0
         for item, by in zip(linear, factors):
             rest = item.e + np.einsum('krw,kw->kr', item.J, dx[self.graph.places(item.factors)])
             found -= 0.5 * float(np.sum((rest / item.factors.sigma) ** 2))
             found -= float(np.sum(np.log(by * item.factors.sigma)))
         for i in range(len(packing.nodes)):
-            conditional = net.at(i)
-            noise = conditional.get_model()
-            sigma = packing.scale * (1.0 if noise is None else noise.sigmas())
-            found -= float(np.sum(np.log(np.abs(np.diag(conditional.R()) / sigma))))
+            R = np.diag(net.at(i).R())
+            found -= float(np.sum(np.log(np.abs(R / packing.sigmas(net.at(i), len(R))))))
         return found
+
+
+def sandwich_stddev(graph: FactorGraph, x: np.ndarray, name: str, likely: Mapping[str, float]) -> float:
+    """Standard deviation of a constant of size 1, found with the graph's sigmas, where those of the factors labelled
+    as in ``likely`` are in truth so many times as large.
+
+    ``x^ = x - P J' W r`` for rows J with residuals r, so the variance is ``sum((J u)^2 w^2 var r)`` with u the column
+    of P that belongs to the constant. It is found by pulling at the constant: ``(P^-1 + e e'/s^2) dx = e/s^2``.
+    """
+    probed = replace(graph, factors=list(graph.factors), _series=None)
+    probe = probed.add(prior(1), {'x': (name, ALWAYS)}, 1.0, {'x0': np.zeros(1)}, label='probe')
+    pulled = [replace(item, e=np.zeros_like(item.e) if item.factors is not probe else -np.ones_like(item.e))
+              for item in Lineariser(probed)(x)]
+    dx = Packing(probed).solve(pulled)
+    share = float(dx[graph.series[name].first])         # P / (1 + P)
+    u, variance = dx / (1.0 - share), 0.0
+    for item in pulled:
+        if item.factors is not probe:
+            ratio = np.einsum('krw,kw->kr', item.J, u[graph.places(item.factors)]) / item.factors.sigma
+            variance += float(np.sum(ratio ** 2)) * likely.get(item.factors.label, 1.0) ** 2
+    return float(np.sqrt(variance))

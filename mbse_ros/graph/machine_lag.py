@@ -7,22 +7,20 @@ instant that stays, of the payload and of the parameters is one linear factor of
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 
 from ..errors import DivergenceError, GraphError, SettingError
 from ..machine import Machine
 from .batch import Solution
+from .fixed_lag import MarginalPrior
 from .graph import ALWAYS, FactorGraph
 from .integration_factors import prior
-from .kinds import FactorKind
 from .machine_factors import MachineKinds, machine_kinds
 from .machine_graph import machine_graph, sizes_of
-from .machine_log import MachineLog, check_log
-from .machine_motion import Followed, check_motion, followed, moving, speeds
+from .machine_log import MachineLog
+from .machine_motion import Followed, speeds, trusted_motion
 from .machine_settings import MachineGraphSettings
-from .machine_smoother import NODES, MachineSmoothed, parameter_values
-from .marginals import marginals
+from .machine_smoother import NODES, MachineSmoothed, known_of, smoothed
 from .soft_solve import solve_soft
 
 HOP = 0.1               # s between two windows
@@ -38,11 +36,8 @@ def lag_machine(machine: Machine, log: MachineLog, lag: float, settings: Machine
     least = 2 * settings.guard_time + HOP
     if not least <= lag <= 60.0:
         raise SettingError('lag', lag, f'from {least:g} s (two guard times and {HOP:g} s) to 60 s')
-    check_log(machine, log)
     kinds = kinds or machine_kinds(machine)
-    motion = followed(machine, kinds, log, settings)
-    balanced = moving(machine, kinds, log, settings, motion)
-    check_motion(motion, settings, balanced)
+    motion, balanced = trusted_motion(machine, kinds, log, settings)
     window = _Window(machine, kinds, log, settings, motion, balanced)
     n, ends = len(log.t), []
     time = log.t[0] + lag + HOP
@@ -67,10 +62,9 @@ class _Window:
         self.begin, self.summary, self.solution = 0, None, None
         self.moved, self.iterations = False, 0
         instant, constant = sizes_of(machine, kinds)
-        self.instant, self.kind = tuple(instant), _summary(instant | constant)
-        self.out: dict[str, list[np.ndarray]] = {name: [] for name in (*NODES, *(f'{n}_stddev' for n in NODES))}
+        self.instant, self.sizes = tuple(instant), instant | constant
+        self.nodes: dict[str, list[np.ndarray]] = {name: [] for name in NODES}
         self.mass: list[np.ndarray] = []
-        self.parameters = np.zeros((2, len(kinds.names)))
 
     def advance(self, end: int) -> None:
         """Solve with the instants up to ``end``."""
@@ -96,37 +90,29 @@ class _Window:
         """The summary takes the place of what starts a log; values of the window before are the start."""
         graph.factors = [f for f in graph.factors if f.label not in ('start', 'known')]
         R, at, r = self.summary
-        roles = {name: (name, 0 if name in self.instant else ALWAYS) for name in self.kind.variables}
-        graph.add(self.kind, roles, 1.0, {'R': R.T.ravel(), 'at': at, 'r': r}, label='summary')
+        roles = {name: (name, 0 if name in self.instant else ALWAYS) for name in self.sizes}
+        graph.add(MarginalPrior(self.sizes, R, -r, at), roles, 1.0, label='summary')
         old = self.solution
-        for name in self.kind.variables:
+        for name in self.sizes:
             kept = old[name][self.shift:] if name in self.instant else old[name]
             graph.of(x, name)[:len(kept)] = kept
 
     def release(self, leave: int, last: bool) -> None:
         """Take the results of the instants before ``leave``; summarise them unless the log ends here."""
-        count, known = leave - self.begin, marginals(self.solution)
-        for name, (node, unit) in NODES.items():
-            self.out[name].append(self.solution[node][:count] * unit)
-            self.out[f'{name}_stddev'].append(known.stddev(node)[:count] * unit)
-        mass = [self.solution['payload'][0, 0], known.stddev('payload')[0, 0]] if self.moved else [np.nan, np.nan]
-        self.mass.append(np.tile(mass, (count, 1)))
-        if self.kinds.names:
-            self.parameters = np.array([self.solution['parameters'][0], known.stddev('parameters')[0]])
+        count = leave - self.begin
+        nodes, mass, self.theta = known_of(self.solution, self.kinds)
+        for name, values in nodes.items():
+            self.nodes[name].append(values[:, :count])
+        self.mass.append(np.tile(mass[:, None] if self.moved else np.full((2, 1), np.nan), count))
         if not last and count:
             self.summary = summarised(self.solution, count, self.instant, self.kinds.constant)
         self.shift, self.begin = count, leave
 
     def result(self) -> MachineSmoothed:
         """Everything released so far."""
-        joined = {name: np.concatenate(rows) for name, rows in self.out.items()}
-        mass, theta = np.concatenate(self.mass), self.parameters
-        return MachineSmoothed(self.log.t, **{name: joined[name] for name in NODES},
-                             stddev={name: joined[f'{name}_stddev'] for name in NODES}, mass=mass[:, 0],
-                             mass_stddev=mass[:, 1], names=self.kinds.names,
-                             parameters=parameter_values(self.machine, self.kinds, theta[0]),
-                             parameters_stddev=self.kinds.scale * theta[1], balanced=self.balanced.any(axis=1),
-                             force=self.force, iterations=self.iterations)
+        nodes = {name: np.concatenate(values, axis=1) for name, values in self.nodes.items()}
+        return smoothed(self.machine, self.kinds, self.log.t, nodes, np.concatenate(self.mass, axis=1), self.theta,
+                        balanced=self.balanced.any(axis=1), force=self.force, iterations=self.iterations)
 
 
 def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]
@@ -159,11 +145,3 @@ def summarised(solution: Solution, count: int, instant: tuple[str, ...], constan
     below = R[first:first + w, first:]
     left[:len(below)] = below
     return left[:, :w], solution.x[staying], left[:, w]
-
-
-def _summary(sizes: dict[str, int]) -> FactorKind:
-    """``R (x - at) + r`` of one instant and the constants, R given column by column."""
-    symbols, w = {name: ca.SX.sym(name, size) for name, size in sizes.items()}, sum(sizes.values())
-    R, at, r = ca.SX.sym('R', w * w), ca.SX.sym('at', w), ca.SX.sym('r', w)
-    e = ca.reshape(R, w, w) @ (ca.vertcat(*symbols.values()) - at) + r
-    return FactorKind('summary', symbols, {'R': R, 'at': at, 'r': r}, e, backend='vm')

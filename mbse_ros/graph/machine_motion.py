@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import GraphError
 from ..machine import Machine
 from .machine_factors import MachineKinds
-from .machine_log import MachineLog, held, readings
+from .machine_log import MachineLog, check_log, held, readings
 from .machine_settings import MachineGraphSettings
 
 
@@ -28,6 +28,24 @@ class Followed:
         """Some of the instants."""
         return Followed(self.near[begin:end], self.pistons[begin:end], self.speeds[begin:end],
                         {name: values[begin:end] for name, values in self.start.items()})
+
+
+def trusted_motion(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings
+                   ) -> tuple[Followed, np.ndarray]:
+    """The motion of a whole log and the equations (n, a) that count.
+
+    Raises GraphError where something needed is not measured or no instant says anything of the mass,
+    PositionProblemError.
+    """
+    check_log(machine, log)
+    motion = followed(machine, kinds, log, s)
+    balanced = moving(machine, kinds, log, s, motion)
+    if not balanced.any():
+        fastest = 1e3 * float(np.abs(motion.speeds).max())
+        raise GraphError(f'the pistons never move at {1e3 * s.min_speed:g} mm/s or more for {2 * s.guard_time:g} s, '
+                         f'inside the stroke and measured (fastest {fastest:.3g} mm/s): friction at standstill may be '
+                         'anything', ['payload'], ['force_balance'])
+    return motion, balanced
 
 
 def followed(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings) -> Followed:
@@ -96,12 +114,3 @@ def guarded(t: np.ndarray, good: np.ndarray, guard: float) -> np.ndarray:
     at = np.searchsorted(bad, t)
     near = np.minimum(np.abs(bad[np.minimum(at, len(bad) - 1)] - t), t - bad[np.maximum(at - 1, 0)])
     return good & (near >= guard - 1e-9)
-
-
-def check_motion(motion: Followed, s: MachineGraphSettings, balanced: np.ndarray) -> None:
-    """Raise GraphError where no instant says anything of the mass."""
-    if not balanced.any():
-        fastest = 1e3 * float(np.abs(motion.speeds).max())
-        raise GraphError(f'the pistons never move at {1e3 * s.min_speed:g} mm/s or more for {2 * s.guard_time:g} s, '
-                         f'inside the stroke and measured (fastest {fastest:.3g} mm/s): friction at standstill may be '
-                         'anything', ['payload'], ['force_balance'])

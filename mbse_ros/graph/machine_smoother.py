@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..machine import Machine
 from .batch import Solution
-from .likelihood import Likelihood
+from .likelihood import Likelihood, sandwich_stddev
 from .machine_factors import MPA, MachineKinds, machine_kinds
 from .machine_graph import machine_graph
-from .machine_log import MachineLog, check_log
-from .machine_motion import along, check_motion, followed, moving
+from .machine_log import MachineLog
+from .machine_motion import along, moving, trusted_motion
 from .machine_settings import MachineGraphSettings
 from .marginals import marginals
-from .sandwich import sandwich_stddev
 from .soft_solve import solve_soft
 
 NORMAL = 1.959964               # 95 % quantile, two sides
@@ -79,11 +79,8 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     the mass), SettingError for a log of a wrong shape, DivergenceError where no solution is found, PositionProblemError
     where the mechanism cannot be at the first sample, DescriptionError without a payload.
     """
-    check_log(machine, log)
     kinds = kinds or machine_kinds(machine)
-    motion = followed(machine, kinds, log, settings)
-    balanced = moving(machine, kinds, log, settings, motion)
-    check_motion(motion, settings, balanced)
+    motion, balanced = trusted_motion(machine, kinds, log, settings)
     force, rough, x = settings.unknown_force or FORCES[0], np.ones(len(machine.coordinates)), None
     faster = replace(settings, min_speed=min(SWINGING * settings.min_speed, 1.0))
 
@@ -99,7 +96,9 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
             break
         before = balanced
         swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
-        balanced = _still_counted(before, moving(machine, kinds, log, faster, swinging))
+        # Smoothed speeds swing where slopes do not: what both count, or as before where nothing would be left.
+        both = before & moving(machine, kinds, log, faster, swinging)
+        balanced = both if both.any() else before
         if not wider.any() and (balanced == before).all():
             break
     if solution.iterations == HASTE or (rough != 1.0).any():
@@ -110,29 +109,12 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
         if force != FORCES[0]:
             solution = solve(solution.x)
             likelihood = Likelihood(solution.graph, solution.x)
-    likely = {kinds.jerk.name: np.sqrt(likely_share(likelihood, kinds.jerk.name))}
+    likely = {kinds.jerk.name: likely_scale(likelihood, kinds.jerk.name)}
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
-    return _smoothed(machine, kinds, log, balanced.any(axis=1), force, solution, stddev)
-
-
-def _still_counted(before: np.ndarray, by_speed: np.ndarray) -> np.ndarray:
-    """Equations (n, a) that count after a look at the smoothed speeds, which swing where slopes do not: those of both,
-    or as before where none would be left."""
-    both = before & by_speed
-    return both if both.any() else before
-
-
-def likely_force(likelihood: Likelihood) -> float:
-    """The standard deviation of the unknown force, N, that makes the samples most likely, of a graph with the
-    least."""
-    best, chosen = likelihood(), FORCES[0]
-    for force in FORCES[1:]:
-        ratio = force / FORCES[0]
-        found = likelihood({'start': ratio, 'damped_walk': ratio})
-        if found <= best:
-            break
-        best, chosen = found, force
-    return chosen
+    nodes, (mass, _), theta = known_of(solution, kinds)
+    both = np.tile([[mass], [stddev]], len(log.t))
+    return smoothed(machine, kinds, log.t, nodes, both, theta, balanced=balanced.any(axis=1), force=force,
+                    iterations=solution.iterations)
 
 
 def roughness(solution: Solution, kinds: MachineKinds) -> np.ndarray:
@@ -141,36 +123,51 @@ def roughness(solution: Solution, kinds: MachineKinds) -> np.ndarray:
     return np.abs(item.e / item.factors.sigma).reshape(len(item.e), 3, -1).max(axis=(0, 1))
 
 
-def likely_share(likelihood: Likelihood, label: str) -> float:
-    """The share of the density of the acceleration's random walk that makes the samples most likely.
+def likely_force(likelihood: Likelihood) -> float:
+    """The standard deviation of the unknown force, N, that makes the samples most likely, of a graph with the
+    least."""
+    return FORCES[0] * _likeliest(likelihood, [force / FORCES[0] for force in FORCES[1:]], 'start', 'damped_walk')
 
-    The density is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
+
+def likely_scale(likelihood: Likelihood, label: str) -> float:
+    """How many times as large as the graph's the sigma of the acceleration's random walk is that makes the samples most
+    likely.
+
+    The graph's is that of steps of valves and gives the estimate, which a stiffer one would bend: what it cannot follow
     of a ramp it would blame on the machine's numbers. But so much noise is seldom there, and the interval of the mass
     is that of the noise that is.
     """
+    return _likeliest(likelihood, [float(np.sqrt(share)) for share in SHARES], label)
+
+
+def _likeliest(likelihood: Likelihood, scales: Sequence[float], *labels: str) -> float:
+    """The scale of the sigmas of some factors up to which the likelihood grows, 1 where it does not."""
     best, chosen = likelihood(), 1.0
-    for share in SHARES:
-        found = likelihood({label: np.sqrt(share)})
+    for scale in scales:
+        found = likelihood(dict.fromkeys(labels, scale))
         if found <= best:
             break
-        best, chosen = found, share
+        best, chosen = found, scale
     return chosen
 
 
-def _smoothed(machine: Machine, kinds: MachineKinds, log: MachineLog, balanced: np.ndarray, force: float,
-              solution: Solution, mass_stddev: float) -> MachineSmoothed:
-    known, n = marginals(solution), len(log.t)
-    values = {name: solution[node] * unit for name, (node, unit) in NODES.items()}
-    stddev = {name: known.stddev(node) * unit for name, (node, unit) in NODES.items()}
-    theta = [solution['parameters'][0], known.stddev('parameters')[0]] if kinds.names else np.zeros((2, 0))
-    return MachineSmoothed(log.t, **values, stddev=stddev, mass=np.full(n, solution['payload'][0, 0]),
-                         mass_stddev=np.full(n, mass_stddev), names=kinds.names,
-                         parameters=parameter_values(machine, kinds, theta[0]),
-                         parameters_stddev=kinds.scale * theta[1],
-                         balanced=balanced, force=force, iterations=solution.iterations)
+def known_of(solution: Solution, kinds: MachineKinds) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """Values and standard deviations of a solution: of its nodes (2, n, size) by name, SI, of the mass (2,), kg, and of
+    the uncertain numbers (2, p), in their standard deviations."""
+    found = marginals(solution)
+
+    def both(node: str) -> np.ndarray:
+        return np.array([solution[node], found.stddev(node)])
+
+    return ({name: unit * both(node) for name, (node, unit) in NODES.items()}, both('payload')[:, 0, 0],
+            both('parameters')[:, 0] if kinds.names else np.zeros((2, 0)))
 
 
-def parameter_values(machine: Machine, kinds: MachineKinds, theta: np.ndarray) -> np.ndarray:
-    """Values (p,), SI, of the uncertain numbers from their deviations (p,) in standard deviations."""
-    mean = [machine.parameters.mean[machine.parameters.names.index(name)] for name in kinds.names]
-    return np.array(mean, dtype=float) + kinds.scale * theta
+def smoothed(machine: Machine, kinds: MachineKinds, t: np.ndarray, nodes: dict[str, np.ndarray], mass: np.ndarray,
+             theta: np.ndarray, **rest: object) -> MachineSmoothed:
+    """Result of what ``known_of`` gives, the mass (2, n) for each instant."""
+    mean = machine.parameters.mean[[machine.parameters.names.index(name) for name in kinds.names]]
+    return MachineSmoothed(t, **{name: values for name, (values, _) in nodes.items()}, mass=mass[0],
+                           mass_stddev=mass[1], stddev={name: stddev for name, (_, stddev) in nodes.items()},
+                           names=kinds.names, parameters=mean + kinds.scale * theta[0],
+                           parameters_stddev=kinds.scale * theta[1], **rest)

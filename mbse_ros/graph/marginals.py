@@ -53,7 +53,7 @@ def marginals(solution: Solution) -> Marginals:
     for i in range(len(packing.nodes) - 1, -1, -1):
         keys, covariance = _with_parents(net.at(i), joint, packing)
         joint[keys[0]] = keys, covariance
-        own = packing.nodes[keys[0]].places
+        own = packing.nodes[keys[0]]
         order = np.argsort(own)
         nodes[keys[0]] = own[order], covariance[np.ix_(order, order)]
     return Marginals(solution.graph, nodes, packing.node_of)
@@ -63,9 +63,8 @@ def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray
                   ) -> tuple[list[int], np.ndarray]:
     """Keys of a node and of those it depends on, and their joint covariance."""
     keys = list(conditional.keys())
-    R, S, noise = conditional.R(), conditional.S(), conditional.get_model()
-    sigma = packing.scale * (np.ones(len(R)) if noise is None else noise.sigmas())
-    G = solve_triangular(R, np.diag(sigma))
+    R, S = conditional.R(), conditional.S()
+    G = solve_triangular(R, np.diag(packing.sigmas(conditional, len(R))))
     if len(keys) == 1:
         return keys, G @ G.T
     parents = _select(*joint[min(keys[1:])], keys[1:], packing)       # the next node has all of them with it
@@ -76,6 +75,6 @@ def _with_parents(conditional: Any, joint: dict[int, tuple[list[int], np.ndarray
 
 def _select(keys: list[int], covariance: np.ndarray, wanted: list[int], packing: Packing) -> np.ndarray:
     """Part of a joint covariance."""
-    first = dict(zip(keys, np.cumsum([0, *(len(packing.nodes[key].places) for key in keys)])))
-    at = np.concatenate([first[key] + np.arange(len(packing.nodes[key].places)) for key in wanted])
+    first = dict(zip(keys, np.cumsum([0, *(len(packing.nodes[key]) for key in keys)])))
+    at = np.concatenate([first[key] + np.arange(len(packing.nodes[key])) for key in wanted])
     return covariance[np.ix_(at, at)]

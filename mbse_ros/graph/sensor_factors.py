@@ -77,14 +77,10 @@ def _depends(expression: ca.SX, symbol: ca.SX) -> bool:
 def _of_multipliers(eq: Equations, output: ca.SX, size: int, bias: bool) -> FactorKind:
     """``h(lam(q, qd, Q, parameters)) - y``; the derivative solves the equations of motion for that of ``lam``."""
     roles = ['q', 'qd', *(role for role in ('Q', 'parameters') if eq.symbols[role].numel())]
-    s = {role: ca.MX.sym(role, eq.symbols[role].numel()) for role in (*roles, 'u', 't')}
-    p, y, offset = ca.MX.sym('p', eq.numbers_symbol.numel()), ca.MX.sym('y', size), ca.MX.sym('bias', size)
-    numbers = ca.vertsplit(p)
-    for k, place in enumerate(eq.unknown_places):
-        numbers[place] = s['parameters'][k]
-    numbers = ca.vertcat(*numbers) if numbers else p
-    Q = s.get('Q', ca.MX.zeros(len(eq.forces)))
-    state = s['q'], s['qd'], Q, s['u'], s['t'], numbers
+    s, p = eq.matrix_symbols()
+    y, offset = ca.MX.sym('y', size), ca.MX.sym('bias', size)
+    numbers = eq.with_unknown(p, s['parameters']) if eq.unknown else p
+    state = s['q'], s['qd'], s['Q'], s['u'], s['t'], numbers
     M, forces, J, c, _ = eq.terms(*state)
     qdd, lam, K = eq.accelerations(M, forces, J, c)
     by_q, by_qd, by_Q, by_p, *_ = eq.tangents(*state, qdd, lam)

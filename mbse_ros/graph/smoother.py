@@ -16,15 +16,12 @@ from ..estimators.filters.problem import problem
 from .chain import Chain, Gaussian, Points, Swept
 from .estimate import EstimationNoises, Track
 from .sensor_factors import wraps
+from .strided_window import StridedWindow
 
 ITERATIONS = 60
 TOLERANCE = 1e-6        # of a standard deviation: the last step of a whole log
 FEASIBLE = 1e-8         # of what holds exactly, at the end
 LONGEST = 0.2           # rad or m of an independent coordinate in one step
-LAGGED = 3              # Gauss-Newton steps of the window with each new sample, at most
-SMALL = 1e-2            # of a standard deviation: a step in a window that is small enough
-LARGE = 1.0             # of a standard deviation: a last step that is too large where it comes again and again:
-FEWEST = 5              # for so many samples, or half of the window
 
 
 @dataclass(frozen=True)
@@ -89,10 +86,10 @@ class LinkageSmoother:
         finite, or with the iterations where it does not converge.
         """
         points = self._points(samples, guess, inputs)
-        start = self._prior(guess.q[0] if q is None else q, guess.qd[0] if qd is None else qd)
+        start = self.prior(guess.q[0] if q is None else q, guess.qd[0] if qd is None else qd)
         for iteration in range(iterations):
             swept = self.chain.sweep(points, start)
-            self._move(points, swept)
+            self.move(points, swept)
             if swept.size <= TOLERANCE and swept.gap <= FEASIBLE:
                 return self._smoothed(points, swept, points.t[-1] - points.t)
         raise DivergenceError('smoother', iterations, f'no convergence: the last step is {swept.size:.3g} standard '
@@ -107,12 +104,13 @@ class LinkageSmoother:
         x = np.hstack([guess.q[:, of.z], guess.qd[:, of.z], guess.force, np.zeros((k, len(self._biased)))])
         return Points(guess.q.copy(), x, y, u, np.asarray(guess.t, dtype=float))
 
-    def _prior(self, q: np.ndarray, qd: np.ndarray) -> Gaussian:
+    def prior(self, q: np.ndarray, qd: np.ndarray) -> Gaussian:
+        """What is known of the first instant at a start q, qd (n,)."""
         z, rest = self.problem.z, self.chain.size - 2 * self.problem.g
         return Gaussian(np.concatenate([q[z], qd[z], np.zeros(rest)]), np.diag(self._start ** 2))
 
-    def _move(self, points: Points, swept: Swept) -> None:
-        """Take a step, a long one in part."""
+    def move(self, points: Points, swept: Swept) -> None:
+        """Take a step, a long one in part; the points are changed."""
         g = self.problem.g
         longest = np.abs(swept.step[:, :g]).max()
         points.q[...] = swept.q
@@ -131,88 +129,13 @@ class LinkageSmoother:
         comes after them (``after``). Start at q, qd (n,), default the model's. Raises DivergenceError with the step.
         """
         u = np.zeros((len(t), len(self.model.inputs))) if inputs is None else np.asarray(inputs, dtype=float)
-        window = self.window(lag, q, qd)
+        window, g = StridedWindow(self, lag, q, qd), self.problem.g
         out: list[tuple[np.ndarray, ...]] = []
         for i in range(len(t)):
-            out += window.add(i, t[i], samples[i], u[i])
+            out += window.extend(i, [(t[i], samples[i], u[i])])
         out += window.rest()
-        columns = [np.array(column) for column in zip(*out)]
-        mean, g = columns[4], self.problem.g
-        return Smoothed(columns[0], columns[1], columns[2], columns[3], mean[:, 2 * g:3 * g], self.names, mean,
-                        columns[5], columns[6])
-
-    def window(self, lag: float, q: np.ndarray | None = None, qd: np.ndarray | None = None) -> Window:
-        """What takes samples one by one and gives each estimate ``lag``, s, after its instant; start at q, qd (n,),
-        default the model's."""
-        first = self.model.start
-        q, qd = first.q if q is None else q, first.qd if qd is None else qd
-        return Window(self, self._prior(q, qd), np.asarray(q, dtype=float), max(1, round(lag / self.dt)))
-
-
-class Window:
-    """The last instants of a log: takes samples one by one, gives the estimate of each instant that leaves it."""
-
-    def __init__(self, smoother: LinkageSmoother, start: Gaussian, q: np.ndarray, width: int) -> None:
-        self.smoother, self.start, self.width = smoother, start, width
-        self._points: Points | None = None
-        self._first_q, self._astray = q, 0
-        self._swept: Swept | None = None
-
-    def add(self, step: int, t: float, y: np.ndarray, u: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-        """Take the samples of an instant; the estimate of the oldest one once the window is full.
-
-        Raises DivergenceError with the step, also where it does not converge for half of a window.
-        """
-        self._append(t, y, u)
-        points, chain = self._points, self.smoother.chain
-        try:
-            for _ in range(LAGGED):
-                swept = self._swept = chain.sweep(points, self.start)
-                base = points.x[min(1, len(points.t) - 1)].copy()
-                self.smoother._move(points, swept)
-                size = swept.size
-                if size <= SMALL:
-                    break
-        except DivergenceError as error:
-            raise DivergenceError('smoother', step, error.detail) from error
-        self._astray = self._astray + 1 if not size <= LARGE else 0
-        if self._astray > max(FEWEST, self.width // 2):
-            raise DivergenceError('smoother', step, f'no convergence for {self._astray} samples, the last step is '
-                                  f'{size:.3g} standard deviations')
-        if len(points.t) <= self.width:
-            return []
-        oldest = self._estimate(0)
-        ahead = self._swept.ahead
-        self.start = Gaussian(base + ahead.mean, ahead.covariance)
-        self._points = Points(*(value[1:] for value in (points.q, points.x, points.y, points.u, points.t)))
-        return [oldest]
-
-    def rest(self) -> list[tuple[np.ndarray, ...]]:
-        """Estimates of the instants that are left."""
-        shift = len(self._swept.step) - len(self._points.t)
-        return [self._estimate(i + shift) for i in range(len(self._points.t))]
-
-    def _append(self, t: float, y: np.ndarray, u: np.ndarray) -> None:
-        """A new instant, by its Taylor series from the last one."""
-        if self._points is None:
-            self._points = Points(self._first_q[None].copy(), self.start.mean[None].copy(), y[None], u[None],
-                                  np.array([t]))
-            return
-        p, dt, g = self._points, self.smoother.dt, self.smoother.problem.g
-        last, z = self._swept, self.smoother.problem.z
-        x = p.x[-1].copy()
-        x[:g] += dt * x[g:2 * g] + dt ** 2 / 2 * last.qdd[-1, z]
-        x[g:2 * g] += dt * last.qdd[-1, z]
-        q = last.q[-1] + dt * last.qd[-1] + dt ** 2 / 2 * last.qdd[-1]
-        self._points = Points(np.vstack([p.q, q]), np.vstack([p.x, x]), np.vstack([p.y, y]), np.vstack([p.u, u]),
-                              np.append(p.t, t))
-
-    def _estimate(self, i: int) -> tuple[np.ndarray, ...]:
-        swept = self._swept
-        shift = len(swept.step) - len(self._points.t)
-        p = self._points
-        return (p.t[i - shift], swept.q[i], swept.qd[i], swept.qdd[i], p.x[i - shift], swept.covariance[i],
-                p.t[-1] - p.t[i - shift])
+        *motion, mean, covariance, after = (np.array(column) for column in zip(*out))
+        return Smoothed(*motion, mean[:, 2 * g:3 * g], self.names, mean, covariance, after)
 
 
 def default_estimation_noises(model: Model, position: float = START, velocity: float = START,

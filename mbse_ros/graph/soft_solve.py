@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..errors import DivergenceError, GraphError
-from .batch import Solution
+from ..errors import DivergenceError
+from .batch import Solution, gauss_newton_step
 from .check import check_graph
 from .elimination import Packing
 from .graph import FactorGraph
@@ -55,9 +55,6 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roug
 
 def _steps(packing: Packing, linear: Sequence[Linear]) -> Iterator[np.ndarray]:
     """Steps to try, the boldest first."""
-    try:
-        step = packing.solve(linear)
-    except RuntimeError as error:            # what GTSAM raises for an indeterminate system
-        raise GraphError(f'not determined ({str(error).strip().splitlines()[0]})', ['all']) from error
+    step = gauss_newton_step(packing, linear)
     yield from (step / 2 ** halving for halving in range(HALVINGS))
     yield from (packing.solve(linear, damping) for damping in DAMPINGS)

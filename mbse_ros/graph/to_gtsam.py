@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .elimination import linear_factor
 from .graph import ALWAYS, FactorGraph, Factors
 from .gtsam_module import gtsam_module
 
@@ -66,19 +67,11 @@ def _linear(gtsam: Any, factors: Factors, instance: int, on: list[int], noise: A
     kind = factors.kind
     e, J = kind.evaluate(np.zeros((1, kind.width)), factors.constants[instance][None])
     blocks = np.split(J[0], np.cumsum(list(kind.variables.values()))[:-1], axis=1)
-    whitened = gtsam.JacobianFactor(on[0], blocks[0], -e[0], noise) if len(on) == 1 else _many(gtsam, on, blocks, -e[0],
-                                                                                              noise)
+    whitened = linear_factor(gtsam, list(zip(on, blocks)), -e[0], noise)
     zero = gtsam.Values()
     for key, size in zip(on, kind.variables.values()):
         zero.insert(key, np.zeros(size))
     return gtsam.LinearContainerFactor(whitened, zero)
-
-
-def _many(gtsam: Any, on: list[int], blocks: list[np.ndarray], b: np.ndarray, noise: Any) -> Any:
-    """A linear factor of several variables; GTSAM's takes three at most from Python, its conditional any number."""
-    if len(on) <= 3:
-        return gtsam.JacobianFactor(*(part for pair in zip(on, blocks) for part in pair), b, noise)
-    return gtsam.JacobianFactor(gtsam.GaussianConditional(list(zip(on, blocks)), 1, b, noise))
 
 
 def _callback(factors: Factors, instance: int, on: list[int]) -> Callable[..., np.ndarray]:

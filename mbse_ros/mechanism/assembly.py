@@ -9,16 +9,15 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..errors import DescriptionError, SettingError
+from ..errors import DescriptionError, check_choice
 from .coordinates.kinematics import Frame, Kinematics
 from .coordinates.named import add_named
 from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .inertia import body_terms, center_of_mass, inertia, point_terms
-from .machine_terms import Mass, inclined, point_masses
-from ..description.listing import scalars
+from .inertia import Mass, body_terms, center_of_mass, inclined, inertia, point_masses, point_terms
+from ..description.basics import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
 from .values import Values
@@ -70,8 +69,7 @@ def build_mechanism(description: MechanismDescription, coordinates: str | None =
     of numbers such as ``bodies.crank.mass``, that become symbols. Raises DescriptionError, SettingError.
     """
     chosen = coordinates or description.coordinate_type
-    if chosen not in COORDINATES:
-        raise SettingError('coordinates', chosen, 'one of ' + ', '.join(COORDINATES))
+    check_choice('coordinates', chosen, COORDINATES)
     values = Values(description, free)
     kinematics = COORDINATES[chosen](description, values)
     add_named(kinematics)

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inertia of the bodies and their share of the equations of motion."""
+"""Inertia of bodies, cylinders and payload, and their share of the equations of motion."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import casadi as ca
 
-from .coordinates.kinematics import Frame, Kinematics
+from ..description.machine_parts import Base, Cylinder
 from ..description.model import Body
+from .coordinates.kinematics import Frame, Kinematics
+from .rotation import axis_rotation
 from .values import Values
+
+Mass = tuple[ca.SX, ca.SX]      # of a point, kg, and its place (d,), m
 
 
 def rod(body: Body, values: Values) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -65,3 +71,39 @@ def _rotation_terms(kinematics: Kinematics, body: Body, frame: Frame, q: ca.SX, 
     if frame.omega.numel() == 3:
         bias = bias + ca.cross(frame.omega, tensor @ frame.omega)
     return J_w.T @ tensor @ J_w, -J_w.T @ bias
+
+
+def point_masses(kinematics: Kinematics) -> Iterator[Mass]:
+    """Masses of a machine that belong to no body."""
+    description = kinematics.description
+    for cylinder in description.cylinders.values():
+        yield from _cylinder_masses(kinematics, cylinder)
+    payload = description.payload
+    if payload is not None:
+        place = kinematics.frames[payload.body].at(kinematics.values.vector(payload.center))
+        yield ca.SX(kinematics.values(payload.mass)), place
+
+
+def inclined(gravity: ca.SX, base: Base | None, kinematics: Kinematics) -> ca.SX:
+    """Gravity (d,) in the frame of a machine whose base is rolled and pitched."""
+    if base is None:
+        return gravity
+    roll, pitch = (kinematics.values(angle) for angle in (base.roll, base.pitch))
+    return axis_rotation((1, 0, 0), roll).T @ (axis_rotation((0, 1, 0), pitch).T @ gravity)
+
+
+def _cylinder_masses(kinematics: Kinematics, cylinder: Cylinder) -> Iterator[Mass]:
+    """Barrels and rods as uniform rods of the closed length, along the line of the pins.
+
+    A uniform rod moves as a sixth of its mass at each end and two thirds in the middle.
+    """
+    if cylinder.barrel_mass is None and cylinder.rod_mass is None:
+        return
+    values = kinematics.values
+    base, eye = kinematics.point(cylinder.base), kinematics.point(cylinder.rod_eye)
+    closed = values(cylinder.closed_length)
+    along = (eye - base) * (closed / (closed + kinematics.q[kinematics.names.index(cylinder.name)]))
+    for mass, start, end in ((cylinder.barrel_mass, base, base + along), (cylinder.rod_mass, eye - along, eye)):
+        if mass is not None:
+            whole = ca.SX(cylinder.count * values(mass))
+            yield from ((whole / 6, start), (whole / 6, end), (2 * whole / 3, (start + end) / 2))

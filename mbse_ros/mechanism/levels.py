@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from .assembly import MechanismSystem
-from ..description.model import GROUND, MechanismDescription
+from ..description.load_levels import bodies_of
+from ..description.model import GROUND
 
 
 def level_rows(system: MechanismSystem) -> list[list[int]]:
@@ -15,7 +16,7 @@ def level_rows(system: MechanismSystem) -> list[list[int]]:
     """
     left, found = list(range(len(system.rows))), []
     for level in system.description.levels:
-        groups = [_bodies(system.description, name) for name in level.modules]
+        groups = [bodies_of(name, system.description.modules) for name in level.modules]
         taken = [row for row in left if _inside(system, row, groups)] if groups else list(left)
         left = [row for row in left if row not in taken]
         found.append(taken)
@@ -35,10 +36,3 @@ def joint_groups(system: MechanismSystem) -> dict[str, list[int]]:
 def _inside(system: MechanismSystem, row: int, groups: list[set[str]]) -> bool:
     bodies = set(system.row_bodies[row]) - {GROUND}
     return bool(bodies) and any(bodies <= group for group in groups)
-
-
-def _bodies(description: MechanismDescription, module: str) -> set[str]:
-    """Bodies of a module, those of its modules included; a body is a module of its own."""
-    if module in description.bodies:
-        return {module}
-    return set().union(*(_bodies(description, name) for name in description.modules[module]))

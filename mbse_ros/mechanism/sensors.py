@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -46,48 +47,18 @@ def _rate(system: MechanismSystem, expression: ca.SX) -> ca.SX:
     return ca.jtimes(expression, system.q, system.qd)
 
 
-def _second_rate(system: MechanismSystem, expression: ca.SX, qdd: ca.SX) -> ca.SX:
-    return ca.jtimes(_rate(system, expression), system.q, system.qd) + ca.jtimes(expression, system.q, qdd)
-
-
 def _place(system: MechanismSystem, point: PointRef) -> ca.SX:
     return system.points[str(point)]
 
 
-def _encoder(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return system.q[system.names.index(sensor.coordinate)]
-
-
-def _coordinate_rate(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return system.qd[system.names.index(sensor.coordinate)]
-
-
-def _position(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return _place(system, sensor.points[0])
-
-
-def _velocity(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return _rate(system, _place(system, sensor.points[0]))
-
-
-def _gyro(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    """Angular velocity: in a plane from the coordinates themselves, not the nominal length; in space along the body's
-    axes."""
-    return system.frames[sensor.body].omega
-
-
 def _accelerometer(system: MechanismSystem, sensor: Sensor, qdd: ca.SX, _: ca.SX) -> ca.SX:
     """Specific force ``a - g`` of a point along axes of its body."""
-    point = sensor.points[0]
-    force = _second_rate(system, _place(system, point), qdd)
+    point, place = sensor.points[0], _place(system, sensor.points[0])
+    force = _rate(system, _rate(system, place)) + ca.jtimes(place, system.q, qdd)
     if sensor.gravity:
         force = force - system.gravity
     axes = ca.SX(np.array(sensor.axes, dtype=float))
     return axes @ (system.frames[point.body].rotation.T @ force)
-
-
-def _distance(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return ca.norm_2(_place(system, sensor.points[1]) - _place(system, sensor.points[0]))
 
 
 def _inclinometer(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
@@ -100,15 +71,17 @@ def _inclinometer(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
     return ca.atan2(up[0], up[2])
 
 
-def _inclination(system: MechanismSystem, sensor: Sensor, *_: ca.SX) -> ca.SX:
-    return ca.SX(system.values(getattr(system.description.base, sensor.axis)))
-
-
-def _force(system: MechanismSystem, sensor: Sensor, _: ca.SX, lam: ca.SX) -> ca.SX:
-    """Force or torque that a driver exerts along its coordinate: ``-lam`` of its row."""
-    return -lam[system.rows.index(f'drivers.{sensor.driver}')]
-
-
-_KINDS = {'encoder': _encoder, 'rate': _coordinate_rate, 'position': _position, 'velocity': _velocity, 'gyro': _gyro,
-          'accelerometer': _accelerometer, 'distance': _distance, 'inclinometer': _inclinometer, 'force': _force,
-          'inclination': _inclination}
+# By kind: the output by system, sensor, qdd and lam. The omega of a gyro is in a plane that of the coordinates
+# themselves, not the nominal length, in space along the body's axes; the force of a driver is ``-lam`` of its row.
+_KINDS: dict[str, Callable[[MechanismSystem, Sensor, ca.SX, ca.SX], ca.SX | float]] = {
+    'encoder': lambda system, sensor, *_: system.q[system.names.index(sensor.coordinate)],
+    'rate': lambda system, sensor, *_: system.qd[system.names.index(sensor.coordinate)],
+    'position': lambda system, sensor, *_: _place(system, sensor.points[0]),
+    'velocity': lambda system, sensor, *_: _rate(system, _place(system, sensor.points[0])),
+    'gyro': lambda system, sensor, *_: system.frames[sensor.body].omega,
+    'accelerometer': _accelerometer,
+    'distance': lambda system, sensor, *_: ca.norm_2(_place(system, sensor.points[1])
+                                                     - _place(system, sensor.points[0])),
+    'inclinometer': _inclinometer,
+    'force': lambda system, sensor, _, lam: -lam[system.rows.index(f'drivers.{sensor.driver}')],
+    'inclination': lambda system, sensor, *_: system.values(getattr(system.description.base, sensor.axis))}

@@ -23,10 +23,7 @@ class Values:
     """
 
     def __init__(self, description: MechanismDescription, free: Collection[str] = ()) -> None:
-        self.names: list[str] = []
-        self._symbols: list[ca.SX] = []
-        self._mean: list[float] = []
-        self._stddev: list[float] = []
+        self._found: dict[str, tuple[ca.SX, Scalar]] = {}
         self._free = set(free)
         self._states = state_keys(description)
         self._parameters: dict[str, ca.SX | float] = {}
@@ -58,36 +55,38 @@ class Values:
         return self._parameters
 
     @property
+    def names(self) -> list[str]:
+        """Names of the symbols so far."""
+        return list(self._found)
+
+    @property
     def symbol(self) -> ca.SX:
         """All symbols so far as one column."""
-        return ca.vertcat(*self._symbols) if self._symbols else ca.SX(0, 1)
+        return ca.vertcat(*(symbol for symbol, _ in self._found.values())) if self._found else ca.SX(0, 1)
 
     @property
     def mean(self) -> np.ndarray:
         """Nominal values of the symbols, SI."""
-        return np.array(self._mean, dtype=float)
+        return np.array([scalar.value for _, scalar in self._found.values()], dtype=float)
 
     @property
     def stddev(self) -> np.ndarray:
         """Standard deviations of the symbols, SI."""
-        return np.array(self._stddev, dtype=float)
+        return np.array([scalar.stddev for _, scalar in self._found.values()], dtype=float)
 
     def _resolve(self, scalar: Scalar, name: str, keys: set[str]) -> ca.SX | float:
         self._keys |= keys
         if scalar.stddev > 0.0 or keys & self._free or keys & self._states:
             return self._symbol(name, scalar)
-        if not scalar.text or not self._symbols:      # without symbols the nominal value is the value
+        if not scalar.text or not self._found:      # without symbols the nominal value is the value
             return scalar.value
         value = evaluate(scalar.text, self._parameters)
         return value * scalar.factor if isinstance(value, ca.SX) else scalar.value
 
     def _symbol(self, name: str, scalar: Scalar) -> ca.SX:
-        if name not in self.names:
-            self.names.append(name)
-            self._symbols.append(ca.SX.sym(name))
-            self._mean.append(scalar.value)
-            self._stddev.append(scalar.stddev)
-        return self._symbols[self.names.index(name)]
+        if name not in self._found:
+            self._found[name] = ca.SX.sym(name), scalar
+        return self._found[name][0]
 
 
 def state_keys(description: MechanismDescription) -> set[str]:

@@ -6,18 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .ali3p import ali3p
-from .augmented_euler import augmented_euler
+from .euler import augmented_euler, forward_euler
 from .exponential import exponential
-from .forward_euler import forward_euler
 from .reference import dop853, radau
 from .trapezoid import trapezoid
 
 INTEGRATORS: dict[str, Callable[..., None]] = {
-    'forward_euler': forward_euler,
-    'augmented_euler': augmented_euler,
-    'exponential': exponential,
-    'trapezoid': trapezoid,
-    'ali3p': ali3p,
-    'dop853': dop853,
-    'radau': radau,
-}
+    'forward_euler': forward_euler, 'augmented_euler': augmented_euler, 'exponential': exponential,
+    'trapezoid': trapezoid, 'ali3p': ali3p, 'dop853': dop853, 'radau': radau}

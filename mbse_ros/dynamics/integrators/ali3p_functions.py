@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
@@ -18,9 +18,9 @@ PASSES = 3              # of a projection; each divides what is left of the viol
 Expression = ca.SX      # or ca.MX
 
 
-@dataclass(frozen=True)
-class Symbols:
-    """Arguments of both functions, with q (n,) the positions and ``lam`` (m,) the multipliers of the iteration."""
+class Symbols(NamedTuple):
+    """Arguments of both functions: positions q (n,) and multipliers ``lam`` (m,) of the iteration, ``q0, qd0, qdd0`` at
+    the start of the step."""
 
     q: Expression
     lam: Expression
@@ -29,32 +29,26 @@ class Symbols:
     dt: Expression
     alpha: Expression
     p: Expression
-    before: tuple[Expression, Expression, Expression]     # q, qd, qdd at the start of the step
+    q0: Expression
+    qd0: Expression
+    qdd0: Expression
 
     @classmethod
     def of(cls, system: MechanismSystem) -> Symbols:
         """Symbols of the kind that suits the size of the system."""
-        kind = ca.SX if system.n <= LARGEST_SCALAR else ca.MX
-        q, lam, u, t, dt, alpha, p, *before = (kind.sym(name, size) for name, size in (
-            ('q', system.n), ('lam', system.m), ('u', system.u.numel()), ('t', 1), ('dt', 1), ('alpha', 1),
-            ('p', system.values.symbol.numel()), ('q0', system.n), ('qd0', system.n), ('qdd0', system.n)))
-        return cls(q, lam, u, t, dt, alpha, p, tuple(before))
-
-    @property
-    def all(self) -> list[Expression]:
-        """Arguments in their order: q, lam, u, t, dt, alpha, p, q0, qd0, qdd0."""
-        return [self.q, self.lam, self.u, self.t, self.dt, self.alpha, self.p, *self.before]
+        kind, n = ca.SX if system.n <= LARGEST_SCALAR else ca.MX, system.n
+        sizes = (n, system.m, system.u.numel(), 1, 1, 1, system.values.symbol.numel(), n, n, n)
+        return cls(*(kind.sym(name, size) for name, size in zip(cls._fields, sizes)))
 
     @property
     def trapezoidal(self) -> tuple[Expression, Expression]:
         """Velocities and accelerations (n,) that the trapezoidal rule gives at q."""
-        q0, qd0, qdd0 = self.before
-        change = self.q - q0
-        return 2 / self.dt * change - qd0, 4 / self.dt ** 2 * change - 4 / self.dt * qd0 - qdd0
+        change = self.q - self.q0
+        return 2 / self.dt * change - self.qd0, 4 / self.dt ** 2 * change - 4 / self.dt * self.qd0 - self.qdd0
 
 
 def iteration_function(system: MechanismSystem) -> ca.Function:
-    """Function ``-> (q, lam, size of dq and of what is left of Phi)`` after one iteration (arguments: ``Symbols.all``).
+    """Function ``-> (q, lam, size of dq and of what is left of Phi)`` after one iteration (arguments: ``Symbols``).
 
     Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
     ``lam += alpha Phi`` at the new positions (paper 001 section 12.1; mathematics of the augmented Lagrangian).
@@ -69,11 +63,11 @@ def iteration_function(system: MechanismSystem) -> ca.Function:
     q = s.q + dq
     phi = constraints(q, qd, s.t, s.p)[0]
     size = ca.sqrt(ca.sumsqr(dq) + ca.sumsqr(VIOLATION * phi))        # norm_inf would pass over NaN
-    return ca.Function('mbse_ali3p', s.all, [q, s.lam + s.alpha * phi, size], {'cse': True})
+    return ca.Function('mbse_ali3p', s, [q, s.lam + s.alpha * phi, size], {'cse': True})
 
 
 def projection_function(system: MechanismSystem) -> ca.Function:
-    """Function ``-> (qd, qdd, q a step ahead, lam)`` on the constraints (arguments: ``Symbols.all``).
+    """Function ``-> (qd, qdd, q a step ahead, lam)`` on the constraints (arguments: ``Symbols``).
 
     ``T qd = W qd* - dt^2/4 J' alpha Phi_t`` and ``T qdd = W qdd* - dt^2/4 J' alpha (Jdot qd + Phidot_t)`` with ``W``
     the tangent T without constraints, repeated with multipliers so that the rest of the violation goes too. ``lam``
@@ -90,7 +84,7 @@ def projection_function(system: MechanismSystem) -> ca.Function:
     c = constraints(s.q, qd, s.t, s.p)[3]
     qdd, change = _project(solve, W @ qdd, J, c, scale * s.alpha)
     ahead = s.q + s.dt * (qd + s.dt / 2 * qdd)
-    return ca.Function('mbse_ali3p_projection', s.all, [qd, qdd, ahead, s.lam + change], {'cse': True})
+    return ca.Function('mbse_ali3p_projection', s, [qd, qdd, ahead, s.lam + change], {'cse': True})
 
 
 def _project(solve: Callable[[Expression], Expression], right: Expression, J: Expression, rate: Expression,

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import SettingError
+from ...errors import check_choice
 from ...transition.exponential import ORDERS, transition
 from .fixed_step import march
 from .point import Field, Point
@@ -21,8 +21,7 @@ def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
     the system is stiff for this dt is told once in ``record.warnings``. Where inputs or drivers depend on time, f and A
     are those in the middle of the step, so that the order stays two.
     """
-    if str(order) not in ORDERS:
-        raise SettingError('order', order, 'one of ' + ', '.join(ORDERS))
+    check_choice('order', str(order), ORDERS)
     march(task, record, partial(_step, str(order)))
 
 
@@ -38,7 +37,7 @@ def _step(order: str, field: Field, point: Point, t: float) -> Point:
 def _model_point(field: Field, point: Point, t: float) -> Point:
     """Where the equations are linearised."""
     task, half = field.task, (t - point.t) / 2
-    if task.inputs is None and not task.rheonomic:
+    if task.inputs is None and not task.model.system.driven:
         return point
     middle = point.t + half
     u = task.u(middle, point.q + half * point.qd, point.qd + half * point.qdd)

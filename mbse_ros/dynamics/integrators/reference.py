@@ -11,7 +11,7 @@ from scipy.integrate import DOP853, OdeSolver, Radau
 
 from ...errors import MbseError, PositionProblemError, SettingError, SingularConfigurationError
 from ..observation import power
-from .crossing import next_singular
+from .choice import next_singular
 from .point import Field, Point
 from .task import Record, Task
 

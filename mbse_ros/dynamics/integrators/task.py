@@ -60,11 +60,6 @@ class Task:
     inputs: Inputs | None = None
     independent: Sequence[str] | str | None = None
 
-    @property
-    def rheonomic(self) -> bool:
-        """Whether the constraints depend on time."""
-        return bool(self.model.system.driven)
-
     def u(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Inputs at a state; raises SettingError for a wrong number, ArithmeticError where they are not finite."""
         size = len(self.model.inputs)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from ...errors import SettingError
+from ...errors import check_choice
 from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted)
 from .error_ekf import with_force
 from .problem import Problem
@@ -36,8 +36,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     are, costs what they tell of a position that the sensors see only through the accelerations: with the papers'
     start, 40 times too large, one to four runs of twenty with a coupler's gyro are then lost.
     """
-    if adapt not in NOISES:
-        raise SettingError('adapt', adapt, 'one of ' + ', '.join(NOISES))
+    check_choice('adapt', adapt, NOISES)
     g, s, size = problem.g, len(problem.channels), 3 * problem.g
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
     choice = Choice(motion, with_force, force=True, actuators=actuator_places(problem, actuators))

@@ -19,7 +19,7 @@ from .motion import HALVINGS, advance, rates
 from .problem import Problem
 from .square_root import conditioning, factor
 from .step import Filter, Parts, build_filter
-from .update import propagation
+from .update import measured, propagation
 
 
 def cekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
@@ -35,7 +35,7 @@ def cekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
         A = rates(problem, q, zd, u, none, t - dt, p).A
         q, zd, _ = advance(problem, motion, q, zd, u, none, t, dt, p)
         F, Sigma = flow((A + rates(problem, q, zd, u, none, t, p).A) / 2, tuning['acceleration'], dt)
-        return {'x': ca.vertcat(*(q[i] for i in problem.z), zd), 'P': spread_out(F, state['P'], Sigma), 'q': q}
+        return {'x': ca.vertcat(problem.independent(q), zd), 'P': spread_out(F, state['P'], Sigma), 'q': q}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, q, u, t, p = state['x'], state['q'], given['u'], given['t'], tuning['p']
@@ -43,11 +43,10 @@ def cekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
         h, H_z, H_zd, H_zdd = problem.sensors(q, x[g:], at.zdd, ca.vertcat(u, none), t, p)
         S = root(state['P'])
         E = (ca.horzcat(H_z, H_zd) + H_zdd @ ca.horzcat(at.a, at.b)) @ S if s else type(S)(0, 2 * g)
-        x, P, innovation, spread, used = update(x, S, given['o'], h, E, tuning['variance'], tuning['gate'])
+        x, P, *found = update(x, S, given['o'], h, E, tuning['variance'], tuning['gate'])
         q = problem.close(q, x[:g], t, p)
         now = rates(problem, q, x[g:], u, none, t, p)
-        return {'x': x, 'P': P, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': none, 'innovation': innovation,
-                'spread': spread, 'used': used}
+        return {'x': x, 'P': P, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': none, **measured(*found)}
 
     return build_filter('CEKF', problem, 2 * g, {'acceleration': g}, predict, correct)
 

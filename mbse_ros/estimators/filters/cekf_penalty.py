@@ -9,20 +9,18 @@ corrections break them to second order only; the penalty takes that away at the 
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import casadi as ca
 import numpy as np
 
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps, Pieces
-from ...errors import SettingError
+from ...errors import check_positive
 from .motion import ITERATIONS, rates
 from .problem import Problem
 from .sigma_filter import CLOSINGS
 from .square_root import conditioning, factor, square
 from .step import Filter, Parts, build_filter
-from .update import constant_noise
+from .update import constant_noise, measured
 
 
 class PenaltyFilter(Filter):
@@ -53,9 +51,7 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
     Noise ``acceleration`` (g,): its density along the independent coordinates, rad^2/s^3 or m^2/s^3. Raises
     SettingError.
     """
-    for name, value in (('alpha', alpha), ('zeta', zeta), ('omega', omega)):
-        if not 0 < value < np.inf:
-            raise SettingError(name, value, 'a positive number')
+    check_positive(alpha=alpha, zeta=zeta, omega=omega)
     n, g = problem.n, problem.g
     moved, noise = penalty_rates(problem, alpha, zeta, omega), constant_noise(g, 2)
     sense, along, rank = sensed(problem), tangents(problem), 2 * (g if project else n)
@@ -66,7 +62,7 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
     def rooted(x: ca.MX, P: ca.MX, t: ca.MX, p: ca.MX) -> ca.MX:
         if not project:
             return root(P)
-        return along(x[:n], _independent(problem, x[n:]), t, p) @ root(P[places, places])
+        return along(x[:n], problem.independent(x[n:]), t, p) @ root(P[places, places])
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
         u, t, dt, p, x = ca.vertcat(given['u'], ca.MX.zeros(g)), given['t'], tuning['dt'], tuning['p'], state['x']
@@ -79,7 +75,7 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
             end = end - ca.solve(tangent, end - right - dt / 2 * ca.vertcat(end[n:], zdd), 'qr')
         S = rooted(x, state['P'], t - dt, p)
         S = ca.solve(tangent, ca.densify(S + dt / 2 * (A @ S)), 'qr')
-        T = along(end[:n], _independent(problem, end[n:]), t, p)
+        T = along(end[:n], problem.independent(end[n:]), t, p)
         S = ca.horzcat(S, T @ factor(2 * g)(noise(tuning['acceleration'], dt)))
         return {'x': end, 'P': square(2 * n, rank + 2 * g)(S), 'q': end[:n]}
 
@@ -88,19 +84,18 @@ def cekf_penalty(problem: Problem, alpha: float = 1e7, zeta: float = 1.0, omega:
         now = moved(x[:n], x[n:], u, t, p) if dynamic else [ca.DM.zeros(moved.sparsity_out(i)) for i in range(4)]
         h, H = sense(x[:n], x[n:], *now, u, t, p)
         S = rooted(x, state['P'], t, p)
-        x, P, innovation, spread, used = update(x, S, given['o'], h, H @ S, tuning['variance'], tuning['gate'])
+        x, P, *found = update(x, S, given['o'], h, H @ S, tuning['variance'], tuning['gate'])
         if project:
             x = projected(problem)(x, t, p)
             S = rooted(x, P, t, p)
             P = square(2 * n, rank)(S)
-            qdd = rates(problem, x[:n], _independent(problem, x[n:]), given['u'], ca.MX.zeros(g), t, p).qdd
+            qdd = rates(problem, x[:n], problem.independent(x[n:]), given['u'], ca.MX.zeros(g), t, p).qdd
         else:
             qdd = moved(x[:n], x[n:], u, t, p)[0]
-        return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(g),
-                'innovation': innovation, 'spread': spread, 'used': used}
+        return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(g), **measured(*found)}
 
-    made = build_filter('CEKF_penalty', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False)
-    return PenaltyFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
+    return build_filter('CEKF_penalty', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
+                        made=PenaltyFilter)
 
 
 def penalty_rates(problem: Problem, alpha: float, zeta: float, omega: float) -> ca.Function:
@@ -111,7 +106,7 @@ def penalty_rates(problem: Problem, alpha: float, zeta: float, omega: float) -> 
     """
     system, parameters = problem.system, problem.system.values.symbol
     n, m = system.n, system.m
-    q, qd, u, t, p = _symbols(problem)
+    (q, qd, t, p), u = problem.symbols('q qd t p', ca.MX), ca.MX.sym('u', system.u.numel())
     pieces = Pieces(system, parameters)
     Phi = ca.Function('Phi', [system.q, system.t, parameters], [system.Phi])(q, t, p)
     J, b = pieces.constraints(q, t, p)
@@ -136,9 +131,8 @@ def tangents(problem: Problem) -> ca.Function:
 
 def velocities(problem: Problem) -> ca.Function:
     """``(q, zd, t, p) -> (T, qd)``: ``tangents``, and the velocities (n,) of all coordinates."""
-    system, g = problem.system, problem.g
-    q, _, _, t, p = _symbols(problem, problem.symbol)
-    zd = problem.symbol('zd', g)
+    system = problem.system
+    q, zd, t, p = problem.symbols('q zd t p')
     J, b = Pieces(system, system.values.symbol).constraints(q, t, p)
     maps = Maps.of(system, J, problem.scalar)
     R = maps.R
@@ -151,14 +145,12 @@ def velocities(problem: Problem) -> ca.Function:
 
 def projected(problem: Problem) -> ca.Function:
     """``(x, t, p) -> x`` on the constraints, with the independent coordinates and velocities of ``x = [q, qd]``."""
-    n, z = problem.n, problem.z
-    q, qd, _, t, p = _symbols(problem, problem.symbol)
-    end = problem.close(q, ca.vertcat(*(q[i] for i in z)), t, p, CLOSINGS)
-    zd = ca.vertcat(*(qd[i] for i in z))
-    velocity = rates(problem, end, zd, problem.zeros(problem.system.u.numel() - problem.g), problem.zeros(problem.g), t,
-                     p).qd
+    n, g = problem.n, problem.g
+    q, qd, t, p = problem.symbols('q qd t p')
+    end, none = problem.close(q, problem.independent(q), t, p, CLOSINGS), problem.zeros(problem.system.u.numel() - g)
+    velocity = rates(problem, end, problem.independent(qd), none, problem.zeros(g), t, p).qd
     projected = ca.Function('projected', [q, qd, t, p], [ca.vertcat(end, velocity)], {'cse': True})
-    x, t, p = (ca.MX.sym(name, size) for name, size in (('x', 2 * n), ('t', 1), ('p', p.numel())))
+    x, t, p = problem.symbols('x t p', ca.MX)
     return ca.Function('projected', [x, t, p], [projected(x[:n], x[n:], t, p)])
 
 
@@ -171,13 +163,3 @@ def sensed(problem: Problem) -> ca.Function:
     H = ca.horzcat(*slopes[:2]) + slopes[2] @ A[n:, :] + slopes[3] @ dlam
     return ca.Function('sensed', [system.q, system.qd, model.qdd, model.lam, A, dlam, system.u, system.t,
                                   system.values.symbol], [ca.densify(model.output), ca.densify(H)], {'cse': True})
-
-
-def _symbols(problem: Problem, symbol: object = ca.MX.sym) -> tuple[ca.MX, ...]:
-    sizes = {'q': problem.n, 'qd': problem.n, 'u': problem.system.u.numel(), 't': 1,
-             'p': problem.system.values.symbol.numel()}
-    return tuple(symbol(name, size) for name, size in sizes.items())
-
-
-def _independent(problem: Problem, v: ca.MX) -> ca.MX:
-    return ca.vertcat(*(v[i] for i in problem.z))

@@ -16,7 +16,7 @@ from ...dynamics.state_equations import Maps, Pieces
 from .motion import Rates, rates
 from .problem import Problem
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, innovation_of, there
+from .update import block_matrix, innovation_of, measured, there
 
 ITERATIONS = 4      # of Newton's method; its tangent, which does not change the result, is exact in place of Eq. 26
 
@@ -36,19 +36,18 @@ def cekf_published(problem: Problem) -> Filter:
         A = tangent(q, zd, u, t - dt, p)
         W = ca.diag(ca.vertcat(none, tuning['acceleration']))
         P = state['P']
-        rate = now.f
-        memory = {'before': state['x'], 'q_before': q, 'rate': rate, 'P_before': P}
-        x = ca.vertcat(*(q[i] for i in problem.z), zd)
-        q, x = _implicit(problem, q, x, rate, None, None, given, tuning)
+        memory = {'before': state['x'], 'q_before': q, 'rate': now.f, 'P_before': P}
+        x = ca.vertcat(problem.independent(q), zd)
+        q, x = _implicit(problem, q, x, now.f, None, None, given, tuning)
         return {'x': x, 'P': P + dt * (A @ P + P @ A.T + W), 'q': q, **memory}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         before, q, u, t, dt, p = state['before'], state['q_before'], given['u'], given['t'], tuning['dt'], tuning['p']
         at = rates(problem, q, before[g:], u, none, t - dt, p)
-        _, H = measured(problem, q, before, at, u, t - dt, p)
+        _, H = simple_sensors(problem, q, before, at, u, t - dt, p)
         PH = state['P_before'] @ H.T
-        h, _ = measured(problem, state['q'], state['x'], rates(problem, state['q'], state['x'][g:], u, none, t, p), u,
-                        t, p)
+        ahead = rates(problem, state['q'], state['x'][g:], u, none, t, p)
+        h, _ = simple_sensors(problem, state['q'], state['x'], ahead, u, t, p)
         present = [there(given['o'][k]) for k in range(s)]
         innovation = ca.vertcat(*(innovation_of(given['o'][k], h[k], problem.angular[k]) for k in range(s)))
         spread = ca.vertcat(*((H[k, :] @ PH[:, k]) for k in range(s))) + tuning['variance']
@@ -59,7 +58,7 @@ def cekf_published(problem: Problem) -> Filter:
         P = state['P'] - dt * K @ PH.T
         now = rates(problem, q, x[g:], u, none, t, p)
         return {**state, 'x': x, 'P': (P + P.T) / 2, 'q': q, 'qd': now.qd, 'qdd': now.qdd, 'force': none,
-                'innovation': innovation, 'spread': spread, 'used': used}
+                **measured(innovation, spread, used)}
 
     memory = {'before': (2 * g, 1), 'q_before': (problem.n, 1), 'rate': (2 * g, 1), 'P_before': (2 * g, 2 * g)}
     return build_filter('CEKF_published', problem, 2 * g, {'acceleration': g}, predict, correct, memory)
@@ -70,8 +69,7 @@ def published_jacobian(problem: Problem) -> ca.Function:
     ``F21 = -Mbar^-1 R' (K R + 2 M (R_q R) zdd)``, ``F22 = -Mbar^-1 R' (C R + M Rdot)``."""
     system, g = problem.system, problem.g
     parameters = system.values.symbol
-    q, zd, p = problem.symbol('q', problem.n), problem.symbol('zd', g), problem.symbol('p', parameters.numel())
-    u, t = problem.symbol('u', system.u.numel() - g), problem.symbol('t', 1)
+    q, zd, u, t, p = problem.symbols('q zd u t p')
     at = rates(problem, q, zd, u, problem.zeros(g), t, p)
     pieces = Pieces(system, parameters)
     J, _ = pieces.constraints(q, t, p)
@@ -90,7 +88,8 @@ def published_jacobian(problem: Problem) -> ca.Function:
                        {'cse': True})
 
 
-def measured(problem: Problem, q: ca.SX, x: ca.SX, at: Rates, u: ca.SX, t: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
+def simple_sensors(problem: Problem, q: ca.SX, x: ca.SX, at: Rates, u: ca.SX, t: ca.SX, p: ca.SX
+                   ) -> tuple[ca.SX, ca.SX]:
     """``h`` (s,) and ``H`` (s, 2g) of the sensors, without the derivative of the accelerations."""
     g = problem.g
     h, H_z, H_zd, _ = problem.sensors(q, x[g:], at.zdd, ca.vertcat(u, problem.zeros(g)), t, p)
@@ -108,12 +107,11 @@ def _implicit(problem: Problem, q: ca.SX, x: ca.SX, rate: ca.SX, K: ca.SX | None
         at = rates(problem, q, x[g:], u, none, t, p)
         tangent = type(at.A).eye(2 * g) - dt / 2 * at.A
         if H is not None:
-            h, H_now = measured(problem, q, x, at, u, t, p)
+            h, H_now = simple_sensors(problem, q, x, at, u, t, p)
             gain = K @ ca.vertcat(*(innovation_of(given['o'][k], h[k], problem.angular[k]) for k in range(s)))
             tangent = tangent + dt / 2 * K @ H_now
         x = x - ca.solve(tangent, x - start - dt / 2 * (rate + at.f + gain))
-    q = problem.close(q, x[:g], t, p)
-    return q, x
+    return problem.close(q, x[:g], t, p), x
 
 
 def _constraint_change(problem: Problem) -> ca.Function:

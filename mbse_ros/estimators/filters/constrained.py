@@ -10,18 +10,10 @@ from .cekf_penalty import tangents, velocities
 from .motion import rates
 from .problem import Problem
 from .step import Parts
-from .update import block_matrix, propagation
+from .update import block_matrix, measured, propagation
 
 SCALAR = 5_000      # multiplications of a correction up to which it is written out in scalar operations
 CLOSINGS = 3        # Newton steps after the constraints as measurements
-
-
-def symbols(problem: Problem, *names: str) -> tuple[ca.SX, ...]:
-    """Symbols of the problem's kind: 'x' (2n,), 'u' (the mechanism's inputs), 't', 'p', 'o' and 'variance' (s,), ..."""
-    s, n = len(problem.channels), problem.n
-    shapes = {'x': (2 * n, 1), 'prior': (2 * n, 1), 'P': (2 * n, 2 * n), 'o': (s, 1), 'variance': (s, 1),
-              'u': (problem.system.u.numel() - problem.g, 1), 'p': (problem.system.values.symbol.numel(), 1)}
-    return tuple(problem.symbol(name, *shapes.get(name, (1, 1))) for name in names)
 
 
 def independent(problem: Problem) -> list[int]:
@@ -46,7 +38,7 @@ def sensed(problem: Problem) -> ca.Function:
     """
     system, n, g = problem.system, problem.n, problem.g
     model = state_sensors(system)
-    x, u, t, p = symbols(problem, 'x', 'u', 't', 'p')
+    x, u, t, p = problem.symbols('x u t p')
     v, sources = ca.vertcat(system.q, system.qd), ca.vertcat(model.qdd, model.lam)
     channels = range(model.output.numel())
     dynamic = [k for k in channels if ca.jacobian(model.output[k], sources).nnz()]
@@ -55,7 +47,7 @@ def sensed(problem: Problem) -> ca.Function:
                          [ca.densify(model.output[static]), ca.densify(ca.jacobian(model.output[static], v))])
     h, H = direct(x, ca.vertcat(u, problem.zeros(g)), t, p)
     if dynamic:
-        zd, free = ca.vertcat(*(x[n + i] for i in problem.z)), problem.zeros(g)
+        zd, free = problem.independent(x[n:]), problem.zeros(g)
         at = rates(problem, x[:n], zd, u, free, t, p)
         found, H_z, H_zd, H_zdd = problem.sensors(x[:n], zd, at.zdd, ca.vertcat(u, free), t, p)
         along = ca.horzcat(H_z, H_zd) + H_zdd @ ca.horzcat(at.a, at.b)
@@ -73,13 +65,13 @@ def euler_step(problem: Problem) -> ca.Function:
     off by the constraints would take for a measurement of z: in 30 s without samples 0.3 rad where 28 are right.
     """
     n, g, places = problem.n, problem.g, independent(problem)
-    x, P, u, t, dt, p = symbols(problem, 'x', 'P', 'u', 't', 'dt', 'p')
-    density, zd = problem.symbol('density', g), ca.vertcat(*(x[n + i] for i in problem.z))
+    x, u, t, dt, p = problem.symbols('x u t dt p')
+    P, density, zd = problem.symbol('P', 2 * n, 2 * n), problem.symbol('density', g), problem.independent(x[n:])
     at = rates(problem, x[:n], zd, u, problem.zeros(g), t - dt, p)
     ahead = x + dt * ca.vertcat(x[n:], at.qdd)
     F = block_matrix(type(x), [[1.0, dt], [0.0, 1.0]], g)
     P_z = propagation(2 * g)(F, P[places, places], ca.diag(ca.vertcat(density * (dt ** 3 / 3), density * dt)))
-    T = tangents(problem)(ahead[:n], ca.vertcat(*(ahead[n + i] for i in problem.z)), t, p)
+    T = tangents(problem)(ahead[:n], problem.independent(ahead[n:]), t, p)
     return ca.Function('euler_step', [x, P, density, u, t, dt, p], [ahead, carried(n, g)(T, P_z)], {'cse': True})
 
 
@@ -103,9 +95,9 @@ def closed(problem: Problem, closings: int = CLOSINGS) -> ca.Function:
     model's accelerations.
     """
     n, g = problem.n, problem.g
-    x, u, t, p = symbols(problem, 'x', 'u', 't', 'p')
-    P_z, zd = problem.symbol('P_z', 2 * g, 2 * g), ca.vertcat(*(x[n + i] for i in problem.z))
-    q = problem.close(x[:n], ca.vertcat(*(x[i] for i in problem.z)), t, p, closings)
+    x, u, t, p = problem.symbols('x u t p')
+    P_z, zd = problem.symbol('P_z', 2 * g, 2 * g), problem.independent(x[n:])
+    q = problem.close(x[:n], problem.independent(x), t, p, closings)
     at = rates(problem, q, zd, u, problem.zeros(g), t, p)
     cov = carried(n, g)(tangents(problem)(q, zd, t, p), P_z)
     return ca.Function('closed', [x, P_z, u, t, p], [ca.vertcat(q, at.qd), cov, at.qdd], {'cse': True})
@@ -114,14 +106,15 @@ def closed(problem: Problem, closings: int = CLOSINGS) -> ca.Function:
 def consistent(problem: Problem) -> ca.Function:
     """``(x, [z, zd], t, p) -> (x, T)`` on the constraints, coordinates near those of x, and its tangents."""
     n, g = problem.n, problem.g
-    x, t, p = symbols(problem, 'x', 't', 'p')
+    x, t, p = problem.symbols('x t p')
     state = problem.symbol('state', 2 * g)
     q = problem.close(x[:n], state[:g], t, p)
     T, qd = velocities(problem)(q, state[g:], t, p)
     return ca.Function('consistent', [x, state, t, p], [ca.vertcat(q, qd), T], {'cse': True})
 
 
-def estimates(problem: Problem, x: ca.SX, P: ca.SX, qdd: ca.SX) -> Parts:
+def estimates(problem: Problem, x: ca.SX, P: ca.SX, qdd: ca.SX, *innovations: ca.SX) -> Parts:
     """Parts of the state and of the outputs."""
     n = problem.n
-    return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(problem.g)}
+    return {'x': x, 'P': P, 'q': x[:n], 'qd': x[n:], 'qdd': qdd, 'force': ca.MX.zeros(problem.g),
+            **measured(*innovations)}

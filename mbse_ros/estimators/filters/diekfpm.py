@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import casadi as ca
 
-from ...errors import SettingError
+from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter
 from .constrained import closed, consistent, estimates, euler_step, independent, sensed
 from .problem import Problem
@@ -26,9 +24,7 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
 
     The covariance is that of the sensors alone: the constraints say nothing about z.
     """
-    for name, value in (('iterations', iterations), ('slack', slack)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(iterations=iterations, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
     others = [i for i in range(2 * n) if i not in places]
     step, sense, near, finish = euler_step(problem), sensed(problem), consistent(problem), closed(problem, 1)
@@ -46,14 +42,13 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
             x, T = near(x, point, t, p)
             first = T if first is None else first
             h, H = sense(x, u, t, p)
-            found, P_z, innovation, spread, used = update(start, P, given['o'], h + H @ T @ (start - point), H @ T,
-                                                          tuning['variance'], tuning['gate'])
-            bent = x[others] + T[others, :] @ (found - point) - prior[others] - first[others, :] @ (found - start)
-            point = settle(found, P_z, ca.DM.zeros(len(others)), bent, T[others, :] - first[others, :], variance,
+            z, P_z, *found = update(start, P, given['o'], h + H @ T @ (start - point), H @ T, tuning['variance'],
+                                    tuning['gate'])
+            bent = x[others] + T[others, :] @ (z - point) - prior[others] - first[others, :] @ (z - start)
+            point = settle(z, P_z, ca.DM.zeros(len(others)), bent, T[others, :] - first[others, :], variance,
                            1e300)[0]
         x, P, qdd = finish(near(x, point, t, p)[0], P_z, u, t, p)
-        return {**estimates(problem, x, P, qdd), 'innovation': innovation, 'spread': spread, 'used': used}
+        return estimates(problem, x, P, qdd, *found)
 
-    made = build_filter('DIEKFpm', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False)
-    return PenaltyFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
-
+    return build_filter('DIEKFpm', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
+                        made=PenaltyFilter)

@@ -7,15 +7,13 @@ direct_FE is that of the mechanism, not the model's error: the force is found fr
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import casadi as ca
 import numpy as np
 
-from .ekf import exact_jacobian, force_of, kept_force, trusted
-from .motion import Rates, advance, rates
+from .ekf import Choice, along, feed_back, force_of, observe, run_model, trusted
+from .error_ekf import with_force, with_jacobian
+from .motion import Rates, rates
 from .problem import Problem
-from .standstill import dropped, stood_still
 from .step import Filter, Parts, build_filter
 from .update import block_matrix, constant_noise, correction, propagation
 
@@ -39,28 +37,18 @@ class DirectFilter(Filter):
 def direct_ej(problem: Problem, motion: str = 'trapezoid') -> Filter:
     """direct_EJ with the state ``[z, zd]``; noise ``acceleration`` (g,): density of the accelerations, m2/s3 or
     rad2/s3. Same estimates as errorEKF_EJ."""
-    g = problem.g
+    g, choice = problem.g, Choice(motion, with_jacobian)
     noise, update, spread_out = constant_noise(g, 2), correction(2 * g, problem.angular, g), propagation(2 * g)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, dt, p = state['x'], tuning['dt'], tuning['p']
-        before = rates(problem, state['q'], x[g:], given['u'], state['force'], given['t'] - dt, p)
-        q, zd = _model_step(problem, motion, state, given, tuning)
-        F = block_matrix(type(before.A), exact_jacobian(before, dt), g)
-        _, q, zd, F, added = stood_still(problem, state['P'], state['q'], q, zd, F, given['t'], dt, p)
-        P = spread_out(F, state['P'], noise(tuning['acceleration'], dt) + added)
-        return {'x': _moved(problem, x, state['q'], q, zd), 'P': P, 'q': q, 'force': state['force'], 'F': F,
-                'doubt': state['doubt']}
+        ahead, F = run_model(problem, choice, state, given, tuning)
+        P = spread_out(F, state['P'], along(ahead, noise(tuning['acceleration'], tuning['dt'])))
+        return {**state, **ahead, 'x': _moved(problem, state, ahead), 'P': P, 'F': F}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
-        at = rates(problem, state['q'], x[g:], u, force, t, p)
-        h, H_z, H_zd, H_zdd = problem.sensors(state['q'], x[g:], at.zdd, ca.vertcat(u, force), t, p)
-        H = ca.horzcat(H_z, H_zd) + H_zdd @ ca.horzcat(at.a, at.b)
-        x, P, *innovations = update(x, state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
-        q = problem.close(state['q'], x[:g], t, p)
-        now = rates(problem, q, x[g:], u, force, t, p)
-        return {'x': x, 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
+        h, H = observe(problem, choice, state, given, tuning)
+        x, P, *innovations = update(state['x'], state['P'], given['o'], h, H, tuning['variance'], tuning['gate'])
+        return {**feed_back(problem, choice, state, x, given, tuning),
                 **trusted(state, given, tuning, P, *innovations)}
 
     return build_filter('direct_EJ', problem, 2 * g, {'acceleration': g}, predict, correct,
@@ -74,24 +62,19 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
     With ``zdd = a z + b zd + d`` along the model, its error d the third block of errorEKF_FE, the matrices are those of
     errorEKF_FE in other coordinates.
     """
-    g, size = problem.g, 3 * problem.g
+    g, size, choice = problem.g, 3 * problem.g, Choice(motion, with_force, force=True)
     noise, update, spread_out = constant_noise(g, 3), correction(size, problem.angular, g), propagation(size)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
-        x, u, t, dt, p, force = state['x'], given['u'], given['t'], tuning['dt'], tuning['p'], state['force']
-        before = rates(problem, state['q'], x[g:2 * g], u, force, t - dt, p)
-        q, zd = _model_step(problem, motion, state, given, tuning)
-        F = _error_transition(before, dt)
-        lost, q, zd, F, added = stood_still(problem, state['P'], state['q'], q, zd, F, t, dt, p)
-        lift = rates(problem, q, zd, u, force, t, p).B[g:, -g:]
-        force, gone = dropped(g, g, size, 2 * g)(lost, force, lift)
-        at = rates(problem, q, zd, u, force, t, p)
+        u, t, dt, p = given['u'], given['t'], tuning['dt'], tuning['p']
+        before = rates(problem, state['q'], state['x'][g:2 * g], u, state['force'], t - dt, p)
+        ahead, F = run_model(problem, choice, state, given, tuning)
+        at = rates(problem, ahead['q'], ahead['zd'], u, ahead['force'], t, p)
         to = _coordinates(at, 1.0)
-        F = to @ kept_force(F, before, at) @ _coordinates(before, -1.0)
-        Sigma = to @ (noise(tuning['acceleration'], dt) + added + gone) @ to.T
+        F = to @ F @ _coordinates(before, -1.0)
+        Sigma = to @ along(ahead, noise(tuning['acceleration'], dt)) @ to.T
         P = spread_out(ca.densify(F), state['P'], ca.densify(Sigma))
-        return {'x': ca.vertcat(_moved(problem, x, state['q'], q, zd), at.zdd), 'P': P, 'q': q, 'force': force,
-                'doubt': state['doubt']}
+        return {**state, **ahead, 'x': ca.vertcat(_moved(problem, state, ahead), at.zdd), 'P': P}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, u, t, p, force = state['x'], given['u'], given['t'], tuning['p'], state['force']
@@ -110,29 +93,13 @@ def direct_fe(problem: Problem, motion: str = 'trapezoid') -> Filter:
         return {'x': ca.vertcat(found[:2 * g], now.zdd), 'q': q, 'force': force, 'qd': now.qd, 'qdd': now.qdd,
                 **trusted(state, given, tuning, P, *innovations)}
 
-    made = build_filter('direct_FE', problem, size, {'acceleration': g}, predict, correct,
-                        {'force': (g, 1), 'doubt': (len(problem.channels), 1)})
-    return DirectFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
+    return build_filter('direct_FE', problem, size, {'acceleration': g}, predict, correct,
+                        {'force': (g, 1), 'doubt': (len(problem.channels), 1)}, made=DirectFilter)
 
 
-def _model_step(problem: Problem, motion: str, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
-    """Coordinates (n,) and independent velocities (g,) one step later."""
-    g = problem.g
-    ahead, end, _ = advance(problem, motion, state['q'], state['x'][g:2 * g], given['u'], state['force'], given['t'],
-                            tuning['dt'], tuning['p'])
-    return ahead, end
-
-
-def _moved(problem: Problem, x: ca.SX, q: ca.SX, ahead: ca.SX, zd: ca.SX) -> ca.SX:
+def _moved(problem: Problem, state: Parts, ahead: Parts) -> ca.SX:
     """The state's ``z``, moved by what the model moves by, and the velocities."""
-    return ca.vertcat(x[:problem.g] + ca.vertcat(*(ahead[i] - q[i] for i in problem.z)), zd)
-
-
-def _error_transition(before: Rates, dt: ca.SX) -> ca.SX:
-    """That of errorEKF_FE, for ``[dz, dzd, d]``."""
-    (top, middle), eye = exact_jacobian(before, dt), type(before.A).eye(before.zd.numel())
-    rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]
-    return block_matrix(type(before.A), rows, before.zd.numel())
+    return ca.vertcat(state['x'][:problem.g] + problem.independent(ahead['q'] - state['q']), ahead['zd'])
 
 
 def _coordinates(at: Rates, sign: float) -> ca.SX:

@@ -43,7 +43,7 @@ def dual(problem: Problem, parameters: Sequence[str] | None = None, bounds: Boun
     l, r, s = 3 * problem.g, len(space.names), len(problem.channels)
     points = symmetric_points(r, alpha)
     draw, gather, look = drawn(points, [0] * r), gathered(points), observed(points, s, problem.angular)
-    expect, see, close = _expected(problem, space, motion), _seen(problem), closed(problem)
+    expect, see, close = _expected(problem, space, motion), _seen(problem), closed(problem, 2 * problem.g)
     update = conditioning(r, points.number + 1 + l, problem.angular)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -99,9 +99,8 @@ def _inner(inner: Filter, space: ParameterSpace, state: Parts, given: Parts, tun
 
 def _expected(problem: Problem, space: ParameterSpace, motion: str) -> ca.Function:
     """``(q, x, theta, u, t, dt, p) -> h``: sensors at t, one step after the state, with parameters theta, no force."""
-    q, x, theta, u, t, dt, p = (problem.symbol(name, size) for name, size in (
-        ('q', problem.n), ('x', 3 * problem.g), ('theta', len(space.names)),
-        ('u', len(problem.model.inputs)), ('t', 1), ('dt', 1), ('p', problem.system.values.symbol.numel())))
+    q, u, t, dt, p = problem.symbols('q u t dt p')
+    x, theta = problem.symbol('x', 3 * problem.g), problem.symbol('theta', len(space.names))
     g, force, estimated = problem.g, problem.zeros(problem.g), space.function(theta, p)[0]
     start = problem.close(q, x[:g], t - dt, estimated, CLOSINGS)
     end, zd, _ = advance(problem, motion, start, x[g:2 * g], u, force, t, dt, estimated)
@@ -112,9 +111,7 @@ def _expected(problem: Problem, space: ParameterSpace, motion: str) -> ca.Functi
 
 def _seen(problem: Problem) -> ca.Function:
     """``(q, x, force, u, t, p) -> H`` (s, 3g) of errorEKF_FE."""
-    q, x, force, u, t, p = (problem.symbol(name, size) for name, size in (
-        ('q', problem.n), ('x', 3 * problem.g), ('force', problem.g), ('u', len(problem.model.inputs)), ('t', 1),
-        ('p', problem.system.values.symbol.numel())))
+    (q, force, u, t, p), x = problem.symbols('q force u t p'), problem.symbol('x', 3 * problem.g)
     choice = Choice('trapezoid', with_force, force=True)
     _, H = observe(problem, choice, {'q': q, 'x': x, 'force': force}, {'u': u, 't': t}, {'p': p})
     return ca.Function('seen', [q, x, force, u, t, p], [ca.densify(H)], {'cse': True})

@@ -14,7 +14,7 @@ from .motion import Rates, advance, rates
 from .problem import Problem
 from .standstill import dropped, stood_still
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation, widening
+from .update import block_matrix, constant_noise, correction, measured, propagation, widening
 
 Jacobian = Callable[[Rates, ca.SX, ca.SX], ca.SX]       # (rates before the step, exact F of the motion, dt) -> F
 
@@ -167,7 +167,7 @@ def bias_places(problem: Problem, biases: Sequence[str]) -> tuple[int, ...]:
 def error_mean(problem: Problem, ahead: Parts, blocks: int) -> ca.SX:
     """The model's own state as the mean; the acceleration error is zero, for its estimate is in the force already."""
     rest = [problem.zeros(problem.g)] * (blocks - 2)
-    return ca.vertcat(*(ahead['q'][i] for i in problem.z), ahead['zd'], *rest)
+    return ca.vertcat(problem.independent(ahead['q']), ahead['zd'], *rest)
 
 
 def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning: Parts) -> tuple[ca.SX, ca.SX]:
@@ -222,11 +222,6 @@ def force_of(g: int) -> ca.Function:
     return ca.Function('force_of', [inverse, error], [ca.solve(inverse, error) if g > 1 else error / inverse])
 
 
-def measured(innovation: ca.SX, spread: ca.SX, used: ca.SX) -> Parts:
-    """Outputs about the measurements."""
-    return {'innovation': innovation, 'spread': spread, 'used': used}
-
-
 def trusted(state: Parts, given: Parts, tuning: Parts, P: ca.SX, *innovations: ca.SX) -> Parts:
     """``P``, wider where the samples contradict the estimate, for how long they do (``doubt``), and ``measured``."""
     doubt, factor = widening(given['o'].numel())(state['doubt'], given['o'], innovations[2], tuning['dt'])
@@ -238,8 +233,7 @@ def simple(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
     return block_matrix(type(before.A), [[1.0, dt], [0.0, 1.0]], before.zd.numel())
 
 
-def exact_jacobian(before: Rates, dt: ca.SX) -> list[list[ca.SX]]:
+def exact_jacobian(a: ca.SX, b: ca.SX, dt: ca.SX) -> list[list[ca.SX]]:
     """Blocks ``[[I + a dt^2/2, I dt + b dt^2/2], [a dt, I + b dt]]`` (paper 001, section 7.2)."""
-    eye = type(before.A).eye(before.zd.numel())
-    return [[eye + before.a * (dt ** 2 / 2), eye * dt + before.b * (dt ** 2 / 2)],
-            [before.a * dt, eye + before.b * dt]]
+    eye = type(a).eye(a.size1())
+    return [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]]

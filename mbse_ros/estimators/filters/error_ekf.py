@@ -28,7 +28,7 @@ def error_ekf(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str]
 
 def error_ekf_ej(problem: Problem, motion: str = 'trapezoid', biases: Sequence[str] = ()) -> Filter:
     """errorEKF_EJ: with the exact Jacobian of the accelerations."""
-    return ekf('errorEKF_EJ', problem, Choice(motion, _with_jacobian, biases=bias_places(problem, biases)))
+    return ekf('errorEKF_EJ', problem, Choice(motion, with_jacobian, biases=bias_places(problem, biases)))
 
 
 def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequence[str] = (),
@@ -45,12 +45,13 @@ def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequenc
                                               biases=bias_places(problem, biases), held=held))
 
 
-def _with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
-    return block_matrix(type(before.A), exact_jacobian(before, dt), before.zd.numel())
+def with_jacobian(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
+    """``[[I + a dt^2/2, I dt + b dt^2/2], [a dt, I + b dt]]``."""
+    return block_matrix(type(before.A), exact_jacobian(before.a, before.b, dt), before.zd.numel())
 
 
 def with_force(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
     """``[[I + a dt^2/2, I dt + b dt^2/2, I dt^2/2], [a dt, I + b dt, I dt], [0, 0, I]]``."""
-    (top, middle), eye = exact_jacobian(before, dt), type(before.A).eye(before.zd.numel())
+    (top, middle), eye = exact_jacobian(before.a, before.b, dt), type(before.A).eye(before.zd.numel())
     rows = [[*top, eye * (dt ** 2 / 2)], [*middle, eye * dt], [0.0, 0.0, 1.0]]
     return block_matrix(type(before.A), rows, before.zd.numel())

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...errors import SettingError
+from ...errors import SettingError, check_choice
 from .adaptive import adaptive_error_ekf_fe
-from .adekf import adekf
 from .cekf import cekf
 from .cekf_penalty import cekf_penalty
 from .cekf_published import cekf_published
-from .dekf import dekf
+from .dekf import adekf, dekf
 from .dual import dual
 from .diekfpm import diekfpm
 from .direct import direct_ej, direct_fe
@@ -21,25 +20,20 @@ from .kinematic import kinematic
 from .problem import Problem
 from .sckf import sckf
 from .shaping import error_ekf_fe_sh
-from .ssukf import ssukf, ssukf_acceleration
 from .step import Filter
-from .ukf import ukf, ukf_acceleration
+from .ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,
-    'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh}
-FILTERS |= {'SCKF': sckf, 'DIEKFpm': diekfpm, 'direct_EJ': direct_ej, 'direct_FE': direct_fe,
-            'kinematic': kinematic}
-FILTERS |= {'CEKF': cekf, 'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty}
-FILTERS |= {'UKF': ukf, 'SSUKF': ssukf, 'UKF_acceleration': ukf_acceleration,
-            'SSUKF_acceleration': ssukf_acceleration}
-FILTERS |= {'joint': joint, 'dual': dual}
+    'AerrorEKF_FE': adaptive_error_ekf_fe, 'errorEKF_FE_SH': error_ekf_fe_sh, 'SCKF': sckf, 'DIEKFpm': diekfpm,
+    'direct_EJ': direct_ej, 'direct_FE': direct_fe, 'kinematic': kinematic, 'CEKF': cekf,
+    'CEKF_published': cekf_published, 'CEKF_penalty': cekf_penalty, 'UKF': ukf, 'SSUKF': ssukf,
+    'UKF_acceleration': ukf_acceleration, 'SSUKF_acceleration': ssukf_acceleration, 'joint': joint, 'dual': dual}
 
 
 def make_filter(name: str, problem: Problem, **options: object) -> Filter:
     """Filter of a name on a problem, with the filter's own options; raises SettingError."""
-    if name not in FILTERS:
-        raise SettingError('estimator', name, 'one of ' + ', '.join(FILTERS))
+    check_choice('estimator', name, FILTERS)
     if not problem.g:
         raise SettingError('mechanism', problem.model.description.name,
                            'one that can move: this has no degree of freedom, and nothing to estimate')

@@ -15,13 +15,13 @@ import numpy as np
 from ...dynamics.matrix_r import constraint_rates
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps
-from ...errors import SettingError
-from .ekf import measured
+from ...errors import SettingError, check_positive
+from .ekf import exact_jacobian
 from .motion import rates
 from .problem import Problem
 from .standstill import stood_still
 from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation, there, widening
+from .update import block_matrix, constant_noise, correction, measured, propagation, there, widening
 
 HELD = 0.1      # s: after so long without accelerometers the last acceleration has faded to a third
 TRIALS = 8      # states near the start at which the sensors are judged
@@ -37,9 +37,7 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
     Noises: ``acceleration`` (g,), density beyond the accelerometers' own noise, m2/s3 or rad2/s3; ``force_walk`` (g,),
     density of the forces' random walk, N2/s or N2 m2/s. Raises SettingError, also where the sensors do not suffice.
     """
-    for name, value in (('silent', silent), ('force_stddev', force_stddev)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(silent=silent, force_stddev=force_stddev)
     g = problem.g
     driving, correcting = _channels(problem, inputs)
     _suffice(problem, driving, correcting)
@@ -58,8 +56,7 @@ def kinematic(problem: Problem, inputs: Sequence[str] | None = None, silent: flo
         first = ca.if_else(state['begun'] > 0, last, zdd)
         end = z + dt * zd + dt ** 2 * (first / 3 + zdd / 6)
         ahead = problem.close(guess, end, t, p)
-        eye = type(zd).eye(g)
-        F = block_matrix(type(zd), [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]], g)
+        eye, F = type(zd).eye(g), block_matrix(type(zd), exact_jacobian(a, b, dt), g)
         enter = ca.vertcat(eye * (dt ** 2 / 2), eye * dt)
         faster = zd + dt / 2 * (first + zdd)
         lost, q, zd, F, added = stood_still(problem, state['P'], state['q'], ahead, faster, F, t, dt, p)
@@ -136,16 +133,14 @@ def _accelerations(problem: Problem, driving: list[int], silent: float) -> ca.Fu
     """``(q, zd, prior, u, o, t, variance, p, P, gate) -> (zdd, C, a, b)``: accelerations that the accelerometers tell,
     by least squares (Eq. 86) from a prior with the standard deviation ``silent``, their covariance and derivatives by
     z, zd. A sample that this prior and the covariance P (2g, 2g) of z, zd make impossible is left out."""
-    g, s, k = problem.g, len(problem.channels), problem.system.u.numel() - problem.g
-    shapes = {'q': problem.n, 'zd': g, 'prior': g, 'u': k, 'o': s, 't': 1, 'variance': s,
-              'p': problem.system.values.symbol.numel()}
-    arguments = [problem.symbol(*shape) for shape in shapes.items()]
-    arguments += [problem.symbol('P', 2 * g, 2 * g), problem.symbol('gate', 1)]
-    q, zd, prior, u, o, t, variance, p, P, gate = arguments
+    g = problem.g
+    q, zd, prior, u, o, t, variance, p, gate = problem.symbols('q zd zdd u o t variance p gate')
+    P = problem.symbol('P', 2 * g, 2 * g)
     h, H_z, H_zd, H_zdd = problem.sensors(q, zd, prior, ca.vertcat(u, problem.zeros(g)), t, p)
     change, C, a, b = _least_squares(g, len(driving), silent)(
         o[driving] - h[driving], variance[driving], H_z[driving, :], H_zd[driving, :], H_zdd[driving, :], P, gate)
-    return ca.Function('accelerations', arguments, [prior + change, C, a, b], {'cse': True})
+    return ca.Function('accelerations', [q, zd, prior, u, o, t, variance, p, P, gate], [prior + change, C, a, b],
+                       {'cse': True})
 
 
 def _least_squares(g: int, s: int, silent: float) -> ca.Function:
@@ -166,9 +161,8 @@ def _least_squares(g: int, s: int, silent: float) -> ca.Function:
 
 def moved(problem: Problem) -> ca.Function:
     """``(q, zd, zdd, t, p) -> (qd, qdd)``: velocity and acceleration problem (Eqs. 83, 84)."""
-    system, g, parameters = problem.system, problem.g, problem.system.values.symbol
-    q, zd, zdd, t, p = (problem.symbol(name, size) for name, size in (
-        ('q', problem.n), ('zd', g), ('zdd', g), ('t', 1), ('p', parameters.numel())))
+    system, parameters = problem.system, problem.system.values.symbol
+    q, zd, zdd, t, p = problem.symbols('q zd zdd t p')
     J, b, c = constraint_rates(system)
     J, b = ca.Function('velocity', [system.q, system.t, parameters], [J, b])(q, t, p)
     maps = Maps.of(system, J, problem.scalar)

@@ -47,8 +47,10 @@ class Layout:
 
     def flat(self, **parts: np.ndarray) -> np.ndarray:
         """Flat array of all parts."""
-        return np.concatenate([_flat_array(np.asarray(parts[name], dtype=float), *shape)
-                               for name, shape in self.parts.items()]) if self.parts else np.zeros(0)
+        arrays = [(np.asarray(parts[name], dtype=float), *shape) for name, shape in self.parts.items()]
+        return np.concatenate([np.zeros(0), *(
+            part[triangle(rows)] if columns == SYMMETRIC else part.reshape(rows, columns).ravel(order='F')
+            for part, rows, columns in arrays)])
 
 
 def triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +84,3 @@ def _array(flat: np.ndarray, rows: int, columns: int) -> np.ndarray:
     if columns == 1:
         return flat.copy()
     return np.swapaxes(flat.reshape(*flat.shape[:-1], columns, rows), -1, -2)
-
-
-def _flat_array(part: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    return part[triangle(rows)] if columns == SYMMETRIC else part.reshape(rows, columns).ravel(order='F')

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Kernel
-from ...errors import SettingError
+from ...errors import check_choice
 from .ekf import exact_jacobian
 from .motion import rates
 from .problem import Problem
@@ -35,8 +35,7 @@ def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t
     accelerations (errorEKF_EJ, exponential DEKF); 'force', the same with an unknown force along z (errorEKF_FE).
     Raises SettingError.
     """
-    if model not in MODELS:
-        raise SettingError('model', model, 'one of ' + ', '.join(MODELS))
+    check_choice('model', model, MODELS)
     kernel, g = Kernel(linearised_function(problem, model), problem.model.backend), problem.g
     p = np.asarray(problem.model.parameters)
     found = [kernel(q[i], zd[i], u[i], [t[i]], [dt], p) for i in range(len(t))]
@@ -49,16 +48,14 @@ def linearised(problem: Problem, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t
 
 def linearised_function(problem: Problem, model: str) -> ca.Function:
     """``(q, zd, u, t, dt, p) -> (F, H)``."""
-    g, k = problem.g, problem.system.u.numel() - problem.g
-    q, zd, u, t, dt, p = (problem.symbol(name, size) for name, size in (
-        ('q', problem.n), ('zd', g), ('u', k), ('t', 1), ('dt', 1), ('p', problem.system.values.symbol.numel())))
+    g, (q, zd, u, t, dt, p) = problem.g, problem.symbols('q zd u t dt p')
     force = problem.zeros(g)
     at = rates(problem, q, zd, u, force, t, p)
     _, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, ca.vertcat(u, force), t, p)
     H, lift = ca.horzcat(H_z, H_zd), at.B[g:, -g:]
     rows: list[list] = [[1.0, dt], [0.0, 1.0]]
     if model != 'simple':
-        rows, H = exact_jacobian(at, dt), H + H_zdd @ ca.horzcat(at.a, at.b)
+        rows, H = exact_jacobian(at.a, at.b, dt), H + H_zdd @ ca.horzcat(at.a, at.b)
     if model == 'force':
         rows = [[*rows[0], lift * (dt ** 2 / 2)], [*rows[1], lift * dt], [0.0, 0.0, 1.0]]
         H = ca.horzcat(H, H_zdd @ lift)

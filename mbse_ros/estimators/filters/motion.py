@@ -56,7 +56,7 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
     """Coordinates (n,) and independent velocities (g,) at ``t``, one step ``dt`` later, and the exact ``F`` (2g, 2g) of
     the transition ``kind`` (of the trapezoidal rule: of its linearisation at the end)."""
     now = rates(problem, q, zd, u, force, t - dt, p)
-    X = ca.vertcat(ca.vertcat(*(q[i] for i in problem.z)), zd)
+    X = ca.vertcat(problem.independent(q), zd)
     ahead = q + now.qd * dt + now.qdd * (dt ** 2 / 2)
     if kind == 'trapezoid':
         return trapezoid(problem, now, X, ahead, u, force, t, dt, p)

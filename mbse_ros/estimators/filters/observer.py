@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from ...compiled import Kernel, Scan
+from ...compiled import Scan
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SettingError
 from .filters import make_filter
 from .layout import Layout
-from .problem import Problem, problem
-from .step import Filter
+from .problem import problem
 
 
 @dataclass(frozen=True)

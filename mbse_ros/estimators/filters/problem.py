@@ -11,8 +11,7 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...dynamics.partitioned import newton_function
-from ...dynamics.sensor_equations import state_sensors
-from ...dynamics.sensor_partials import sensor_partials
+from ...dynamics.sensor_equations import sensor_partials, state_sensors
 from ...dynamics.state_equations import is_small, state_function
 from ...errors import SettingError
 from ...mechanism.assembly import MechanismSystem
@@ -58,13 +57,30 @@ class Problem:
         """Whether the functions are of scalar operations."""
         return self.rates.is_a('SXFunction')
 
+    @property
+    def kind(self) -> type:
+        """Kind of the functions' expressions."""
+        return ca.SX if self.scalar else ca.MX
+
     def symbol(self, name: str, rows: int, columns: int = 1) -> ca.SX:
         """Symbol of the functions' kind."""
-        return (ca.SX if self.scalar else ca.MX).sym(name, rows, columns)
+        return self.kind.sym(name, rows, columns)
+
+    def symbols(self, names: str, kind: type | None = None) -> tuple[ca.SX, ...]:
+        """Symbols of the functions' kind, or another, with blanks between their names: q, qd, zd, zdd, force, X = [z,
+        zd], x = [q, qd], inputs u (of the mechanism alone), samples o and their variance, t, dt, p."""
+        n, g, s = self.n, self.g, len(self.channels)
+        sizes = {'q': n, 'qd': n, 'x': 2 * n, 'zd': g, 'zdd': g, 'force': g, 'X': 2 * g,
+                 'u': self.system.u.numel() - g, 'o': s, 'variance': s, 'p': self.system.values.symbol.numel()}
+        return tuple((kind or self.kind).sym(name, sizes.get(name, 1)) for name in names.split())
 
     def zeros(self, rows: int, columns: int = 1) -> ca.SX:
         """Zeros of the functions' kind."""
-        return (ca.SX if self.scalar else ca.MX).zeros(rows, columns)
+        return self.kind.zeros(rows, columns)
+
+    def independent(self, vector: ca.SX) -> ca.SX:
+        """Entries (g,) of a vector (n,) of all coordinates that belong to the independent ones."""
+        return ca.vertcat(*(vector[i] for i in self.z))
 
     def close(self, q: ca.SX, z: ca.SX, t: ca.SX, p: ca.SX, iterations: int = 2) -> ca.SX:
         """Coordinates (n,) at independent ones (g,): Newton's method from q, a fixed number of iterations."""

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
-
 import casadi as ca
 
-from ...errors import SettingError
+from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter, tangents
 from .constrained import closed, constraints, estimates, euler_step, independent, is_small, sensed
 from .problem import Problem
@@ -34,9 +32,7 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     and with it the gate, and the covariance of z and zd are those along the constraints, of which the passes know
     nothing: on a linear mechanism the same, else without taking the constraints' curvature for information.
     """
-    for name, value in (('alpha', alpha), ('beta', beta), ('passes', passes), ('slack', slack)):
-        if not 0 < value < float('inf'):
-            raise SettingError(name, value, 'a positive number')
+    check_positive(alpha=alpha, beta=beta, passes=passes, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)
     step, sense, finish, along = euler_step(problem), sensed(problem), closed(problem), tangents(problem)
     update, take, own = correction(2 * g, problem.angular), taken(2 * n, problem.angular), loose(problem, slack)
@@ -49,15 +45,15 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         x, P, u, t, p = state['x'], state['P'], given['u'], given['t'], tuning['p']
         h, H = sense(x, u, t, p)
-        T = along(x[:n], ca.vertcat(*(x[n + i] for i in problem.z)), t, p)
-        _, P_z, innovation, spread, used = update(ca.DM.zeros(2 * g), P[places, places], given['o'], h, H @ T,
-                                                  tuning['variance'], tuning['gate'])
-        x, P = take(x, P + own, given['o'], h, H, tuning['variance'], used)
+        T = along(x[:n], problem.independent(x[n:]), t, p)
+        _, P_z, *found = update(ca.DM.zeros(2 * g), P[places, places], given['o'], h, H @ T, tuning['variance'],
+                                tuning['gate'])
+        x, P = take(x, P + own, given['o'], h, H, tuning['variance'], found[2])
         x, P, qdd = finish(impose(x, P, t, p), P_z, u, t, p)
-        return {**estimates(problem, x, P, qdd), 'innovation': innovation, 'spread': spread, 'used': used}
+        return estimates(problem, x, P, qdd, *found)
 
-    made = build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False)
-    return PenaltyFilter(**{field.name: getattr(made, field.name) for field in fields(made)})
+    return build_filter('SCKF', problem, 2 * n, {'acceleration': g}, predict, correct, scalar=False,
+                        made=PenaltyFilter)
 
 
 def loose(problem: Problem, slack: float) -> ca.DM:
@@ -81,8 +77,7 @@ def taken(size: int, angular: tuple[bool, ...]) -> ca.Function:
 
 def smoothly(problem: Problem, weaknesses: list[float]) -> ca.Function:
     """``(x, P, t, p) -> x``: the constraints imposed once for each weakness (Eqs. 62 to 66)."""
-    x, t, p = (ca.MX.sym(name, size) for name, size in (
-        ('x', 2 * problem.n), ('t', 1), ('p', problem.system.values.symbol.numel())))
+    x, t, p = problem.symbols('x t p', ca.MX)
     P = ca.MX.sym('P', 2 * problem.n, 2 * problem.n)
     mean, cov = x, P
     if problem.system.m:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...errors import SettingError
+from ...errors import check_choice
 from .ekf import Choice, along, error_mean, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force
 from .motion import rates
@@ -30,8 +30,7 @@ def error_ekf_fe_sh(problem: Problem, color: str = 'plant', motion: str = 'trape
     Noises: ``acceleration`` (g,) as in errorEKF_FE, 0 in the paper; ``colored`` (g,) variance of xi a step; for
     measurements ``sensor_memory`` (s,) W, ``sensor_color`` (s,) variance of zeta a step. Raises SettingError.
     """
-    if color not in COLORS:
-        raise SettingError('color', color, 'one of ' + ', '.join(COLORS))
+    check_choice('color', color, COLORS)
     g, v = problem.g, 0 if color == 'plant' else len(problem.channels)
     w = 0 if color == 'measurement' else g
     size, choice = 3 * g + w + v, Choice(motion, with_force, force=True)

@@ -6,6 +6,8 @@ The model of one point is one function of scalar operations, called once a point
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 
 from .motion import advance, rates
@@ -13,7 +15,7 @@ from .problem import Problem
 from .sigma_points import Points
 from .square_root import conditioning, factor, square
 from .step import Filter, Parts, build_filter
-from .update import constant_noise, wrapped
+from .update import constant_noise, measured, wrapped
 
 FARTHEST = 0.5    # rad or m, of a point's coordinates and of what its velocities add in a step
 CLOSINGS = 4      # Newton steps of a point's coordinates from the mean's: a point may lie two standard deviations off
@@ -27,10 +29,23 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
     from the covariance with its noise; with ``reuse`` those that the model moved are taken (paper 001, end of 4.1), at
     most one correction to a prediction.
     """
-    g, size = problem.g, points.size
-    move, sense, draw = moved(problem, transition), sensed(problem), drawn(points, [0] * g + [1] * g)
-    gather, noise = gathered(points), constant_noise(g, 2)
-    look, rate = observed(points, len(problem.channels), problem.angular), rated(problem)
+    g, noise = problem.g, constant_noise(problem.g, 2)
+    functions = moved(problem, transition), sensed(problem), rated(problem)
+    return pointwise(name, problem, points, [0] * g + [1] * g, functions,
+                     lambda tuning: noise(tuning['acceleration'], tuning['dt']), reuse)
+
+
+def pointwise(name: str, problem: Problem, points: Points, orders: list[int],
+              functions: tuple[ca.Function, ca.Function, ca.Function], noise: Callable[[Parts], ca.MX],
+              reuse: bool = False, made: type[Filter] = Filter) -> Filter:
+    """Filter of a state x (l,) that begins with z; ``orders`` as in ``drawn``, ``noise (tuning)`` (l, l) of a step.
+
+    ``functions``: of one point, ``(q, x, u, t, dt, p) -> (q, x)`` moved by the model, ``(q, x, u, t, p) -> h`` seen by
+    the sensors, ``(q, x, u, t, p) -> (qd, qdd, force)`` of the mean. ``reuse`` as in ``sigma_filter``.
+    """
+    size, (move, sense, rate) = points.size, functions
+    draw, gather, close = drawn(points, orders), gathered(points), closed(problem, size)
+    look = observed(points, len(problem.channels), problem.angular)
     update = conditioning(size, points.number + 1 + size * reuse, problem.angular)
 
     def predict(state: Parts, given: Parts, tuning: Parts) -> Parts:
@@ -39,9 +54,8 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
         ends = [move(state['q'], x, u, t, dt, p) for x in ca.horzsplit(X)]
         X = ca.horzcat(*(x for _, x in ends))
         x, S = gather(X, scale)
-        P = square(size, points.number + 1)(S) + noise(tuning['acceleration'], dt)
-        q = closed(problem)(ends[0][0], x, t, p)
-        return {'x': x, 'P': P, 'q': q, **({'points': X, 'scale': scale} if reuse else {})}
+        P = square(size, points.number + 1)(S) + noise(tuning)
+        return {'x': x, 'P': P, 'q': close(ends[0][0], x, t, p), **({'points': X, 'scale': scale} if reuse else {})}
 
     def correct(state: Parts, given: Parts, tuning: Parts) -> Parts:
         q, u, t, p = state['q'], given['u'], given['t'], tuning['p']
@@ -49,32 +63,29 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
         h, E = look(ca.horzcat(*(sense(q, x, u, t, p) for x in ca.horzsplit(X))), scale)
         S = gather(X, scale)[1]
         if reuse:
-            S = ca.horzcat(S, factor(size)(noise(tuning['acceleration'], tuning['dt'])))
-            E = ca.horzcat(E, ca.MX(E.shape[0], size))
-        x, P, innovation, spread, used = update(state['x'], S, given['o'], h, E, tuning['variance'], tuning['gate'])
-        q = closed(problem)(q, x, t, p)
-        qd, qdd = rate(q, x, u, t, p)
-        return {'x': x, 'P': P, 'q': q, 'qd': qd, 'qdd': qdd, 'force': ca.MX.zeros(g), 'innovation': innovation,
-                'spread': spread, 'used': used, **({'points': X, 'scale': scale} if reuse else {})}
+            S, E = ca.horzcat(S, factor(size)(noise(tuning))), ca.horzcat(E, ca.MX(E.shape[0], size))
+        x, P, *found = update(state['x'], S, given['o'], h, E, tuning['variance'], tuning['gate'])
+        q = close(q, x, t, p)
+        qd, qdd, force = rate(q, x, u, t, p)
+        return {'x': x, 'P': P, 'q': q, 'qd': qd, 'qdd': qdd, 'force': force, **measured(*found),
+                **({'points': X, 'scale': scale} if reuse else {})}
 
     memory = {'points': (size, points.number + 1), 'scale': (1, 1)} if reuse else {}
-    return build_filter(name, problem, size, {'acceleration': g}, predict, correct, memory, scalar=False)
+    return build_filter(name, problem, size, {'acceleration': problem.g}, predict, correct, memory, scalar=False,
+                        made=made)
 
 
 def moved(problem: Problem, transition: str) -> ca.Function:
     """``(q, x, u, t, dt, p) -> (q, x)``: the model's step to ``t`` from ``x = [z, zd]``, coordinates near ``q``."""
-    q, x, u, t, dt, p = symbols(problem, 'dt')
-    g = problem.g
+    g, (q, x, u, t, dt, p) = problem.g, problem.symbols('q X u t dt p')
     start = problem.close(q, x[:g], t - dt, p, CLOSINGS)
     end, zd, _ = advance(problem, transition, start, x[g:], u, problem.zeros(g), t, dt, p)
-    z = ca.vertcat(*(end[i] for i in problem.z))
-    return ca.Function('moved', [q, x, u, t, dt, p], [end, ca.vertcat(z, zd)], {'cse': True})
+    return ca.Function('moved', [q, x, u, t, dt, p], [end, ca.vertcat(problem.independent(end), zd)], {'cse': True})
 
 
 def sensed(problem: Problem) -> ca.Function:
     """``(q, x, u, t, p) -> h`` (s,) at ``x = [z, zd]``, coordinates near ``q``."""
-    q, x, u, t, p = symbols(problem)
-    g = problem.g
+    g, (q, x, u, t, p) = problem.g, problem.symbols('q X u t p')
     q_x = problem.close(q, x[:g], t, p, CLOSINGS)
     zdd = rates(problem, q_x, x[g:], u, problem.zeros(g), t, p).zdd
     h = problem.sensors(q_x, x[g:], zdd, ca.vertcat(u, problem.zeros(g)), t, p)[0]
@@ -82,16 +93,15 @@ def sensed(problem: Problem) -> ca.Function:
 
 
 def rated(problem: Problem) -> ca.Function:
-    """``(q, x, u, t, p) -> (qd, qdd)`` of the model at closed coordinates."""
-    q, x, u, t, p = symbols(problem)
-    g = problem.g
+    """``(q, x, u, t, p) -> (qd, qdd, force)`` of the model at closed coordinates; no force."""
+    g, (q, x, u, t, p) = problem.g, problem.symbols('q X u t p')
     now = rates(problem, q, x[g:], u, problem.zeros(g), t, p)
-    return ca.Function('rated', [q, x, u, t, p], [now.qd, now.qdd], {'cse': True})
+    return ca.Function('rated', [q, x, u, t, p], [now.qd, now.qdd, problem.zeros(g)], {'cse': True})
 
 
-def closed(problem: Problem) -> ca.Function:
-    """``(q, x, t, p) -> q`` at the independent coordinates in x."""
-    q, x, _, t, p = symbols(problem)
+def closed(problem: Problem, size: int) -> ca.Function:
+    """``(q, x, t, p) -> q`` at the independent coordinates with which x (size,) begins."""
+    (q, t, p), x = problem.symbols('q t p'), problem.symbol('x', size)
     return ca.Function('closed', [q, x, t, p], [problem.close(q, x[:problem.g], t, p, CLOSINGS)], {'cse': True})
 
 
@@ -118,10 +128,3 @@ def observed(points: Points, s: int, angular: tuple[bool, ...]) -> ca.Function:
     rows = [wrapped(away[k, :]) if angular[k] else away[k, :] for k in range(s)]
     mean, E = points.moments(ca.vertcat(*rows) if s else away, scale)
     return ca.Function('observed', [Y, scale], [Y[:, 0] + mean, ca.densify(E)], {'cse': True})
-
-
-def symbols(problem: Problem, *further: str) -> tuple[ca.SX, ...]:
-    """Symbols q, x, u, t, (dt,) p of the problem's kind."""
-    sizes = {'q': problem.n, 'x': 2 * problem.g, 'u': problem.system.u.numel() - problem.g, 't': 1, 'dt': 1,
-             'p': problem.system.values.symbol.numel()}
-    return tuple(problem.symbol(name, size) for name, size in sizes.items() if name != 'dt' or 'dt' in further)

@@ -28,7 +28,7 @@ def stood_still(problem: Problem, P: ca.SX, q: ca.SX, ahead: ca.SX, zd: ca.SX, F
     ``lost`` (g,) is 1 where a position was unknown, ``Sigma`` (l, l) what that adds to the plant noise. Where none was
     all is as it came.
     """
-    z, end = (ca.vertcat(*(vector[i] for i in problem.z)) for vector in (q, ahead))
+    z, end = (problem.independent(vector) for vector in (q, ahead))
     lost, end, zd, F, Sigma = _standing(problem.g, P.size1())(P, z, end, zd, F, dt)
     held = problem.close(ahead, end, t, p)
     return lost, ca.if_else(ca.sum1(lost) > 0, held, ahead), zd, F, Sigma

@@ -74,13 +74,13 @@ class Filter:
 def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
                  predict: Callable[[Parts, Parts, Parts], Parts], correct: Callable[[Parts, Parts, Parts], Parts],
                  memory: dict[str, tuple[int, int]] | None = None, scalar: bool | None = None,
-                 forces: tuple[str, ...] | None = None) -> Filter:
+                 forces: tuple[str, ...] | None = None, made: type[Filter] = Filter) -> Filter:
     """Filter from expressions of its prediction and correction.
 
     ``size`` of the mean; ``noises`` name -> length; ``memory``: further parts of the state. ``predict (state, given,
     tuning)`` gives the parts of the state, ``correct`` those of the state and of the outputs. ``scalar``: written out
     in scalar operations, default as the problem; else calls of functions are kept, which compile once. ``forces``: what
-    the reported force is along, default the independent coordinates.
+    the reported force is along, default the independent coordinates; ``made``: the kind of filter.
     """
     forces = tuple(problem.system.names[i] for i in problem.z) if forces is None else forces
     s, k, n = len(problem.channels), problem.system.u.numel() - problem.g, problem.n
@@ -98,8 +98,8 @@ def build_filter(name: str, problem: Problem, size: int, noises: dict[str, int],
     corrected = correct(*parts)
     out = [state.pack(**{key: corrected[key] for key in state.parts}),
            outputs.pack(**{key: corrected[key] for key in outputs.parts})]
-    return Filter(name, problem, state, given, tuning, outputs, tuple(noises),
-                  ca.Function(f'{name}_predict', flat, [state.pack(**predicted)], {'cse': True}),
-                  ca.Function(f'{name}_correct', flat, out, {'cse': True}),
-                  None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}),
-                  forces=forces)
+    return made(name, problem, state, given, tuning, outputs, tuple(noises),
+                ca.Function(f'{name}_predict', flat, [state.pack(**predicted)], {'cse': True}),
+                ca.Function(f'{name}_correct', flat, out, {'cse': True}),
+                None if F is None else ca.Function(f'{name}_transition', flat, [ca.densify(F)], {'cse': True}),
+                forces=forces)

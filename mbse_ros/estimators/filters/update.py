@@ -95,6 +95,11 @@ def _factorial(k: int) -> float:
     return float(np.prod(np.arange(1, k + 1)))
 
 
+def measured(innovation: ca.SX, spread: ca.SX, used: ca.SX) -> dict[str, ca.SX]:
+    """Outputs about the measurements."""
+    return {'innovation': innovation, 'spread': spread, 'used': used}
+
+
 def there(o: ca.SX) -> ca.SX:
     """1 where a measurement is a finite number, else 0 (``o == o`` would not do: it is simplified to 1)."""
     return ca.if_else(ca.fabs(o) < np.inf, 1.0, 0.0)

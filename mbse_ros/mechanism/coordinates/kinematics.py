@@ -151,11 +151,6 @@ def cross2(a: ca.SX, b: ca.SX) -> ca.SX:
     return a[0] * b[1] - a[1] * b[0]
 
 
-def perpendicular(a: ca.SX) -> ca.SX:
-    """A planar vector turned by +90 degrees."""
-    return ca.vertcat(-a[1], a[0])
-
-
 def wrapped(angle: float) -> float:
     """The angle within half a turn of zero, rad."""
     return float(np.arctan2(np.sin(angle), np.cos(angle)))

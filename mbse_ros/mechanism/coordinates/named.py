@@ -144,9 +144,4 @@ def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str,
     kinematics.side(length)
 
 
-def _component(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], expression: ca.SX) -> None:
-    """One component of a point's position."""
-    _linear(kinematics, coordinate, bodies, expression)
-
-
-_KINDS = {'angle': _angle, 'joint': _joint, 'distance': _distance, 'piston': _distance, 'component': _component}
+_KINDS = {'angle': _angle, 'joint': _joint, 'distance': _distance, 'piston': _distance, 'component': _linear}

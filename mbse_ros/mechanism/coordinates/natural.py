@@ -14,7 +14,7 @@ from ...errors import DescriptionError
 from ...description.model import GROUND, Body, MechanismDescription, PointRef
 from ..values import Values
 from .joint_rows import joint_rows
-from .kinematics import Frame, Kinematics, cross2, ground_frame, perpendicular
+from .kinematics import Frame, Kinematics, cross2, ground_frame
 
 TINY = 1e-9     # m; points nearer to each other than this are one
 
@@ -77,7 +77,8 @@ def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Point
     omega = cross2(b - a, spin) / ca.sumsqr(b - a)
     kinematics.frames[body.name] = Frame(a - rotation @ local_a, rotation, omega)
     kinematics.natural[body.name] = unit
-    if not _holds(kinematics, a, b, length):
+    fixed = ca.SX(b - a).is_constant()          # both points to the ground: there is nothing to hold, at its length
+    if not fixed or abs(_number(kinematics, ca.norm_2(b - a) - length)) >= TINY:
         kinematics.row(f'{body.name}.length', body.name, ca.sumsqr(b - a) - length ** 2, (body.name,))
     for name in body.points:
         point = PointRef(body.name, name)
@@ -86,11 +87,6 @@ def _body(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Point
             placed = kinematics.frames[body.name].at(kinematics.values.vector(body.points[name]))
             for k in range(2):
                 kinematics.row(f'{body.name}.{name}.{"xy"[k]}', body.name, world[k] - placed[k], (body.name,))
-
-
-def _holds(kinematics: Kinematics, a: ca.SX, b: ca.SX, length: ca.SX) -> bool:
-    """Whether the points of a body are both fixed to the ground, at its length."""
-    return ca.SX(b - a).is_constant() and abs(_number(kinematics, ca.norm_2(b - a) - length)) < TINY
 
 
 def _basis(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[PointRef]]) -> tuple[str, str | None]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a scan as generated C: the step and a loop round it in one shared library, called through ctypes."""
+"""Blocks of a scan: a fixed number of steps, in the virtual machine, or as C with a loop round the step (ctypes)."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import casadi as ca
@@ -11,7 +13,6 @@ import numpy as np
 
 from .cache import library
 from .dense import c_source
-from .scan_block import Block
 
 # The states swap between two buffers, since outputs must not alias inputs.
 DRIVER = r'''
@@ -42,6 +43,22 @@ CASADI_SYMBOL_EXPORT int mbse_run(const mbse_scan *s) {
   return 0;
 }
 '''
+
+
+@dataclass(frozen=True)
+class Block:
+    """``n`` steps: fill ``x`` (nx,), ``us`` (n, nu) and ``p`` (any shape (np,) can be written to), then ``run()``.
+
+    ``run`` gives 0, or the number from 1 of the step that failed, and leaves ``x_end`` (nx,) and ``ys`` (n, ny). To
+    copy in and out costs less than to take the address of an array.
+    """
+
+    x: np.ndarray
+    us: np.ndarray
+    p: np.ndarray
+    x_end: np.ndarray
+    ys: np.ndarray
+    run: Callable[[], int]
 
 
 class _Arguments(ctypes.Structure):
@@ -82,3 +99,30 @@ def _source(step: ca.Function) -> str:
     sizes = {'NX': step.numel_in(0), 'NU': step.numel_in(1), 'NY': step.numel_out(1),
              'SZ_ARG': step.sz_arg(), 'SZ_RES': step.sz_res()}
     return c_source(step) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
+
+
+class BlocksVm(dict):
+    """Block of each length up to ``longest``, a function of so many steps, made when first asked for."""
+
+    longest = 64
+
+    def __init__(self, step: ca.Function) -> None:
+        super().__init__()
+        self._step = step
+
+    def __missing__(self, n: int) -> Block:
+        # CasADi's columns side by side are the rows of C-ordered arrays
+        function = self._step.mapaccum(f'mbse_scan{n}', n)
+        x, us, p = (np.zeros((rows, self._step.numel_in(i))) for i, rows in enumerate((1, n, n)))
+        xs, ys = (np.zeros((n, self._step.numel_out(i))) for i in range(2))
+        buffer, trigger = function.buffer()
+        for i, array in enumerate((x, us, p)):
+            buffer.set_arg(i, memoryview(array))
+        for i, array in enumerate((xs, ys)):
+            buffer.set_res(i, memoryview(array))
+
+        def run() -> int:
+            trigger()
+            return buffer.ret()
+        self[n] = Block(x[0], us, p, xs[-1], ys, run)
+        return self[n]

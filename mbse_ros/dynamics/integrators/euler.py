@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward Euler, plain and augmented: first order in dt, inputs held at their value at the step's start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .fixed_step import march
+from .point import Field, Point
+from .task import Record, Task
+
+
+def forward_euler(task: Task, record: Record) -> None:
+    """Fill the record by ``X+ = X + dt f(X)`` (paper 000 Eq. 42)."""
+    march(task, record, _step)
+
+
+def augmented_euler(task: Task, record: Record) -> None:
+    """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (paper 000 Eq. 43)."""
+    march(task, record, _augmented_step)
+
+
+def _step(field: Field, point: Point, t: float) -> Point:
+    dt = t - point.t
+    return field.at(point.X + dt * point.f, point.ahead(dt), t)
+
+
+def _augmented_step(field: Field, point: Point, t: float) -> Point:
+    dt, g = t - point.t, len(point.X) // 2
+    zd, zdd = point.f[:g], point.f[g:]
+    change = np.concatenate([dt * zd + (dt ** 2 / 2) * zdd, dt * zdd])
+    return field.at(point.X + change, point.ahead(dt), t)
