@@ -52,8 +52,8 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
 
     The sensors' offsets and gains stand in it as errors of what the observer found, so that their uncertainty reaches
-    the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds. ``open_loops``:
-    in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X.
+    the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
+    ``open_loops``: in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
     deviation = ca.SX.sym('deviation', len(machine.cylinders)) if smooth else ca.SX(0, 1)

@@ -19,21 +19,16 @@ from ..compiled import Scan
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
-from ..machine.machine import NEWTON
 from ..transition.exponential import halvings_for
-from .activity import activity_of
-from .dekf import correct, correct_by, predict
-from .filters.update import wrapped
-from .hydraulic_model import NOISES, HydraulicModel, fastest_rate, hydraulic_model
+from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
+from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import lesson, weighed, within
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
-MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
 @dataclass(frozen=True)
@@ -54,93 +49,6 @@ class SegmentResult:
     rejected: np.ndarray
     finite: bool
     weighing: np.ndarray
-
-
-def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: str, halvings: int = 2) -> ca.Function:
-    """One step ``(x, u, p) -> (x+, y)`` of the observer; SI outside, the model's units inside.
-
-    ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
-    its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, liveliness and trend of the mass, dependent coordinates where the model needs them, near which Newton's method starts; ``u`` = measurements (NaN:
-    missing), commands; ``p`` = dt, spectral densities, largest activity, what the force balance does not tell,
-    variances of the measurements, uncertain parameters; ``y`` = state, innovations, their variances, and what the step
-    tells of the mass: information, that times mass, logarithm of what is forgotten. ``halvings`` of the step make 'exact' exact (see
-    halvings_for).
-    """
-    n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
-    X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
-    measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
-    near, activity, trend = (ca.SX.sym(*item) for item in (('near', model.dependent.numel()), ('a', g), ('t', m + len(machine.actuated) * model.weighs)))
-    largest, force_psd, mass = ca.SX.sym('largest'), ca.SX.sym('force_psd'), ca.SX.sym('mass', 2 * model.weighs)
-    lively = activity_of(machine, model)
-    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    X = X_si * to_model
-    solved = _closed(machine, model, near, X[:g])
-    f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
-    factors = lively.factors(activity, n)
-    if model.weighs:
-        factors[-1] = mass[0]
-    W, known = ca.diag(factors * ca.diag(model.W)), P[-1, -1]
-    X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
-    predicted, lessons, told, ratios = (X[-1], known, P[-1, -1]), [], [], None
-    X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
-    if model.weighs:
-        solved = _closed(machine, model, solved, X[:g], 1)
-        X, P, ratios = weighed(machine, model, X, P, solved, force_psd, dt)
-        found = lesson(predicted, (X[-1], P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
-        lessons, unit = [found.lively, found.trend], model.scale[-1]
-        told = [found.information / unit ** 2, found.weighted / unit, found.forgotten]
-    X = X * ca.SX(model.scale)
-    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
-                         ratios)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *lessons, solved),
-                        ca.vertcat(X, *innovations, *spreads, *told)])
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, near),
-                                         ca.vertcat(measured, commands),
-                                         ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)],
-                       [x_next, y], ['x', 'u', 'p'], ['x_next', 'y'])
-
-
-def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, steps: int = NEWTON) -> ca.SX:
-    """Dependent coordinates at z, from those nearby; (0,) where the model needs none. A weighing observer, whose force
-    balance needs some wherever the samples say that it is, stays near the machine's range."""
-    if not model.dependent.numel():
-        return near
-    return machine.closed(near, within(machine, z) if model.weighs else z, steps)[machine.system.dependent]
-
-
-def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """State and covariance after one measurement after the other; innovations and their variances, SI.
-
-    What is not an entry of the state is linearised at the prediction.
-    """
-    predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
-    if model.indirect:
-        solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads = [], []
-    for k, item in enumerate(model.measured):
-        weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
-        if item.index is None:
-            h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
-            error = sample - h - H @ (X - predicted)
-            error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
-            X, P, innovation, spread = correct_by(X, P, H, error, variance[k], weight)
-            unit = 1.0
-        elif item.wraps:
-            error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
-            X, P, innovation, spread = correct_by(X, P, ca.SX.eye(X.numel())[item.index, :], error, variance[k], weight)
-            unit = 1.0
-        else:
-            unit = float(to_model[item.index]) / item.gain
-            value = sample * unit
-            shift = float(to_model[item.index]) * (item.zero - item.offset / item.gain)
-            if shift:
-                value = value + shift
-            X, P, innovation, spread = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
-        innovations.append(innovation / unit)
-        spreads.append(spread / unit ** 2)
-    return X, P, innovations, spreads
 
 
 class HydraulicObserver:

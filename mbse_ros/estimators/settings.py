@@ -25,7 +25,8 @@ class ObserverSettings(Settings):
                               1e-9, 1e6)
     supply_psd: float = setting(1.0, 'Random walk of a measured supply', 'MPa^2/s', 0.0, 1e4)
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
-    payload_psd: float = setting(1e-7, 'Random walk of the mass of the payload, in ranges of its limits', '1/s', 0.0, 1e2)
+    payload_psd: float = setting(1e-7, 'Random walk of the mass of the payload, in ranges of its limits', '1/s', 0.0,
+                                 1e2)
     force_psd: float = setting(2e-6, 'What the force balance does not tell of a cylinder, as pressure on its piston',
                                'MPa^2 s', 1e-12, 1e3)
     weighing: str = setting('joint', 'joint: motion and mass of the payload in one estimate, tied by the force balance;'

@@ -38,8 +38,9 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
     """State (nx,) and covariance, in the model's units, after the force balance of a step ``dt``, s; its residuals (a,)
     over their standard deviations.
 
-    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised within the
-    machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn negative.
+    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised
+    within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
+    negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
     scale, g = ca.SX(model.scale), len(machine.coordinates)

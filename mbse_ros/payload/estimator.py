@@ -102,7 +102,7 @@ class PayloadEstimator:
         information, weighted, forgotten = told.T
         rows = np.column_stack([information, weighted, np.outer(information, slopes)])
         taken = (closed == 0) & (information > 0.0)
-        for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # a load changes: each by itself
+        for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
             if len(part):
                 self._forget(float(np.exp(forgotten[part[0]])))
                 if taken[part].any():
