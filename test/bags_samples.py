@@ -34,7 +34,7 @@ def state(sequence: int) -> StateEstimate:
     return StateEstimate(sequence, stamp, PERIOD_NS // 2, sequence == 1, NAMES, mean,
                          np.diag([1.0, 4.0, 9.0]) * sequence, CHANNELS, np.array([0.1, np.nan, 2e6]),
                          np.array([1e-4, np.nan, -3.0]), np.array([4e-4, 1e4, 8e3]), 1.5 * sequence, 2,
-                         ObserverStatus.COASTING, 'missing: pressure/lift_piston')
+                         ObserverStatus.COASTING, 'missing: pressure/lift_piston', mean * 1e-6)
 
 
 def payload(sequence: int) -> PayloadEstimate:

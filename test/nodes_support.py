@@ -148,4 +148,4 @@ def state(sequence=1, stamp_ns=10_000_000, steps=10, names=('position/lift', 've
     n, m = len(names), len(CHANNELS)
     return StateEstimate(sequence, stamp_ns, 1_000_000, restart, names, rng.normal(size=(steps, n)), np.eye(n) * 1e-6,
                          CHANNELS, rng.normal(size=m), rng.normal(size=m), np.ones(m), 2.5, m, ObserverStatus.COASTING,
-                         'missing: pressure/lift_rod')
+                         'missing: pressure/lift_rod', rng.normal(size=(steps, 3)))

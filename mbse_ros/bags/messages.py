@@ -103,8 +103,10 @@ def record_of(kind: type, message: Any) -> Any:
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
         value = stamp if name == 'stamp_ns' else getattr(message, name)
         if name in SHAPES:
-            sizes = (getattr(message, size) for size in SHAPES[name])
+            sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
+        elif name == 'weighing':
+            value = _shaped(label, stamp, value, message.steps if len(value) else 0, 3)
         elif name == 'status':
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
         values[name] = tuple(value) if isinstance(value, list) else value

@@ -39,8 +39,8 @@ class SegmentResult:
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing`` (n, 3), or (n, 0) of an observer without: what each step tells of the mass,
-    see StateEstimate."""
+    numbers. ``weighing`` (n, 3), or (0, 3) of an observer of the motion alone: what each step tells of the
+    mass, see StateEstimate."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -167,7 +167,7 @@ class HydraulicObserver:
         covariance = self._x[self._full]
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(self._x)), y[:, nx + 2 * m:])
+                             isfinite(np.add.reduce(self._x)), y[:, nx + 2 * m:].reshape(-1, 3))
 
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.

@@ -73,14 +73,15 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)
     H[:, :count] = H[:, :count] + ca.jacobian(g, machine.system.q) @ machine.reduced.R
+    noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')
     areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
-    R = ca.sum2((balance.levers @ ca.diag(standing + force_psd * areas ** 2)) * balance.levers) / dt
+    R = ca.sum2((balance.levers @ ca.diag(standing + noise[0] * areas ** 2)) * balance.levers) / noise[1]
     known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
-    doubt = ca.sum2((ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)) ** 2) * CONSTANT / dt
+    doubt = ca.sum2((ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)) ** 2) * CONSTANT / noise[1]
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, force_psd, dt], [g, ca.densify(H), R, known, doubt],
+    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, doubt],
                         {'cse': True})
     return terms(*here, deviation, force_psd, dt)
 

@@ -57,7 +57,7 @@ class Segment:
 class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
-    ``weighing`` (n, 3), or (n, 0) from an observer of the motion alone: what each step tells of the mass of the
+    ``weighing`` (n, 3), or (0, 3) from an observer of the motion alone: what each step tells of the mass of the
     payload: information, 1/kg2, that times the mass, 1/kg, and the logarithm of the share of older information that
     still counts, below 0 where the load changes.
     """
@@ -77,7 +77,7 @@ class StateEstimate:
     nis_dof: int
     status: ObserverStatus
     reason: str = ''
-    weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion and mass in one estimate: the force balance as a measurement, what it may not teach, and what comes of it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+import pytest
+from core_support import VALVES, crane, estimate, feed, kinematic, simulate
+from mbse_ros.estimators.hydraulic_model import hydraulic_model
+from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.weighing import _terms, lesson, weighed
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.payload.estimator import PayloadEstimator
+from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
+from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.records import ObserverStatus
+from payload_states import Carrier
+
+FORCE_PSD, DT = 2e-6, 1e-3
+MACHINES = {'patu655_lift': 150.0, 'patu655': 80.0, 'zx200': 900.0}
+
+
+@lru_cache(maxsize=None)
+def machine_of(name: str) -> Machine:
+    return load_machine(name, 'unknown')
+
+
+@lru_cache(maxsize=None)
+def terms(name: str) -> ca.Function:
+    """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, doubt."""
+    machine = machine_of(name)
+    model = hydraulic_model(machine, True)
+    n = len(model.names)
+    X, P, near = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('near', len(machine.system.dependent))
+    found = _terms(machine, model, X, P, near, ca.SX(FORCE_PSD), ca.SX(DT))
+    return ca.Function('terms', [X, P, near, machine.parameters.symbol], list(found))
+
+
+def carried(name: str, speed: float = 0.1) -> np.ndarray:
+    """A state (nx,), SI, in which the machine moves and carries its mass."""
+    machine, g = machine_of(name), len(machine_of(name).coordinates)
+    low, high = machine.range.T
+    start = machine.model.start.q[machine.model.z]
+    z = np.clip(start, low + 0.2 * (high - low), high - 0.2 * (high - low))
+    rng = np.random.default_rng(3)
+    X = Carrier(machine).state(z, speed * np.where(rng.random(g) < 0.5, -1.0, 1.0), 0.2 * rng.standard_normal(g),
+                               MACHINES[name])
+    return np.append(X, MACHINES[name])
+
+
+def evaluated(name: str, X: np.ndarray, P: np.ndarray | None = None) -> list[np.ndarray]:
+    machine = machine_of(name)
+    q = machine.position(X[:len(machine.coordinates)])
+    P = np.zeros((len(X), len(X))) if P is None else P
+    return [item.full() for item in terms(name)(X, P, q[machine.system.dependent], machine.parameters.mean)]
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_forces_balance_where_the_machine_carries_its_mass(name: str) -> None:
+    """Against the equations of motion by the mass matrix."""
+    g, H, _, known, _ = evaluated(name, carried(name))
+    assert np.abs(g).max() < 1e-6 * np.abs(H[:, -1]).max() * MACHINES[name] and known.all()
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_derivatives_along_the_loops(name: str) -> None:
+    """By central differences of the residual with the loops closed again; friction known."""
+    X, machine = carried(name), machine_of(name)
+    H = evaluated(name, X)[1]
+    kinds = [item.split('/')[0] for item in hydraulic_model(machine, True).names]
+    steps = {'position': 1e-5, 'velocity': 1e-5, 'acceleration': 1e-3, 'pressure': 1e3, 'payload': 1.0}
+    for k, kind in enumerate(kinds):
+        if kind in steps:
+            step = steps[kind] * (np.arange(len(X)) == k)
+            slope = (evaluated(name, X + step)[0] - evaluated(name, X - step)[0])[:, 0] / (2 * steps[kind])
+            np.testing.assert_allclose(H[:, k], slope, rtol=1e-5, atol=1e-7 * np.abs(H).max())
+        else:
+            assert not H[:, k].any()
+
+
+def step_of(name: str, X: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``weighed`` in SI."""
+    machine = machine_of(name)
+    model = hydraulic_model(machine, True)
+    symbols = ca.SX.sym('X', len(X)), ca.SX.sym('P', len(X), len(X)), ca.SX.sym('near', len(machine.system.dependent))
+    found = weighed(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT))
+    function = ca.Function('weighed', [*symbols, machine.parameters.symbol], list(found[:2]))
+    unit = np.outer(model.scale, model.scale)
+    q = machine.position(X[:len(machine.coordinates)])
+    x, p = function(X / model.scale, P / unit, q[machine.system.dependent], machine.parameters.mean)
+    return x.full()[:, 0] * model.scale, p.full() * unit
+
+
+def covariance(name: str) -> np.ndarray:
+    """A full covariance whose deviations are those of a machine in motion."""
+    names, rng = hydraulic_model(machine_of(name), True).names, np.random.default_rng(5)
+    size = {'position': 1e-4, 'velocity': 2e-3, 'acceleration': 0.2, 'pressure': 3e4, 'flow': 1e-5, 'payload': 100.0}
+    spread = np.array([size.get(item.split('/')[0], 1e-3) for item in names])
+    mixed = np.eye(len(names)) + 0.2 * rng.standard_normal((len(names), len(names)))
+    return spread[:, None] * (mixed @ mixed.T) * spread
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
+    """All equations at once in NumPy, for the motion; the mass takes less, as the uncertain numbers ask for."""
+    P, X = covariance(name), carried(name)
+    X[-1] += 60.0
+    g, H, R, _, doubt = evaluated(name, X, P)
+    S = H @ P @ H.T + np.diag(R[:, 0])
+    K = np.linalg.solve(S, H @ P).T
+    x, p = step_of(name, X, P)
+    spread, motion = np.sqrt(np.diag(P)), slice(0, -1)
+    if len(g) == 1:     # several: each takes less of what the ones before have left in the mass
+        np.testing.assert_allclose((x - X)[motion] / spread[motion], (-K @ g[:, 0])[motion] / spread[motion], rtol=1e-9,
+                                   atol=1e-12)
+        np.testing.assert_allclose(p[motion, motion], (P - K @ S @ K.T)[motion, motion],
+                                   atol=1e-9 * np.outer(spread, spread)[motion, motion].max())
+        share = S[0, 0] / (S[0, 0] + doubt[0, 0])
+        assert x[-1] - X[-1] == pytest.approx(share * (-K @ g[:, 0])[-1], rel=1e-9)
+    assert (np.linalg.eigvalsh(p / np.outer(spread, spread)) > 0).all() and p[-1, -1] < P[-1, -1]
+    assert (np.diag(p) <= np.diag(P) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_a_standing_piston_teaches_nothing_of_the_mass(name: str) -> None:
+    """Friction is anything between two bounds: a force that is wrong moves the motion, not the mass."""
+    P, X = covariance(name), carried(name, 0.0)
+    X[-1] += 60.0
+    x, p = step_of(name, X, P)
+    assert x[-1] == X[-1] and p[-1, -1] == pytest.approx(P[-1, -1], rel=1e-12)
+    assert np.abs(x[:-1] - X[:-1]).max() > 0
+
+
+def test_what_a_step_teaches_adds_up_to_the_filter() -> None:
+    """Information and weighted masses of many steps, forgotten as said: mass and variance of a scalar Kalman filter."""
+    symbols = [ca.SX.sym(name) for name in ('mass', 'known', 'old', 'found', 'new', 'walk', 'lively', 'trend')]
+    mass, known, old, found, new, walk, lively, trend = symbols
+    it = lesson((mass, known, old), (found, new), walk, lively, trend)
+    function = ca.Function('lesson', symbols, [it.information, it.weighted, it.forgotten, it.lively, it.trend])
+    rng, m, P, lively, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, 0.0
+    information, weighted = 1 / P, m / P
+    for k in range(400):
+        walk = 1e-9     # a calm mass hardly walks: what it does is no reason to forget
+        old, truth = P + walk * lively, 3.0 if k < 200 else 8.0
+        gain = old / (old + 1.0)
+        found, new = m + gain * (truth + rng.standard_normal() - m), (1 - gain) * old
+        *told, lively, trend = (float(item) for item in function(m, P, old, found, new, walk, lively, trend))
+        kept = np.exp(told[2])
+        information, weighted = information * kept + told[0], weighted * kept + told[1]
+        m, P = found, new
+        assert kept <= 1.0 + 1e-12 and told[0] >= 0
+        assert information == pytest.approx(1 / P, rel=1e-4) and weighted / information == pytest.approx(m, rel=1e-4)
+    assert lively > 1.0         # the load has changed
+
+
+def test_a_calm_mass_is_not_lively() -> None:
+    """Changes that have nothing to do with each other: the factor stays at 1 for nearly all of the time."""
+    rng, lively, trend, some = np.random.default_rng(2), 1.0, 0.0, []
+    symbols = [ca.SX.sym(name) for name in 'abcdefgh']
+    it = lesson(tuple(symbols[:3]), tuple(symbols[3:5]), *symbols[5:])
+    function = ca.Function('lesson', symbols, [it.lively, it.trend])
+    for _ in range(20_000):
+        lively, trend = (float(x) for x in function(0.0, 1.0, 1.0, rng.standard_normal() * 0.1, 0.99, 0.0, lively, trend))
+        some.append(lively)
+    assert np.median(some) == 1.0 and np.mean(np.array(some) > 1e3) < 0.01
+
+
+LOADS = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(
+    (0.0, 0.2), (5.9, 0.2), (6.0, 1.0), (20.0, 1.0)))
+
+
+@pytest.mark.parametrize('valve', VALVES)
+def test_another_load_is_noticed(valve: str) -> None:
+    """From 40 to 200 kg at 6 s, in motion: within two seconds the interval holds the new mass, and it is narrow."""
+    run = estimate(valve, simulate(200.0, 3, LOADS))
+    by_time = {round(o.payload.stamp_ns * 1e-9, 2): o.payload for o in run.outputs}
+    before, after = by_time[5.8], by_time[8.5]
+    assert before.lower < 40.0 < before.upper and before.upper - before.lower < 10.0
+    assert after.lower < 200.0 < after.upper and after.upper - after.lower < 40.0
+
+
+def test_together_is_better_than_apart() -> None:
+    """Unknown valves, random cycles, two cylinders: velocity and mass, at the same samples (errors in variables)."""
+    machine = machine_of('patu655')
+    cycle = random_cycle(np.random.default_rng(6), 6.0, others=['tilt_valve'])
+    frames = SimulatedCrane(load_machine('patu655'), 300.0, 6, cycle, plant=plant_of(load_machine('patu655'))).run()
+    truth, errors, masses = {f.stamp_ns: f for f in frames}, {}, {}
+    for weighing in ('joint', 'apart'):
+        outputs = feed(Pipeline(machine, observer=ObserverSettings(weighing=weighing)), frames)
+        some = [(o.state.mean[-1, 2:4], truth[o.state.stamp_ns].velocity) for o in outputs[100:]
+                if o.state.stamp_ns in truth]
+        errors[weighing] = np.sqrt(np.mean([(a - b) ** 2 for a, b in some]))
+        masses[weighing] = abs(outputs[-1].payload.mass - 300.0)
+    assert errors['joint'] < 0.5 * errors['apart'] and masses['joint'] < 1.5
+
+
+def test_both_ways_have_their_gates() -> None:
+    """What the observer tells counts where the payload's own gates are open; acceleration closes none."""
+    frames = simulate(100.0, 2, WorkCycle(0.3, (Move(0.0, 0.5), Move(5.0, 2.0, 0.02), Move(0.0, 0.5))))
+    outputs = estimate('orifice', frames).outputs
+    fast = PayloadEstimator(crane(), PayloadSettings(min_speed=0.5))
+    for o in outputs:
+        last = fast.process(o.state.mean, o.state.covariance, 1e-3, o.state.weighing)
+    assert last.samples == 0 and np.isnan(last.mass) and last.gate == 'too slow'
+    assert {o.payload.status.name for o in outputs if o.state.status is ObserverStatus.OK} == {'UPDATING', 'TOO_SLOW'}
+    assert abs(outputs[-1].payload.mass - 100.0) < 1.0
+    assert not estimate('orifice', frames[:40], kinematic()).outputs[-1].state.weighing.size
