@@ -13,12 +13,15 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from ..errors import SampleError
-from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
-from .topics import FLUID_PRESSURE, JOINT_STATE, PAYLOAD, SEGMENT, STATE
+from ..streams.records import (LinkageEstimate, ObserverStatus, PayloadEstimate, PayloadStatus, Segment,
+                               StateEstimate)
+from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
 from .typestore import typestore
 
 SECOND = 1_000_000_000
 _STAMP = struct.Struct('<iI')
+_OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'covariance', 'force_names', 'force',
+                'force_stddev', 'measured', 'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -42,8 +45,8 @@ def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
 def header(stamp_ns: int, frame: str) -> Any:
     """Header with a stamp in nanoseconds; raises ValueError for a stamp no message can hold."""
     sec, nanosec = divmod(int(stamp_ns), SECOND)
-    if not 0 <= sec < 1 << 31:
-        raise ValueError(f'stamp {stamp_ns} ns is not from 0 to 2^31 s')
+    if not -1 << 31 <= sec < 1 << 31:
+        raise ValueError(f'stamp {stamp_ns} ns is not from -2^31 to 2^31 s')
     types = typestore().types
     return types['std_msgs/msg/Header'](types['builtin_interfaces/msg/Time'](sec, nanosec), frame)
 
@@ -85,9 +88,22 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
     return msgtype, make_message(msgtype, values)
 
 
+def linkage_message(estimate: LinkageEstimate, frame: str, channels: Iterable[str]) -> tuple[str, Any]:
+    """Type and message of an estimate of the linkage stage with these channels (s,)."""
+    values, stddevs = zip(*estimate.parameters.values()) if estimate.parameters else ((), ())
+    health = estimate.health
+    return LINKAGE_STATE, make_message(LINKAGE_STATE, {
+        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, 'header': header(estimate.stamp_ns, frame),
+        'channels': channels, 'parameters': estimate.parameters, 'parameter_values': values,
+        'parameter_stddev': stddevs, 'nis_dof': estimate.used.sum(), 'mean_nis': health.mean_nis,
+        'whiteness': health.whiteness, 'observability_rank': health.rank, 'observability_size': health.size})
+
+
 def segment_record(message: Any) -> Segment:
     """Segment of a message; raises SampleError where the lengths of its arrays disagree."""
     stamp, n, channels, commands = stamp_of(message), message.steps, tuple(message.channels), tuple(message.commands)
+    if n < 1 or message.step_ns < 1:
+        raise SampleError('segment', stamp, (n, message.step_ns), 'at least one step of at least 1 ns')
     return Segment(
         message.sequence, message.start_ns, message.step_ns, message.restart, channels,
         _shaped('segment.values', stamp, message.values, n, len(channels)),
@@ -98,6 +114,8 @@ def segment_record(message: Any) -> Segment:
 def state_record(message: Any) -> StateEstimate:
     """State estimate of a message; raises SampleError where the lengths of its arrays disagree."""
     stamp, names, channels = stamp_of(message), tuple(message.names), tuple(message.channels)
+    if message.steps < 1:
+        raise SampleError('state.steps', stamp, message.steps, 'at least one step')
     nx, ny = len(names), len(channels)
     return StateEstimate(
         message.sequence, stamp, message.step_ns, message.restart, names,

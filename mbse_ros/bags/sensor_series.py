@@ -7,13 +7,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import BagError, SampleError
 from ..description.model import MechanismDescription
-from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
+from ..streams.linkage.sources import FLOAT64, Sources
 from .bag import Bag, decode
 from .messages import stamp_of
 
@@ -123,22 +122,10 @@ def _from_bag(path: Path, description: MechanismDescription, channels: Sequence[
         stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)
         origin = stamp if origin is None else origin        # seconds of an epoch would lose digits
         try:
-            found = _values(sources, names[raw.topic], message)
+            found = sources.samples(names[raw.topic], message)
         except ValueError as error:
             raise SampleError(raw.topic, stamp, str(error), 'as many values as names') from error
         for channel, value in found.items():
             if np.isfinite(value):
                 samples.setdefault(channel, []).append((1e-9 * (stamp - origin), value))
     return {channel: sorted(items) for channel, items in samples.items()}
-
-
-def _values(sources: Sources, name: str, message: Any) -> dict[str, float]:
-    """Values of channels in one message."""
-    if name == INPUTS:
-        return sources.of_inputs(message.name, message.effort)
-    if name == JOINTS:
-        return sources.of_joints(message.name, position=message.position, velocity=message.velocity,
-                                 effort=message.effort)
-    if name in sources.imus:
-        return sources.of_imu(name, message)
-    return {sources.values[name]: float(message.data)}

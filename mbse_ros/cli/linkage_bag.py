@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
+from ..bags.messages import stamp_of
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError, SettingError
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
-from ..streams.linkage.sources import IMU, INPUTS, JOINTS, Sources
+from ..streams.linkage.sources import Sources
 
 TRUTH = 'truth/joint_states'
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
@@ -108,24 +109,12 @@ def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, li
     found: Samples = []
     for raw in source.messages([topic for topic in kinds if topic in source.topics]):
         try:
-            found.append(_sample(raw, decode(raw), raw.topic[len(space) + 1:], sources))
+            topic, message = raw.topic[len(space) + 1:], decode(raw)
+            stamp = raw.stamp_ns if topic in sources.values else stamp_of(message)      # without one: the recorder's
+            found.append((stamp, sources.samples(topic, message)))
         except (SampleError, ValueError, AttributeError) as error:
             unreadable[f'{raw.topic}: {error}'] += 1
     return found, warnings + [f'{count} unreadable: {text}' for text, count in unreadable.most_common(5)]
-
-
-def _sample(raw: Any, message: Any, topic: str, sources: Sources) -> tuple[int, dict[str, float]]:
-    if topic in sources.values:
-        return raw.stamp_ns, {sources.values[topic]: float(message.data)}       # without a stamp: the recorder's
-    stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-    if topic == INPUTS:
-        return stamp, sources.of_inputs(message.name, message.effort)
-    if topic == JOINTS:
-        return stamp, sources.of_joints(message.name, position=message.position, velocity=message.velocity,
-                                        effort=message.effort)
-    if sources.topics[topic] != IMU:
-        raise ValueError(f'unknown topic {topic}')
-    return stamp, sources.of_imu(topic, message)
 
 
 def _period(samples: Samples) -> float:
@@ -149,7 +138,7 @@ def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEst
             message = decode(raw)
         except SampleError:
             continue
-        place = places.get(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec)
+        place = places.get(stamp_of(message))
         if place is not None:
             values = dict(zip(message.name, message.position))
             truth[place] = [values.get(name, np.nan) for name in model.names]

@@ -20,8 +20,7 @@ from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, default_estimation_noises
 from ...graph.strided_window import StridedWindow
-from ..records import ObserverStatus
-from .records import LinkageEstimate, Measured, Sampled
+from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .settings import LinkageSettings, numbers
 from .stage import LinkageStage
 from .start import encoded, moved_to

@@ -18,13 +18,12 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
-from ..records import ObserverStatus
+from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .cells import Cell, Cells, Work
 from .channels import Channels
 from .clock import Clock, Verdict
 from .entries import start_stddev, started, transferred
 from .judge import judged
-from .records import Health, LinkageEstimate, Measured, Sampled
 from .settings import LinkageSettings
 from .start import encoded, moved_to
 from .workshop import Workshop
