@@ -13,15 +13,15 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from ..errors import SampleError
-from ..streams.records import (LinkageEstimate, ObserverStatus, PayloadEstimate, PayloadStatus, Segment,
-                               StateEstimate)
+from ..streams.records import (LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus,
+                               Segment, StateEstimate)
 from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
 from .typestore import typestore
 
 SECOND = 1_000_000_000
 _STAMP = struct.Struct('<iI')
-_OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'covariance', 'force_names', 'force',
-                'force_stddev', 'measured', 'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
+_OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'force_names', 'force', 'force_stddev',
+                'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -88,15 +88,17 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
     return msgtype, make_message(msgtype, values)
 
 
-def linkage_message(estimate: LinkageEstimate, frame: str, channels: Iterable[str]) -> tuple[str, Any]:
-    """Type and message of an estimate of the linkage stage with these channels (s,)."""
-    values, stddevs = zip(*estimate.parameters.values()) if estimate.parameters else ((), ())
+def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...]) -> tuple[str, Any]:
+    """Type and message of an estimate of the linkage stage with these channels (s,). Hundreds come in a second, so it
+    is made without the checks of `make_message`."""
+    values, stddevs = np.array([*estimate.parameters.values()]).reshape(-1, 2).T.copy()
     health = estimate.health
-    return LINKAGE_STATE, make_message(LINKAGE_STATE, {
-        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, 'header': header(estimate.stamp_ns, frame),
-        'channels': channels, 'parameters': estimate.parameters, 'parameter_values': values,
-        'parameter_stddev': stddevs, 'nis_dof': estimate.used.sum(), 'mean_nis': health.mean_nis,
-        'whiteness': health.whiteness, 'observability_rank': health.rank, 'observability_size': health.size})
+    return LINKAGE_STATE, typestore().types[LINKAGE_STATE](
+        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, header=header(estimate.stamp_ns, frame),
+        covariance=estimate.covariance.ravel(), measured=np.array(estimate.measured, dtype=np.uint8),
+        channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
+        nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,
+        observability_rank=health.rank, observability_size=health.size)
 
 
 def segment_record(message: Any) -> Segment:
