@@ -88,11 +88,6 @@ class LaggedStage:
         return len(self._ready)
 
     @property
-    def open(self) -> int:
-        """Instants that are not told yet."""
-        return len(self._fresh) + len(self._ready) + len(self._inside)
-
-    @property
     def dropped(self) -> dict[str, int]:
         """Samples or instants not used, by reason."""
         late = {'solver too slow': self._skipped} if self._skipped else {}
@@ -171,14 +166,11 @@ class LaggedStage:
         the filter is."""
         q, qd, model = instant.filtered.q, instant.filtered.qd, self.model
         if instant.filtered.restart:
-            values = instant.sampled.used
-            moved = moved_to(model, encoded(model, self.channels, values)) if self._at_sensors else None
+            moved = None
+            if self._filter.settings.start_at == 'sensors':
+                moved = moved_to(model, encoded(model, self.channels, instant.sampled.used))
             q, qd = model.start.q if moved is None else moved, model.start.qd
         self._window, self._restart = StridedWindow(self.smoother, self.lag, q, qd), True
-
-    @property
-    def _at_sensors(self) -> bool:
-        return self._filter.settings.start_at == 'sensors'
 
     def _extend(self) -> tuple[LinkageEstimate, ...]:
         """Instants that follow each other into the window; those that leave it."""

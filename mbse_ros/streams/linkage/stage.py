@@ -19,11 +19,9 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
-from .cells import Cell, Cells, Work
-from .channels import Channels
-from .clock import Clock, Verdict
+from .channels import Channels, judged
 from .entries import start_stddev, started, transferred
-from .judge import judged
+from .grid import Cell, Cells, Clock, Verdict, Work
 from .settings import LinkageSettings
 from .start import encoded, moved_to
 from .workshop import Workshop
@@ -41,7 +39,7 @@ class LinkageStage:
 
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
                  step: float = 0.005, backend: str = 'auto') -> None:
-        self.model, self.backend, self.step_ns = model, backend, round(step * 1e9)
+        self.model, self.step_ns = model, round(step * 1e9)
         self.sensors = tuple(sensors) or tuple(model.description.mechanical_sensors)
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
