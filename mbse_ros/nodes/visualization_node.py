@@ -23,7 +23,7 @@ from ._qos import LATEST, OUTPUT, sensor_input
 
 
 class VisualizationNode(ManagedNode):
-    """Draws what is due; messages are unpacked only then: at 100 Hz four of five are not."""
+    """Draws what is due; states are unpacked only then: at 100 Hz four of five are not."""
 
     executable = 'visualization_node'
 
@@ -39,7 +39,6 @@ class VisualizationNode(ManagedNode):
         self._canvas = Canvas(self._markers)
         self._payload: PayloadEstimate | None = None
         self._solved: dict[str, np.ndarray] = {}
-        self._whole = False
         self._measured.forget()
         if self._measured.possible:
             reliability = self.settings.sensor_reliability
@@ -50,14 +49,12 @@ class VisualizationNode(ManagedNode):
     def on_position(self, cdr: bytes) -> None:
         """The ghost is where the sensors say."""
         stamp, look = stamp_of(cdr), self.tuning
-        if self._whole and not self._is_due('measured', stamp):
-            return
         try:
             message = unpacked(TopicMap().position, JOINT_STATE, cdr)
         except MbseError as error:
             self.warnings('position', f'message dropped: {error}')
             return
-        self._whole = self._measured.take(stamp, message.name, message.position.tolist())
+        self._measured.take(stamp, message.name, message.position.tolist())
         position = self._measured.at(stamp)
         if position is not None and self._is_due('measured', stamp):
             self._draw('measured', stamp, position, GREY, GREY, 1.6 * look.line_width, look.ghost_opacity)
