@@ -346,14 +346,12 @@ class LinkageStage:
 
     def _diverged(self, cell: Cell) -> tuple[LinkageEstimate, ...]:
         """An estimate that says so; the next sample starts anew."""
-        engine, s, n = cell.work.engine, len(self.channels), cell.work.engine.problem.n
-        size, forces, none = len(engine.names), engine.filter.forces, np.full
-        estimate = LinkageEstimate(
-            self._clock.stamp(cell.index), cell.index, 0, self._restart, engine.filter.name, engine.names,
-            none(size, np.nan), none((size, size), np.nan), *(none(n, np.nan) for _ in range(3)), forces,
-            none(len(forces), np.nan), none(len(forces), np.nan), {}, none(s, np.nan), none(s, np.nan),
-            (Measured.MISSING,) * s, ObserverStatus.LOST, 'the state left the finite numbers', self._health,
-            self._dropped.total())
+        of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
+        cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
+        estimate = replace(
+            self._estimate(cell), revision=0, parameters={}, innovation=none, innovation_stddev=none,
+            measured=(Measured.MISSING,) * len(none), status=ObserverStatus.LOST,
+            reason='the state left the finite numbers')
         self.reset()
         self._last_q, self._last_qd = self.model.start.q, self.model.start.qd
         return (estimate,)
