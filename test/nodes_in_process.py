@@ -9,7 +9,7 @@ import pytest
 from nodes_support import overrides
 from rclpy.serialization import deserialize_message, serialize_message
 
-from mbse_ros.nodes import _lifecycle, plant_node
+from mbse_ros.nodes import _lifecycle, _plant, settings
 from mbse_ros.nodes._messages import to_ns
 
 SECOND = 10 ** 9
@@ -37,7 +37,7 @@ class Sink:
 def making():
     """A function that makes active nodes whose outputs are sinks, by topic; nodes of one machine share its model."""
     nodes, patch, init = [], pytest.MonkeyPatch(), _lifecycle.LifecycleNode.__init__
-    patch.setattr(_lifecycle, 'load_machine', lru_cache(_lifecycle.load_machine))
+    patch.setattr(settings, 'load_machine', lru_cache(settings.load_machine))
 
     def build(kind, **values):
         with pytest.MonkeyPatch.context() as start:
@@ -63,7 +63,7 @@ def hand_clock():
     """The plant's clocks, set by hand."""
     now = [0.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plant_node, 'time', SimpleNamespace(monotonic=lambda: now[0], time_ns=lambda: 1_000 * SECOND))
+        patch.setattr(_plant, 'time', SimpleNamespace(monotonic=lambda: now[0], time_ns=lambda: 1_000 * SECOND))
         yield now
 
 

@@ -20,7 +20,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.nodes._messages import fluid_pressure, joint_state
+from mbse_ros.nodes._messages import header
 from mbse_ros.nodes._qos import OUTPUT
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
@@ -29,6 +29,13 @@ MATCH = 60.0        # s: the longest that anything takes on a machine with much 
 PATIENCE = ((signal.SIGTERM, MATCH), (signal.SIGKILL, 5.0))       # of a graph that is stopped
 CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
 COMMANDS = ('command/lift_valve',)
+
+
+def joint_state(stamp_ns, frame, names, position, velocity=(), effort=()):
+    """JointState with the fields that are given."""
+    return JointState(header=header(stamp_ns, frame), name=list(names), **{
+        field: [float(value) for value in values]
+        for field, values in (('position', position), ('velocity', velocity), ('effort', effort))})
 
 
 @contextmanager
@@ -110,8 +117,9 @@ class Peer:
         """One instant of all sensors of the default machine."""
         self.publish(JointState, 'sensors/valve_command', joint_state(stamp_ns, 'm', ['lift_valve'], [command]))
         self.publish(JointState, 'sensors/position', joint_state(stamp_ns, 'm', ['lift'], [position]))
-        self.publish(FluidPressure, 'sensors/pressure/lift_piston', fluid_pressure(stamp_ns, 'm', piston))
-        self.publish(FluidPressure, 'sensors/pressure/lift_rod', fluid_pressure(stamp_ns, 'm', rod))
+        for volume, pressure in (('lift_piston', piston), ('lift_rod', rod)):
+            self.publish(FluidPressure, f'sensors/pressure/{volume}',
+                         FluidPressure(header=header(stamp_ns, 'm'), fluid_pressure=float(pressure)))
 
     def settle(self, node, messages):
         """Wait until a node has done what it has to do with so many messages of each topic.

@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger     # noqa: E402
 from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
 from mbse_ros.nodes import _lifecycle     # noqa: E402
 from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS     # noqa: E402
-from mbse_ros.nodes._messages import segment_to_message     # noqa: E402
+from mbse_ros.nodes._messages import packed_record     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
 
 PERIOD = 10_000_000
@@ -55,7 +55,7 @@ def test_up_and_down_twice(node):
 def test_a_machine_that_cannot_be_used_fails(monkeypatch, node):
     told = []
     monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, text, **_: told.append(text))
-    monkeypatch.setattr('mbse_ros.nodes._lifecycle.load_machine', lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
+    monkeypatch.setattr('mbse_ros.nodes.settings.load_machine', lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
     assert node.trigger_configure() == FAILURE and label(node) == 'unconfigured'
     assert 'ZeroDivisionError' in told[0] and 'Traceback' in told[0]
     monkeypatch.undo()
@@ -85,15 +85,15 @@ def test_over_the_wire(node):
         assert peer.call(GetState, 'observer_node/get_state', GetState.Request()).current_state.label == 'inactive'
         assert change(Transition.TRANSITION_ACTIVATE)
         peer.until(lambda: peer.node.count_publishers('state') == 1)
-        peer.publish(SensorSegment, 'segment', segment_to_message(segment(1, restart=True), 'x'))
+        peer.publish(SensorSegment, 'segment', packed_record(segment(1, restart=True), 'x'))
         peer.until(lambda: peer.heard['state'])
         assert change(Transition.TRANSITION_DEACTIVATE)
         readers = peer.outputs['segment'].get_subscription_count
         peer.until(lambda: readers() == 0)
-        peer.publish(SensorSegment, 'segment', segment_to_message(segment(2, 10_000_000), 'x'))
+        peer.publish(SensorSegment, 'segment', packed_record(segment(2, 10_000_000), 'x'))
         assert change(Transition.TRANSITION_ACTIVATE)
         peer.until(lambda: readers() == 1)
-        peer.publish(SensorSegment, 'segment', segment_to_message(segment(3, 20_000_000), 'x'))
+        peer.publish(SensorSegment, 'segment', packed_record(segment(3, 20_000_000), 'x'))
         peer.until(lambda: len(peer.heard['state']) > 1)
         assert [message.sequence for message in peer.heard['state']] == [1, 3]
     finally:
@@ -130,12 +130,12 @@ def test_a_reset_forgets_the_state(node):
         node.trigger_activate()
         peer.until(lambda: peer.node.count_publishers('state') == 1)
         for k in (1, 2):
-            peer.publish(SensorSegment, 'segment', segment_to_message(segment(k, (k - 1) * PERIOD), 'x'))
+            peer.publish(SensorSegment, 'segment', packed_record(segment(k, (k - 1) * PERIOD), 'x'))
         peer.until(lambda: len(peer.heard['state']) == 2)
         answer = peer.call(Trigger, 'observer_node/reset', Trigger.Request())
         assert answer.success and 'forgotten' in answer.message
         for k in (3, 4):
-            peer.publish(SensorSegment, 'segment', segment_to_message(segment(k, (k - 1) * PERIOD), 'x'))
+            peer.publish(SensorSegment, 'segment', packed_record(segment(k, (k - 1) * PERIOD), 'x'))
         peer.until(lambda: len(peer.heard['state']) == 4)
         assert [message.restart for message in peer.heard['state']] == [True, False, True, False]
     finally:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Order of records, counted warnings, status changes: what the nodes decide before and after their stage."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import segment     # noqa: E402
 
-from mbse_ros.nodes._inbox import Inbox     # noqa: E402
-from mbse_ros.nodes._messages import segment_from_message, segment_to_message     # noqa: E402
-from mbse_ros.nodes._status import StatusChange     # noqa: E402
+from mbse_ros.nodes._diagnostics import StatusChange     # noqa: E402
+from mbse_ros.nodes._messages import packed_record     # noqa: E402
+from mbse_ros.nodes._records import Inbox     # noqa: E402
 from mbse_ros.nodes._warnings import Warnings     # noqa: E402
+from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
 from mbse_ros.streams.records import PayloadStatus     # noqa: E402
 
 PERIOD = 10_000_000
@@ -19,9 +23,9 @@ PERIOD = 10_000_000
 @pytest.fixture
 def inbox():
     lines = []
-    box = Inbox('segment', segment_from_message, Warnings(lines.append))
+    box = Inbox(ObserverNode.source, Warnings(lines.append))
     box.lines = lines
-    box.give = lambda k, start=None, **more: box.take(segment_to_message(
+    box.give = lambda k, start=None, **more: box.take(packed_record(
         segment(k, (k - 1) * PERIOD if start is None else start, **more), 'x'))
     return box
 
@@ -67,9 +71,8 @@ def test_a_backward_step_of_the_source_is_told(inbox):
 
 def test_an_unreadable_message_is_dropped(inbox):
     inbox.give(1)
-    message = segment_to_message(segment(2, PERIOD), 'x')
-    message.values = message.values[1:]
-    assert inbox.take(message) is None and 'segment.values' in inbox.lines[0]
+    cut = replace(segment(2, PERIOD), repeats=np.ones(2))
+    assert inbox.take(packed_record(cut, 'x')) is None and 'segment.repeats' in inbox.lines[0]
     assert not inbox.give(2).restart
 
 

@@ -11,23 +11,22 @@ from source_tree import ROOT
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, go, hand_clock, make, making     # noqa: E402, F401
-from nodes_support import Peer, ros     # noqa: E402
+from nodes_support import Peer, joint_state, ros     # noqa: E402
 from rclpy.duration import Duration     # noqa: E402
 from rclpy.serialization import deserialize_message, serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
 from mbse_ros.bags.channel_samples import topic_readers     # noqa: E402
-from mbse_ros.bags.topics import TopicMap     # noqa: E402
+from mbse_ros.bags.messages import segment_record     # noqa: E402
+from mbse_ros.bags.topics import SEGMENT, TopicMap     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
-from mbse_ros.nodes._messages import joint_state, segment_from_message, to_ns     # noqa: E402
+from mbse_ros.nodes._messages import message_class, packed, to_ns, unpacked     # noqa: E402
 from mbse_ros.nodes._run import _Executor     # noqa: E402
-from mbse_ros.nodes._sensor_messages import SensorMessages     # noqa: E402
-from mbse_ros.nodes._types import message_class     # noqa: E402
-from mbse_ros.nodes._valve_commands import ValveCommands     # noqa: E402
+from mbse_ros.nodes._sensor_messages import SensorFields     # noqa: E402
 from mbse_ros.nodes.graph import sensor_topics     # noqa: E402
 from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
-from mbse_ros.nodes.plant_node import PlantNode     # noqa: E402
+from mbse_ros.nodes.plant_node import PlantNode, ValveCommands     # noqa: E402
 from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
 from mbse_ros.streams.interpolation import Interpolator     # noqa: E402
 
@@ -57,6 +56,13 @@ def with_imu(tmp_path_factory) -> Path:
     return file
 
 
+def written(stamp_ns, samples, channels, valves):
+    """Serialized messages by topic, as the plant sends them."""
+    fields = SensorFields(channels, valves)
+    return {topic: packed(fields.topics[topic], stamp_ns, 'm', values)
+            for topic, values in fields.spread(samples).items()}
+
+
 def samples_of(messages, channels, commands):
     """Samples of serialized messages by topic, read as the interpolation reads them."""
     refused, found = [], {}
@@ -72,15 +78,15 @@ def samples_of(messages, channels, commands):
 def test_what_is_written_is_read():
     valves = ('boom_valve', 'arm_valve')
     values = {name: 0.1 + k for k, name in enumerate((*CHANNELS, *(f'command/{v}' for v in valves)))}
-    messages = SensorMessages(CHANNELS, valves, 'zx200')(7 * SECOND + 5, values)
+    messages = written(7 * SECOND + 5, values, CHANNELS, valves)
     found = samples_of(messages, CHANNELS, tuple(f'command/{v}' for v in valves))
     assert {name: sample.value for name, sample in found.items()} == values
     assert {sample.stamp_ns for sample in found.values()} == {7 * SECOND + 5}
 
 
 def test_what_is_not_measured_is_not_there():
-    messages = SensorMessages(('position/boom', 'velocity/arm', 'gyro/a'), ('v',), 'm')(
-        0, {'position/boom': 1.0, 'velocity/arm': 2.0, 'gyro/a': 3.0, 'command/v': 4.0})
+    messages = written(0, {'position/boom': 1.0, 'velocity/arm': 2.0, 'gyro/a': 3.0, 'command/v': 4.0},
+                       ('position/boom', 'velocity/arm', 'gyro/a'), ('v',))
     joints = deserialize_message(messages['sensors/position'], message_class('sensor_msgs/msg/JointState'))
     assert joints.name == ['boom', 'arm'] and math.isnan(joints.position[1]) and math.isnan(joints.velocity[0])
     imu = deserialize_message(messages['sensors/imu/a'], message_class('sensor_msgs/msg/Imu'))
@@ -125,7 +131,7 @@ class Chain:
                     self.interpolation.on_message(topic, messages[k])
                     self.done[topic] += 1
         for message in segments[before:]:
-            self.observer.on_segment(message)
+            self.observer.on_record(serialize_message(message))
 
     def truth_at(self, stamp_ns):
         """Truth of an instant."""
@@ -173,7 +179,8 @@ def test_segments_are_those_of_the_samples_alone(chain):
         for topic, reader in chain.readers.items():
             for sample in reader.samples(topic, sinks[topic].messages[k]):
                 found += alone.add(*sample)
-    segments = [segment_from_message(m) for m in chain.interpolation.sinks['segment'].messages]
+    segments = [segment_record(unpacked('segment', SEGMENT, serialize_message(m)))
+                for m in chain.interpolation.sinks['segment'].messages]
     assert len(segments) == len(found) >= 28 and segments[0].channels == machine.channels
     for ours, theirs in zip(segments, found):
         np.testing.assert_array_equal(ours.values, theirs.values)
@@ -249,7 +256,7 @@ def test_diagnostics(chain):
     count = len(told)
     chain.go(2.0)
     assert 1 <= len(chain.observer.sinks['/diagnostics'].messages) - count <= 3      # one a second
-    chain.observer.on_segment(chain.interpolation.sinks['segment'].messages[-1])      # once more
+    chain.observer.on_record(serialize_message(chain.interpolation.sinks['segment'].messages[-1]))      # once more
     assert chain.observer._inbox.dropped == 1
     chain.interpolation.tick()
     assert chain.interpolation.sinks['/diagnostics'].messages[-1].status[0].message == 'OK'
@@ -260,15 +267,15 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
     node, peer, executor = make(InterpolationNode, sensor_reliability='reliable'), Peer(), _Executor()
     executor.add_node(node)
     try:
-        messages = SensorMessages(node.machine.channels, node.machine.valves, 'm')
+        channels, valves = node.machine.channels, node.machine.valves
         values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6,
                   'command/lift_valve': 0.0}
         segments, turn = node.sinks['segment'].messages, lambda: executor.spin_once(timeout_sec=0.01)
         for first, last in ((0, 10), (10, 200)):
             peer.also = lambda: None
-            for topic, kind in messages.kinds.items():
+            for topic, kind in SensorFields(channels, valves).topics.items():
                 for k in range(first, last):
-                    peer.publish(kind, topic, deserialize_message(messages(k * PERIOD, values)[topic], kind))
+                    peer.publish(message_class(kind), topic, written(k * PERIOD, values, channels, valves)[topic])
             assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
             peer.also = turn
             peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD)

@@ -7,11 +7,13 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_support import overrides, own_domain, ros     # noqa: E402
+from std_srvs.srv import Trigger     # noqa: E402
 from test_nodes_linkage import TOPICS, Watched     # noqa: E402
 
 from mbse_ros.msg import LinkageState     # noqa: E402
 from mbse_ros.nodes import _lifecycle     # noqa: E402
 from mbse_ros.nodes._messages import to_ns     # noqa: E402
+from mbse_ros.nodes.linkage_node import LinkageNode     # noqa: E402
 from mbse_ros.nodes.smoother_node import SmootherNode     # noqa: E402
 
 COUNT = 400         # instants of 2 s
@@ -59,6 +61,35 @@ def test_it_is_nearer_to_the_truth_than_the_filter(watched):
     assert m.estimator == 'smoother' and list(m.names) == ['position/theta', 'velocity/theta', 'force/theta']
     assert list(m.force_names) == ['theta'] and m.force[0] == m.mean[2] and m.force_stddev[0] > 0
     assert np.linalg.eigvalsh(np.array(m.covariance).reshape(3, 3)).min() > 0
+
+
+def test_its_status_is_told_beside_that_of_the_filter(watched):
+    told = {status.name: status for m in watched.heard('/diagnostics') for status in m.status}
+    assert {'smoother_node: four_bar', 'linkage_node: four_bar'} <= set(told)
+    assert told['smoother_node: four_bar'].message == 'OK'
+
+
+@pytest.mark.parametrize('kind', [SmootherNode, LinkageNode])
+def test_a_reset_forgets_the_state(monkeypatch, kind):
+    with ros():
+        init = _lifecycle.LifecycleNode.__init__
+        monkeypatch.setattr(_lifecycle.LifecycleNode, '__init__', lambda self, node, **more: init(
+            self, node, parameter_overrides=overrides(mechanism='four_bar', backend='vm'), **more))
+        node, request = kind(), Trigger.Request()
+        assert not node.on_reset(request, Trigger.Response()).success        # nothing there to forget
+        assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS
+        start, told = node.machine.start.q[node.machine.z[0]], []
+        monkeypatch.setattr(node, 'tell', told.append)
+        for stamp in (10 ** 9, 2 * 10 ** 9):
+            node.take(stamp, {'encoder': float(start)})
+            node.take(stamp + 5_000_000, {'encoder': float(start)})
+            if kind is SmootherNode:
+                node._tell_all(node.stage.flush())
+            assert [estimate.restart for estimate in told] == [True, False], stamp
+            told.clear()
+            answer = node.on_reset(request, Trigger.Response())
+            assert answer.success and 'forgotten' in answer.message
+        node.destroy_node()
 
 
 @pytest.mark.parametrize('name, value, text', [

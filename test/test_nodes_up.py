@@ -89,7 +89,7 @@ def test_up_knows_its_graphs(monkeypatch):
 
 
 @pytest.mark.parametrize('given, error, text', [
-    ({'pyload': '20'}, SettingError, 'machine, valve, simulate, payload'),
+    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
     ({'payload': '-1'}, SettingError, 'from 0.0 to'),
     ({'rviz': 'maybe'}, SettingError, 'true or false'),

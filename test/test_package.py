@@ -39,7 +39,8 @@ def test_nodes_are_the_same_everywhere():
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')), ids=lambda path: path.stem)
 def test_each_node_has_a_main(path):
-    names = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    names = {target.id for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)
+             for target in node.targets}
     assert 'main' in names
 
 

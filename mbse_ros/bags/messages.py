@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +18,9 @@ from rosbags.typesys.store import Typestore
 
 from ..errors import SampleError
 from ..resources import share_directory
-from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
-from .topics import FLUID_PRESSURE, JOINT_STATE, PAYLOAD, SEGMENT, STATE
+from ..streams.records import (LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus,
+                               Segment, StateEstimate)
+from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
 
 SECOND = 1_000_000_000
 _STAMP = struct.Struct('<iI')
@@ -30,6 +31,8 @@ SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_va
           'mean': ('steps', 'names'), 'covariance': ('names', 'names'), 'measured': ('channels',),
           'innovation': ('channels',), 'innovation_stddev': ('channels',)}
 _SEPARATOR = '=' * 80 + '\n'
+_OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'force_names', 'force', 'force_stddev',
+                'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -53,8 +56,8 @@ def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
 def header(stamp_ns: int, frame: str) -> Any:
     """Header with a stamp in nanoseconds; raises ValueError for a stamp no message can hold."""
     sec, nanosec = divmod(int(stamp_ns), SECOND)
-    if not 0 <= sec < 1 << 31:
-        raise ValueError(f'stamp {stamp_ns} ns is not from 0 to 2^31 s')
+    if not -1 << 31 <= sec < 1 << 31:
+        raise ValueError(f'stamp {stamp_ns} ns is not from -2^31 to 2^31 s')
     types = typestore().types
     return types['std_msgs/msg/Header'](types['builtin_interfaces/msg/Time'](sec, nanosec), frame)
 
@@ -99,6 +102,8 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
 def record_of(kind: type, message: Any) -> Any:
     """Record of a message; raises SampleError where the lengths of its arrays disagree, and for an unknown status."""
     stamp, values = stamp_of(message), {}
+    if kind is not PayloadEstimate and (message.steps < 1 or message.step_ns < 1):
+        raise SampleError(RECORDS[kind][0], stamp, (message.steps, message.step_ns), 'at least one step of at least 1 ns')
     for item in fields(kind):
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
         value = stamp if name == 'stamp_ns' else getattr(message, name)
@@ -111,6 +116,22 @@ def record_of(kind: type, message: Any) -> Any:
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
         values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
+
+
+segment_record, state_record, payload_record = (partial(record_of, kind) for kind in RECORDS)
+
+
+def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...]) -> tuple[str, Any]:
+    """Type and message of an estimate of the linkage stage with these channels (s,). Hundreds come in a second, so it
+    is made without the checks of `make_message`."""
+    values, stddevs = np.array([*estimate.parameters.values()]).reshape(-1, 2).T.copy()
+    health = estimate.health
+    return LINKAGE_STATE, typestore().types[LINKAGE_STATE](
+        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, header=header(estimate.stamp_ns, frame),
+        covariance=estimate.covariance.ravel(), measured=np.array(estimate.measured, dtype=np.uint8),
+        channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
+        nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,
+        observability_rank=health.rank, observability_size=health.size)
 
 
 @lru_cache(maxsize=None)

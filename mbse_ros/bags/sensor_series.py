@@ -7,13 +7,12 @@ import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..description.model import MechanismDescription
 from ..errors import BagError, SampleError
-from ..streams.linkage.sources import FLOAT64, INPUTS, JOINTS, Sources
+from ..streams.linkage.sources import FLOAT64, Sources
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
 
@@ -143,20 +142,8 @@ def sensor_messages(bag: Bag, sources: Sources, names: Mapping[str, str],
         try:
             message = decode(raw)
             stamp = raw.stamp_ns if raw.msgtype == FLOAT64 else stamp_of(message)       # without one: the recorder's
-            found = _values(sources, names[raw.topic], message)
+            found = sources.samples(names[raw.topic], message)
         except (SampleError, ValueError, AttributeError) as error:
             refuse(raw, error)
             continue
         yield stamp, found
-
-
-def _values(sources: Sources, name: str, message: Any) -> dict[str, float]:
-    """Values of channels in one message."""
-    if name == INPUTS:
-        return sources.of_inputs(message.name, message.effort)
-    if name == JOINTS:
-        return sources.of_joints(message.name, position=message.position, velocity=message.velocity,
-                                 effort=message.effort)
-    if name in sources.imus:
-        return sources.of_imu(name, message)
-    return {sources.values[name]: float(message.data)}

@@ -12,6 +12,7 @@ JOINT_STATE, FLUID_PRESSURE = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Flu
 IMU = 'sensor_msgs/msg/Imu'
 SEGMENT, STATE = 'mbse_ros/msg/SensorSegment', 'mbse_ros/msg/HydraulicState'
 PAYLOAD, TRUTH = 'mbse_ros/msg/PayloadEstimate', 'mbse_ros/msg/MachineTruth'
+LINKAGE_STATE = 'mbse_ros/msg/LinkageState'
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from ..bags.bag import Bag, decode, open_bag
-from ..bags.messages import header, stamp_of
+from ..bags.messages import header, linkage_message, stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
 from ..bags.topics import one_namespace
 from ..bags.writer import BagWriter
@@ -90,18 +90,8 @@ def write_states(log: LinkageLog, folder: Path) -> None:
     name, model = log.model.description.name, log.model
     with BagWriter(folder, frame=name) as writer:
         for e in log.estimates:
-            writer.write('linkage_state', 'mbse_ros/msg/LinkageState', e.stamp_ns, {
-                'header': header(e.stamp_ns, name), 'sequence': e.sequence, 'revision': e.revision,
-                'restart': e.restart, 'estimator': e.estimator, 'names': list(e.names), 'mean': e.mean,
-                'covariance': e.covariance, 'force_names': list(e.force_names), 'force': e.force,
-                'force_stddev': e.force_stddev, 'parameters': list(e.parameters),
-                'parameter_values': [value for value, _ in e.parameters.values()],
-                'parameter_stddev': [stddev for _, stddev in e.parameters.values()],
-                'channels': list(log.stage.channels), 'measured': np.array(e.measured, dtype=np.uint8),
-                'innovation': e.innovation, 'innovation_stddev': e.innovation_stddev, 'nis': e.nis,
-                'nis_dof': int(e.used.sum()), 'mean_nis': e.health.mean_nis, 'whiteness': e.health.whiteness,
-                'observability_rank': e.health.rank, 'observability_size': e.health.size, 'dropped': e.dropped,
-                'status': int(e.status), 'reason': e.reason})
+            kind, message = linkage_message(e, name, log.stage.channels)
+            writer.write('linkage_state', kind, e.stamp_ns, message)
             writer.write('estimated/joint_states', 'sensor_msgs/msg/JointState', e.stamp_ns, {
                 'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})
 

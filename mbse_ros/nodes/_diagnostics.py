@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnostics of a node: at each change of the status, else once in a while by the stamps."""
+"""The status of a node: as diagnostics at each change, else once in a while by the stamps; its changes in the log."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.publisher import Publisher
 
-from ..streams.records import ObserverStatus
+from ..streams.records import LinkageEstimate, ObserverStatus, PayloadEstimate, StateEstimate
 from ._messages import header
 
-PERIOD_NS = 1_000_000_000
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS = {ObserverStatus.OK: OK, ObserverStatus.STARTING: OK, ObserverStatus.COASTING: WARN,
           ObserverStatus.LOST: ERROR}
 Values = Mapping[str, object]
+Estimate = LinkageEstimate | PayloadEstimate | StateEstimate
 
 
 def diagnostic_array(stamp_ns: int, level: bytes, node: str, hardware: str, message: str,
@@ -32,16 +33,47 @@ def status_text(status: IntEnum, reason: str) -> str:
     return f'{status.name}: {reason}' if reason else status.name
 
 
-class Diagnostics:
-    """Publishes the status of ``node`` about ``hardware``, a machine's name."""
+def log_status(logger: RcutilsLogger, estimate: Estimate) -> None:
+    """A line about the status of an estimate, and why."""
+    text = status_text(estimate.status, estimate.reason)
+    if estimate.status <= ObserverStatus.STARTING:
+        logger.info(text)
+    else:       # a line of its own: rclpy refuses two severities from one
+        logger.warning(text)
 
-    def __init__(self, publisher: Publisher, node: str, hardware: str) -> None:
+
+class StatusChange:
+    """Tells the changes of a status; one seen less than ``patience`` times in a row is passed over."""
+
+    def __init__(self, patience: int) -> None:
+        self._patience, self._count = patience, 0
+        self._told: IntEnum | None = None
+        self._new: IntEnum | None = None
+
+    def __call__(self, status: IntEnum) -> bool:
+        """Whether this status is a change to be told now."""
+        self._count = self._count + 1 if status == self._new else 1
+        self._new = status
+        if status == self._told or self._count < self._patience:
+            return False
+        self._told = status
+        return True
+
+
+class Diagnostics:
+    """Publishes the status of ``node`` about ``hardware``, a machine's name, each ``period``, s of the stamps."""
+
+    def __init__(self, publisher: Publisher, node: str, hardware: str, patience: int, period: float = 1.0) -> None:
         self._publisher, self._node, self._hardware = publisher, node, hardware
+        self._changed, self._period_ns = StatusChange(patience), period * 1e9
         self._last: int | None = None
 
-    def __call__(self, stamp_ns: int, level: bytes, text: str, values: Callable[[], Values], changed: bool) -> None:
-        """Publish where the status has ``changed`` or it is due; ``values`` is asked only then."""
-        if not changed and self._last is not None and abs(stamp_ns - self._last) < PERIOD_NS:
-            return
-        self._last = stamp_ns
-        self._publisher.publish(diagnostic_array(stamp_ns, level, self._node, self._hardware, text, values()))
+    def __call__(self, estimate: Estimate, level: bytes, values: Callable[[], Values]) -> bool:
+        """Publish where the status has changed or it is due, and tell whether it has changed; ``values`` is asked only
+        where it is published. See `StatusChange` for ``patience``."""
+        changed, stamp_ns = self._changed(estimate.status), estimate.stamp_ns
+        if changed or self._last is None or abs(stamp_ns - self._last) >= self._period_ns:
+            self._last = stamp_ns
+            self._publisher.publish(diagnostic_array(stamp_ns, level, self._node, self._hardware,
+                                                     status_text(estimate.status, estimate.reason), values()))
+        return changed

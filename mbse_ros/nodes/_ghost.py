@@ -29,21 +29,15 @@ class MeasuredPosition:
 
     def forget(self) -> None:
         """Begin again."""
-        self._samples = np.full(len(self._names), np.nan)
-        self._stamps: list[int | None] = [None] * len(self._names)
+        self._newest: dict[str, tuple[int, float]] = {}
 
-    def take(self, stamp_ns: int, names: Iterable[str], values: Iterable[float]) -> bool:
-        """Keep the values of a message; whether it alone has all coordinates."""
-        given = dict(zip(names, values))
-        for place, name in enumerate(self._names):
-            if name in given:
-                self._samples[place], self._stamps[place] = given[name], stamp_ns
-        return all(name in given for name in self._names)
+    def take(self, stamp_ns: int, names: Iterable[str], values: Iterable[float]) -> None:
+        """Keep the values of a message."""
+        self._newest |= {name: (stamp_ns, value) for name, value in zip(names, values) if name in self._names}
 
     def at(self, stamp_ns: int) -> np.ndarray | None:
         """Independent coordinates (g,), m or rad, None where one is missing or old."""
-        fresh = all(stamp is not None and abs(stamp_ns - stamp) < FRESH_NS for stamp in self._stamps)
-        if not fresh or not np.isfinite(self._samples).all():
-            return None
+        newest = [self._newest.get(name, (stamp_ns, np.nan)) for name in self._names]
+        samples = np.array([value if abs(stamp_ns - stamp) < FRESH_NS else np.nan for stamp, value in newest])
         gain, offset, zero = self._nominal.T
-        return (self._samples - offset) / gain + zero
+        return (samples - offset) / gain + zero if np.isfinite(samples).all() else None

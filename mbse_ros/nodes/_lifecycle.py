@@ -15,36 +15,35 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
+from std_srvs.srv import Trigger
 
 from ..dynamics.model import Model
 from ..errors import MbseError
-from ..machine import Machine, load_machine
+from ..machine import Machine
 from ..settings import Settings
-from ._parameters import declare, on_change, refuse_unknown
+from ._parameters import declare_entry, on_change
 from ._qos import OUTPUT
 from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
-from .catalogue import NODES, parameter_names
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
 class ManagedNode(Runnable, LifecycleNode):
-    """Lifecycle node of the catalogue: parameters, transitions, topics.
+    """Lifecycle node ``executable`` of the catalogue: parameters, transitions, topics, ~/reset.
 
     A child gives `build` (configure: make the stage and the outputs), `connect` (activate: take the inputs),
-    `retune` (new tuning; raises SettingError to refuse it). Publishers live from configure to cleanup,
-    subscriptions only while active.
+    `retune` (new tuning; raises SettingError to refuse it), and what its ``stage`` ``forgets`` by ~/reset, '' where
+    there is no such service. Publishers live from configure to cleanup, subscriptions only while active.
     """
 
+    executable: str
+    forgets = ''
     _answer = ''
 
-    def __init__(self, name: str) -> None:
-        LifecycleNode.__init__(self, name)
-        entry = NODES[name]
-        self.settings, *self.more_settings = [declare(self, kind(), read_only=True) for kind in entry.fixed]
-        self.tuning: Settings | None = declare(self, entry.tuned()) if entry.tuned else None
-        refuse_unknown(self, parameter_names())
+    def __init__(self) -> None:
+        LifecycleNode.__init__(self, self.executable)
+        (self.settings, *self.more_settings), self.tuning = declare_entry(self, self.executable)
         if self.tuning is not None:
             on_change(self, lambda: self.tuning, self._retune)
         self.warnings = Warnings(self.get_logger().warning)
@@ -52,11 +51,8 @@ class ManagedNode(Runnable, LifecycleNode):
         self.active = False
         self._inputs: list = []
         self._outputs: list[Publisher] = []
-
-    def load(self) -> Machine | Model:
-        """What the node works on; raises MbseError."""
-        valve = self.settings.valve
-        return load_machine(self.settings.machine, None if valve == 'described' else valve)
+        if self.forgets:
+            self.create_service(Trigger, '~/reset', self.on_reset)
 
     def build(self, machine: Machine | Model) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
@@ -90,6 +86,15 @@ class ManagedNode(Runnable, LifecycleNode):
                 self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
             self.exit_status = BAD_START
 
+    def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Forget what the stage knows."""
+        response.success, response.message = self.machine is not None, self.forgets
+        if response.success:
+            self.stage.reset()
+        else:
+            response.message = 'not configured'
+        return response
+
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """As rclpy's, which the services come through, too; the answer tells what `retune` told."""
         self._answer = ''
@@ -101,7 +106,7 @@ class ManagedNode(Runnable, LifecycleNode):
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
         def configure() -> None:
-            self.machine = self.load()
+            self.machine = self.settings.load()
             self.build(self.machine)
         return self._guarded('configure', configure, state, LifecycleNode.on_configure)
 

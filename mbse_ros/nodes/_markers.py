@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markers of a machine's outline and of its payload."""
+"""Markers of the lines of a machine or mechanism, and of a payload."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from geometry_msgs.msg import Point
+from rclpy.publisher import Publisher
 from std_msgs.msg import ColorRGBA
-from visualization_msgs.msg import Marker
+from visualization_msgs.msg import Marker, MarkerArray
 
 from ..streams.records import PayloadEstimate, PayloadStatus
 from ._messages import header
@@ -20,17 +21,30 @@ ORANGE, BLUE, GREEN = (0.95, 0.55, 0.1), (0.25, 0.5, 0.9), (0.2, 0.7, 0.3)
 STEEL = 7850.0      # kg/m3: the payload is drawn as a steel ball of its mass
 
 
-def outline_markers(outline: Mapping[str, np.ndarray], namespace: str, stamp_ns: int, frame: str, width: float,
-                    body: Colour, cylinder: Colour, opacity: float = 1.0) -> list[Marker]:
-    """One line a body or cylinder of ``Machine.outline``; the ids are stable."""
-    markers = []
-    for number, name in enumerate(sorted(name for name in outline if name != 'payload')):
-        marker = _marker(Marker.LINE_STRIP, namespace, number, stamp_ns, frame,
-                         cylinder if name.startswith('cylinder/') else body, opacity)
-        marker.scale.x = float(width)
-        marker.points = [_point(row) for row in outline[name]]
-        markers.append(marker)
-    return markers
+class Canvas:
+    """Draws lines on a topic, each namespace at a rate counted in stamps, so that it follows a bag at any speed."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher, self._drawn = publisher, {}
+
+    def is_due(self, namespace: str, stamp_ns: int, rate: float) -> bool:
+        """Whether a period of the rate, Hz, has gone by, or time went back."""
+        last = self._drawn.get(namespace)
+        return last is None or not 0 <= stamp_ns - last < 0.999e9 / rate
+
+    def draw(self, namespace: str, stamp_ns: int, lines: Mapping[str, np.ndarray], frame: str, width: float,
+             body: Colour, cylinder: Colour, opacity: float, others: Iterable[Marker] = ()) -> None:
+        """One line a body or cylinder (cylinder/...), (k, 3) or, in x and z as it stands on a screen, (k, 2), m; their
+        ids are stable. ``others``: markers that belong to them."""
+        self._drawn[namespace] = stamp_ns
+        markers = []
+        for number, name in enumerate(sorted(lines)):
+            colour = cylinder if name.startswith('cylinder/') else body
+            marker = _marker(Marker.LINE_STRIP, namespace, number, stamp_ns, frame, colour, opacity)
+            marker.scale.x = float(width)
+            marker.points = [_point(row) for row in lines[name]]
+            markers.append(marker)
+        self._publisher.publish(MarkerArray(markers=[*markers, *others]))
 
 
 def payload_markers(payload: PayloadEstimate, place: np.ndarray, stamp_ns: int, frame: str, width: float,
@@ -67,4 +81,5 @@ def _marker(kind: int, namespace: str, number: int, stamp_ns: int, frame: str, c
 
 
 def _point(row: np.ndarray) -> Point:
-    return Point(x=float(row[0]), y=float(row[1]), z=float(row[2]))
+    x, y, z = row if len(row) == 3 else (row[0], 0.0, row[1])
+    return Point(x=float(x), y=float(y), z=float(z))

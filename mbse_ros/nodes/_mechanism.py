@@ -1,16 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a node's mechanism."""
+"""Samples of a mechanism's sensors through a stage to estimates: what filter and smoother share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import partial
 
-from ..dynamics.model import Model, load_model
-from .settings import MechanismSettings
+from diagnostic_msgs.msg import DiagnosticArray
+
+from mbse_ros.msg import LinkageState
+
+from ..dynamics.model import Model
+from ..errors import SampleError
+from ..streams.linkage.lagged import LaggedStage
+from ..streams.linkage.sources import FLOAT64, Sources
+from ..streams.linkage.stage import LinkageStage
+from ..streams.records import LinkageEstimate
+from ._diagnostics import LEVELS, Diagnostics, log_status
+from ._lifecycle import ManagedNode
+from ._messages import message_class, packed_estimate, to_ns, unpacked
+from ._qos import deep_input
+
+PATIENCE = 5        # instants that a status must last to be told
 
 
-def load_mechanism_model(settings: MechanismSettings, free: Collection[str] = ()) -> Model:
-    """Model of the settings, with numbers ``free`` to be estimated; raises DescriptionError and others of the
-    package."""
-    coordinates = None if settings.coordinates == 'described' else settings.coordinates
-    return load_model(settings.mechanism, coordinates, free=free, backend=settings.backend)
+class MechanismNode(ManagedNode):
+    """Reads the sensors and tells estimates on the topic ``sends``; a child gives `make_stage` and `take`."""
+
+    forgets = 'the state is forgotten; the next sample starts it'
+    sends: str
+    stage: LinkageStage | LaggedStage
+
+    def build(self, model: Model) -> None:
+        """Compile the stage of the mechanism."""
+        self.stage = self.make_stage(model)
+        self.sources = Sources(model.description, self.stage.channels, model.inputs, self.settings.unstamped.split())
+        self.frame = model.description.name
+        self._states = self.output(LinkageState, self.sends)
+        self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
+
+    def connect(self) -> None:
+        """Take samples from here on."""
+        self.stage.reset()
+        self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
+                                     self.settings.health_period)
+        qos = deep_input(self.settings.sensor_reliability)
+        for topic, kind in self.sources.topics.items():
+            self.input(message_class(kind), topic, partial(self.on_message, topic), qos, raw=True)
+        self.get_logger().info(f'{self.frame}: {", ".join(self.stage.channels)}')
+
+    def on_message(self, topic: str, cdr: bytes) -> None:
+        """Samples of one topic."""
+        kind = self.sources.topics[topic]
+        try:
+            message = unpacked(topic, kind, cdr)
+            samples = self.sources.samples(topic, message)
+        except (SampleError, ValueError) as error:
+            self.warnings('unreadable', f'message dropped: {error}')
+            return
+        # A value without a stamp: now.
+        self.take(self.get_clock().now().nanoseconds if kind == FLOAT64 else to_ns(message.header.stamp), samples)
+        for refusal in self.stage.refusals():
+            self.warnings(refusal.channel, f'sample dropped: {refusal}')
+
+    def tell(self, estimate: LinkageEstimate) -> None:
+        """Publish an estimate, its status and the node's health."""
+        self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels))
+        if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):
+            log_status(self.get_logger(), estimate)
+
+    def make_stage(self, model: Model) -> LinkageStage | LaggedStage:
+        """The stage, warmed up."""
+        raise NotImplementedError
+
+    def take(self, stamp_ns: int, samples: dict[str, float]) -> None:
+        """Samples of one instant by channel, SI."""
+        raise NotImplementedError
+
+    def values(self, estimate: LinkageEstimate) -> dict[str, object]:
+        """Numbers of the diagnostics."""
+        return {f'dropped, {reason}': count for reason, count in self.stage.dropped.items()}

@@ -1,42 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records to messages and back: pure functions, SI on both sides, each value cast to the type of its field.
+"""Messages as they go over the wire, and their stamps.
 
-A wrong scalar type (an int or a numpy scalar in a float64) passes rclpy in silence and ends the process at publish().
-Arrays travel as array('d', bytes), 20 times cheaper than a list of floats.
+Records, samples and estimates are serialized by the typestore of ``bags``: online and in a bag they are the same bytes,
+and arrays cost less than by rclpy's conversion. Publishers take such bytes as they take messages.
 """
 
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Iterable
-from math import prod
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
 
-import numpy as np
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import FluidPressure, JointState
 from std_msgs.msg import Header
 
-from mbse_ros.msg import HydraulicState, MachineTruth, SensorSegment
-from mbse_ros.msg import PayloadEstimate as PayloadMessage
+from ..bags import messages
+from ..bags.bag import RawMessage, decode
+from ..bags.topics import JOINT_STATE
+from ..bags.messages import typestore
+from ..errors import MbseError
+from ..streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
-from ..errors import SampleError
-from ..machine import Machine
-from ..simulation.crane import SensorFrame
-from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
+SECOND = messages.SECOND
 
-SECOND = 1_000_000_000
+
+def message_class(name: str) -> type:
+    """Class of ``package/msg/Type``; raises MbseError where it is not installed."""
+    package, _, kind = name.replace('/msg/', '/').partition('/')
+    try:
+        return getattr(import_module(f'{package}.msg'), kind)
+    except (ImportError, AttributeError, ValueError):
+        raise MbseError(f'message type {name} is not installed') from None
 
 
 def to_ns(stamp: Time) -> int:
     """Nanoseconds of a message's stamp."""
     return stamp.sec * SECOND + stamp.nanosec
-
-
-def stamp_of(cdr: bytes) -> int:
-    """Stamp, ns, of a serialized message that begins with a header, without unpacking the rest."""
-    sec, nanosec = struct.unpack_from('<iI' if cdr[1] & 1 else '>iI', cdr, 4)
-    return sec * SECOND + nanosec
 
 
 def to_time(stamp_ns: int) -> Time:
@@ -45,9 +45,10 @@ def to_time(stamp_ns: int) -> Time:
     return Time(sec=sec, nanosec=nanosec)
 
 
-def doubles(values: np.ndarray | Iterable[float]) -> array:
-    """float64[] field, row by row."""
-    return array('d', np.asarray(values, dtype=np.float64).tobytes())
+def stamp_of(cdr: bytes) -> int:
+    """Stamp, ns, of a serialized message that begins with a header, without unpacking the rest."""
+    sec, nanosec = struct.unpack_from('<iI' if cdr[1] & 1 else '>iI', cdr, 4)
+    return sec * SECOND + nanosec
 
 
 def header(stamp_ns: int, frame: str) -> Header:
@@ -55,111 +56,32 @@ def header(stamp_ns: int, frame: str) -> Header:
     return Header(stamp=to_time(stamp_ns), frame_id=frame)
 
 
-def segment_to_message(segment: Segment, frame: str) -> SensorSegment:
-    """SensorSegment of a segment."""
-    message = SensorSegment(header=header(segment.stamp_ns, frame))
-    message.sequence, message.start_ns = int(segment.sequence), int(segment.start_ns)
-    message.step_ns, message.steps = int(segment.step_ns), len(segment.values)
-    message.restart = bool(segment.restart)
-    message.channels, message.commands = list(segment.channels), list(segment.commands)
-    message.values, message.repeats = doubles(segment.values), doubles(segment.repeats)
-    message.command_values = doubles(segment.command_values)
-    return message
+def unpacked(topic: str, kind: str, cdr: bytes) -> Any:
+    """Message of serialized bytes; raises SampleError for bytes that are none of this type."""
+    return decode(RawMessage(0, topic, kind, cdr))
 
 
-def segment_from_message(message: SensorSegment) -> Segment:
-    """Segment of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, n = to_ns(message.header.stamp), message.steps
-    if n < 1 or message.step_ns < 1:
-        raise SampleError('segment', stamp, (n, message.step_ns), 'at least one step of at least 1 ns')
-    channels, commands = tuple(message.channels), tuple(message.commands)
-    return Segment(
-        message.sequence, message.start_ns, message.step_ns, message.restart, channels,
-        _shaped('segment.values', stamp, message.values, n, len(channels)),
-        _shaped('segment.repeats', stamp, message.repeats, len(channels)), commands,
-        _shaped('segment.command_values', stamp, message.command_values, n, len(commands)))
+def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> bytes:
+    """Serialized message with a header, of nested mappings; a field not given is zero or empty."""
+    return _serialized(kind, messages.make_message(kind, {'header': messages.header(stamp_ns, frame), **values}))
 
 
-def state_to_message(state: StateEstimate, frame: str) -> HydraulicState:
-    """HydraulicState of a state estimate."""
-    message = HydraulicState(header=header(state.stamp_ns, frame))
-    message.sequence, message.step_ns, message.steps = int(state.sequence), int(state.step_ns), len(state.mean)
-    message.restart = bool(state.restart)
-    message.names, message.channels = list(state.names), list(state.channels)
-    message.mean, message.covariance = doubles(state.mean), doubles(state.covariance)
-    message.measured, message.innovation = doubles(state.measured), doubles(state.innovation)
-    message.innovation_stddev = doubles(state.innovation_stddev)
-    message.nis, message.nis_dof = float(state.nis), int(state.nis_dof)
-    message.status, message.reason = int(state.status), str(state.reason)
-    return message
+def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str) -> bytes:
+    """Serialized message of a record of the pipeline."""
+    return _serialized(*messages.record_message(record, frame))
 
 
-def state_from_message(message: HydraulicState) -> StateEstimate:
-    """State estimate of a message; raises SampleError where the lengths of its arrays disagree."""
-    stamp, names, channels = to_ns(message.header.stamp), tuple(message.names), tuple(message.channels)
-    if message.steps < 1:
-        raise SampleError('state.steps', stamp, message.steps, 'at least one step')
-    nx, ny = len(names), len(channels)
-    return StateEstimate(
-        message.sequence, stamp, message.step_ns, message.restart, names,
-        _shaped('state.mean', stamp, message.mean, message.steps, nx),
-        _shaped('state.covariance', stamp, message.covariance, nx, nx), channels,
-        _shaped('state.measured', stamp, message.measured, ny),
-        _shaped('state.innovation', stamp, message.innovation, ny),
-        _shaped('state.innovation_stddev', stamp, message.innovation_stddev, ny),
-        message.nis, message.nis_dof, _status(ObserverStatus, 'state.status', stamp, message.status), message.reason)
+def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
+                  velocity: Iterable[float] = (), effort: Iterable[float] = ()) -> bytes:
+    """Serialized JointState with the fields that are given."""
+    return packed(JOINT_STATE, stamp_ns, frame, {
+        'name': names, 'position': position, 'velocity': velocity, 'effort': effort})
 
 
-def payload_to_message(payload: PayloadEstimate, frame: str) -> PayloadMessage:
-    """PayloadEstimate message of an estimate."""
-    message = PayloadMessage(header=header(payload.stamp_ns, frame))
-    message.sequence, message.samples = int(payload.sequence), int(payload.samples)
-    for name in ('mass', 'stddev', 'lower', 'upper', 'raw', 'low_passed'):
-        setattr(message, name, float(getattr(payload, name)))
-    message.status, message.reason = int(payload.status), str(payload.reason)
-    return message
+def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str]) -> bytes:
+    """Serialized LinkageState."""
+    return _serialized(*messages.linkage_message(estimate, frame, channels))
 
 
-def payload_from_message(message: PayloadMessage) -> PayloadEstimate:
-    """Payload estimate of a message; raises SampleError for an unknown status."""
-    stamp = to_ns(message.header.stamp)
-    return PayloadEstimate(
-        message.sequence, stamp, message.mass, message.stddev, message.lower, message.upper, message.raw,
-        message.low_passed, message.samples, _status(PayloadStatus, 'payload.status', stamp, message.status),
-        message.reason)
-
-
-def joint_state(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
-                velocity: Iterable[float] = (), effort: Iterable[float] = ()) -> JointState:
-    """JointState with the fields that are given."""
-    return JointState(header=header(stamp_ns, frame), name=list(names), position=doubles(position),
-                      velocity=doubles(velocity), effort=doubles(effort))
-
-
-def fluid_pressure(stamp_ns: int, frame: str, pressure: float) -> FluidPressure:
-    """FluidPressure, Pa."""
-    return FluidPressure(header=header(stamp_ns, frame), fluid_pressure=float(pressure))
-
-
-def truth_message(frame: SensorFrame, stamp_ns: int, machine: Machine) -> MachineTruth:
-    """MachineTruth of a simulated machine's frame."""
-    return MachineTruth(
-        header=header(stamp_ns, machine.name), cylinders=list(machine.coordinates), position=doubles(frame.position),
-        velocity=doubles(frame.velocity), acceleration=doubles(frame.acceleration), volumes=list(machine.volumes),
-        pressure=doubles(frame.pressure), payload=float(frame.payload))
-
-
-def _shaped(name: str, stamp_ns: int, values: array, *shape: int) -> np.ndarray:
-    """Array of a float64[] field in its shape, or SampleError."""
-    flat = np.array(values, dtype=np.float64)
-    if flat.size != prod(shape):
-        raise SampleError(name, stamp_ns, flat.size, f'{" x ".join(map(str, shape))} values')
-    return flat.reshape(shape)
-
-
-def _status(kind: type, name: str, stamp_ns: int, value: int):
-    """The status word of a number, or SampleError."""
-    try:
-        return kind(value)
-    except ValueError:
-        raise SampleError(name, stamp_ns, value, ', '.join(f'{s.value} {s.name}' for s in kind)) from None
+def _serialized(kind: str, message: Any) -> bytes:
+    return bytes(typestore().serialize_cdr(message, kind))

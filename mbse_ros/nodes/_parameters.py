@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import Field, fields, replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from ..errors import MbseError, SettingError
 from ..settings import Settings
+from .catalogue import NODES, parameter_names
 
 S = TypeVar('S', bound=Settings)
 INTEGER_LIMIT = 2 ** 63 - 1
@@ -62,16 +63,20 @@ def on_change(node: Node, current: Callable[[], S], apply: Callable[[S], None]) 
     node.add_on_set_parameters_callback(set_parameters)
 
 
-def refuse_unknown(node: Node, known_elsewhere: Iterable[str]) -> None:
-    """Raise SettingError for a parameter given at the start that no node of this package has.
+def declare_entry(node: Node, executable: str) -> tuple[list[Settings], Settings | None]:
+    """Declare all parameters that the catalogue has for an executable; its fixed settings and its tuning, None without.
 
-    rclpy passes over it in silence. A parameter of another node is let through: one file may serve the whole graph.
+    Raises as `declare`, and SettingError for a parameter given at the start that no node of this package has: rclpy
+    passes over it in silence. A parameter of another node is let through: one file may serve the whole graph.
     """
-    allowed = set(known_elsewhere)
-    for name, parameter in getattr(node, '_parameter_overrides', {}).items():
-        if not node.has_parameter(name) and name not in allowed and not name.startswith('qos_overrides.'):
+    entry, known = NODES[executable], parameter_names()
+    fixed = [declare(node, kind(), read_only=True) for kind in entry.fixed]
+    tuning = declare(node, entry.tuned()) if entry.tuned else None
+    for name, parameter in node._parameter_overrides.items():
+        if not node.has_parameter(name) and name not in known and not name.startswith('qos_overrides.'):
             own = ', '.join(sorted(node.list_parameters([], 0).names))
             raise SettingError(name, parameter.value, f'a parameter of this node: {own}')
+    return fixed, tuning
 
 
 def _or(value: float | None, default: float) -> float:

@@ -50,6 +50,11 @@ class Runnable:
 
     exit_status: int | None = None
 
+    @classmethod
+    def main(cls, args: Sequence[str] | None = None) -> NoReturn:
+        """Entry point of the executable."""
+        run(cls, args)
+
     def start(self) -> None:
         """Called once before the first callback."""
 

@@ -47,26 +47,6 @@ def machine_topics(machine: Machine) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class MachineArguments(Settings):
-    """Arguments of the launch files and of `mbse up machine` and `mbse up crane`."""
-
-    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
-    valve: str = setting('described', "Model of all valves: the one of the machine's file, or another", choices=VALVES)
-    simulate: bool = setting(True, 'Start the simulated machine; false: the sensors come from elsewhere')
-    payload: float = setting(50.0, 'True payload of the simulated machine', 'kg', 0.0, 1e6)
-    cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
-                         'the first valve; random: all; dig: an excavator), or the topic valve_command',
-                         choices=CYCLE_CHOICES)
-    seed: int = setting(1, 'Seed of the simulated machine', '', 0, 2 ** 31 - 1)
-    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
-    namespace: str = setting('', 'Namespace of all nodes and topics')
-    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulated machine publishes it')
-    rviz: bool = setting(False, 'Start RViz')
-    autostart: bool = setting(True, 'The nodes configure and activate themselves')
-    record: str = setting('', 'Folder of a bag to write; empty: none')
-
-
-@dataclass(frozen=True)
 class Process:
     """One process: executable of a package, its node, parameters, remappings, plain arguments.
 
@@ -89,6 +69,61 @@ class Graph:
     """Processes that belong together."""
 
     processes: tuple[Process, ...]
+
+
+@dataclass(frozen=True)
+class GraphArguments(Settings):
+    """Arguments that every graph has, and the processes that every graph may have."""
+
+    simulate: bool = setting(True, 'Start the simulation; false: the sensors come from elsewhere')
+    seed: int = setting(1, 'Seed of the simulation', '', 0, 2 ** 31 - 1)
+    namespace: str = setting('', 'Namespace of all nodes and topics')
+    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulation publishes it')
+    rviz: bool = setting(False, 'Start RViz')
+    autostart: bool = setting(True, 'The nodes configure and activate themselves')
+    record: str = setting('', 'Folder of a bag to write; empty: none')
+
+    @property
+    def reliability(self) -> str:
+        """How the sensors are read."""
+        return 'reliable' if self.simulate else 'best_effort'
+
+    def node(self, name: str, **parameters: Any) -> Process:
+        """A node that is started again when it dies."""
+        return Process(name, name, self.namespace, respawn=True, parameters={
+            'use_sim_time': self.use_sim_time, 'autostart': self.autostart, **parameters})
+
+    def plant(self, name: str, final: bool, **parameters: Any) -> Process:
+        """The simulation; ``final``: the graph ends with it."""
+        return Process(name, name, self.namespace, final=final, parameters={
+            'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
+            'exit_at_end': final, **parameters})
+
+    def watchers(self, config: str, **recorded: str) -> tuple[Process, ...]:
+        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for."""
+        found = []
+        if self.record:
+            found.append(Process('recorder_node', 'recorder_node', self.namespace, parameters={
+                'use_sim_time': False, 'bag': self.record, 'sensor_reliability': self.reliability, **recorded}))
+        if self.rviz:
+            topic = f'/{self.namespace.strip("/")}/markers'
+            found.append(Process('rviz2', 'rviz2', parameters={'use_sim_time': self.use_sim_time}, package='rviz2',
+                                 arguments=('-d', str(share_directory() / 'rviz' / config)),
+                                 remappings={'/markers': topic} if self.namespace else {}))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class MachineArguments(GraphArguments):
+    """Arguments of the launch files and of `mbse up machine` and `mbse up crane`."""
+
+    machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
+    valve: str = setting('described', "Model of all valves: the one of the machine's file, or another", choices=VALVES)
+    payload: float = setting(50.0, 'True payload of the simulated machine', 'kg', 0.0, 1e6)
+    cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
+                         'the first valve; random: all; dig: an excavator), or the topic valve_command',
+                         choices=CYCLE_CHOICES)
+    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
 
 
 def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:
@@ -120,20 +155,15 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     a = arguments
     check_machine(a)        # tell now, not in five processes
     readers = 1 + bool(a.record)
-    reliability = 'reliable' if a.simulate else 'best_effort'
-    common = {'use_sim_time': a.use_sim_time, 'autostart': a.autostart, 'machine': a.machine, 'valve': a.valve}
-    processing = {'respawn': True, 'namespace': a.namespace}
-    processes = [
-        Process('interpolation_node', 'interpolation_node', **processing, parameters={
-            **common, 'wait_subscribers': readers, 'sensor_reliability': reliability}),
-        Process('observer_node', 'observer_node', **processing, parameters={
-            **common, 'wait_subscribers': readers + 1}),
-        Process('payload_node', 'payload_node', **processing, parameters={**common, 'wait_subscribers': readers}),
-        Process('visualization_node', 'visualization_node', **processing, parameters={
-            **common, 'frame_id': MARKERS_FRAME, 'sensor_reliability': reliability}),
-    ]
-    optional = [(a.simulate, _plant), (bool(a.record), _recorder), (a.rviz, _rviz)]
-    return Graph((*processes, *(make(a, common, readers) for wanted, make in optional if wanted)))
+    machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
+    plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
+                      wait_subscribers=readers + 1)] if a.simulate else []
+    return Graph((
+        a.node('interpolation_node', **machine, wait_subscribers=readers, sensor_reliability=a.reliability),
+        a.node('observer_node', **machine, wait_subscribers=readers + 1),
+        a.node('payload_node', **machine, wait_subscribers=readers),
+        a.node('visualization_node', **machine, frame_id=MARKERS_FRAME, sensor_reliability=a.reliability),
+        *plants, *a.watchers('machine.rviz', machine=a.machine)))
 
 
 def check_machine(arguments: MachineArguments) -> None:
@@ -149,26 +179,6 @@ def check_machine(arguments: MachineArguments) -> None:
         plant_machine(machine)
         if a.cycle != 'topic':
             cycle_by_name(a.cycle, machine, a.seed)
-
-
-def _plant(a: MachineArguments, common: dict, readers: int) -> Process:
-    final = a.cycles > 0 and a.cycle != 'topic'
-    return Process('plant_node', 'plant_node', a.namespace, final=final, parameters={
-        **{**common, 'use_sim_time': False}, 'payload': a.payload, 'seed': a.seed, 'cycle': a.cycle,
-        'cycles': a.cycles, 'wait_subscribers': readers + 1, 'publish_clock': a.use_sim_time, 'exit_at_end': final})
-
-
-def _recorder(a: MachineArguments, common: dict, readers: int) -> Process:
-    return Process('recorder_node', 'recorder_node', a.namespace, parameters={
-        'use_sim_time': False, 'machine': a.machine, 'bag': a.record,
-        'sensor_reliability': 'reliable' if a.simulate else 'best_effort'})
-
-
-def _rviz(a: MachineArguments, common: dict, readers: int) -> Process:
-    config = share_directory() / 'rviz' / 'machine.rviz'
-    topic = f'/{a.namespace.strip("/")}/markers'
-    return Process('rviz2', 'rviz2', parameters={'use_sim_time': a.use_sim_time}, package='rviz2',
-                   arguments=('-d', str(config)), remappings={'/markers': topic} if a.namespace else {})
 
 
 def _from_word(name: str, word: str, kind: type) -> Any:

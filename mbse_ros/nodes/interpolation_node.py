@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -20,10 +20,8 @@ from ..settings import Settings
 from ..streams.interpolation import Interpolator
 from ._diagnostics import OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
-from ._messages import segment_to_message
+from ._messages import message_class, packed_record
 from ._qos import deep_input
-from ._run import run
-from ._types import message_class
 from ._waiting import Waiting
 
 NUMBER = re.compile(r'\d+')
@@ -34,8 +32,7 @@ HEALTH = 1.0        # s between two diagnostics
 class InterpolationNode(ManagedNode):
     """Aligns the sensors' streams; a sample that cannot be used is dropped with a warning, the stream goes on."""
 
-    def __init__(self) -> None:
-        super().__init__('interpolation_node')
+    executable = 'interpolation_node'
 
     def build(self, machine: Machine) -> None:
         """Make the interpolator of the machine's channels."""
@@ -83,7 +80,7 @@ class InterpolationNode(ManagedNode):
                 continue
             for segment in segments:
                 self._patience = time.monotonic() + SILENCE
-                self._segments.publish(segment_to_message(segment, self.machine.name))
+                self._segments.publish(packed_record(segment, self.machine.name))
         if set(self.interpolator.lost) != self._lost:
             self._tell_lost()
 
@@ -112,9 +109,7 @@ class InterpolationNode(ManagedNode):
         self._lost = lost
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Entry point of the executable."""
-    run(InterpolationNode, args)
+main = InterpolationNode.main
 
 
 if __name__ == '__main__':

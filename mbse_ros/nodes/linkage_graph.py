@@ -13,11 +13,10 @@ from ..bags.topics import JOINT_STATE
 from ..dynamics.model import load_model
 from ..estimators.filters.filters import FILTERS
 from ..mechanism.sensors import sensor_model
-from ..resources import share_directory
-from ..settings import Settings, setting
+from ..settings import setting
 from ..streams.linkage.lagged import FILTER
 from ..streams.linkage.sources import Sources
-from .graph import DIAGNOSTICS, Graph, Process
+from .graph import DIAGNOSTICS, Graph, GraphArguments
 
 LINKAGE_TOPICS = {
     'linkage_state': 'mbse_ros/msg/LinkageState',
@@ -31,7 +30,7 @@ LINKAGE_FRAME = 'mechanism'
 
 
 @dataclass(frozen=True)
-class LinkageArguments(Settings):
+class LinkageArguments(GraphArguments):
     """Arguments of the launch file and of `mbse up linkage`."""
 
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
@@ -45,14 +44,7 @@ class LinkageArguments(Settings):
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
     smoother: bool = setting(False, 'Start the smoother beside the filter')
     lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
-    simulate: bool = setting(True, 'Start the simulated mechanism; false: the sensors come from elsewhere')
-    seed: int = setting(1, 'Seed of the simulated sensors', '', 0, 2 ** 31 - 1)
     duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: goes on', 's', 0.0, 1e6)
-    namespace: str = setting('', 'Namespace of all nodes and topics')
-    use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulated mechanism publishes it')
-    rviz: bool = setting(False, 'Start RViz')
-    autostart: bool = setting(True, 'The nodes configure and activate themselves')
-    record: str = setting('', 'Folder of a bag to write; empty: none')
 
 
 def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:
@@ -68,31 +60,16 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     a = arguments
     topics = linkage_topics(a.mechanism, a.sensors.split())       # tell now, not in every process
     readers = int(bool(a.record))
-    common = {'use_sim_time': a.use_sim_time, 'autostart': a.autostart, 'mechanism': a.mechanism, 'sensors': a.sensors}
-    processes = [Process('linkage_node', 'linkage_node', a.namespace, respawn=True, parameters={
-        **common, 'estimator': a.estimator, 'noises': a.noises, 'options': a.options,
-        'prepared': a.prepared, 'free': a.free, 'step': 1.0 / a.rate,
-        'frame_id': LINKAGE_FRAME, 'sensor_reliability': 'reliable' if a.simulate else 'best_effort',
-        'wait_subscribers': readers})]
+    mechanism = {'mechanism': a.mechanism, 'sensors': a.sensors}
+    reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
+    processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
+                        prepared=a.prepared, free=a.free, frame_id=LINKAGE_FRAME)]
     if a.smoother:
         topics |= SMOOTHED
-        processes.append(Process('smoother_node', 'smoother_node', a.namespace, respawn=True, parameters={
-            **common, 'step': 1.0 / a.rate, 'lag': a.lag, 'wait_subscribers': readers,
-            'noises': a.noises if a.estimator == FILTER else '',
-            'sensor_reliability': 'reliable' if a.simulate else 'best_effort'}))
+        processes.append(a.node('smoother_node', **reading, lag=a.lag,
+                                noises=a.noises if a.estimator == FILTER else ''))
     if a.simulate:
-        name = 'linkage_plant_node'
-        processes.append(Process(name, name, a.namespace, final=a.duration > 0, parameters={
-            **common, 'use_sim_time': False, 'rate': a.rate, 'seed': a.seed, 'duration': a.duration,
-            'exit_at_end': a.duration > 0, 'publish_clock': a.use_sim_time,
-            'wait_subscribers': 1 + a.smoother + readers}))
-    if a.record:
-        processes.append(Process('recorder_node', 'recorder_node', a.namespace, parameters={
-            'use_sim_time': False, 'bag': a.record, 'topics': ' '.join(f'{t}:{kind}' for t, kind in topics.items()),
-            'sensor_reliability': 'reliable' if a.simulate else 'best_effort'}))
-    if a.rviz:
-        processes.append(Process(
-            'rviz2', 'rviz2', parameters={'use_sim_time': a.use_sim_time}, package='rviz2',
-            arguments=('-d', str(share_directory() / 'rviz' / 'linkage.rviz')),
-            remappings={'/markers': f'/{a.namespace.strip("/")}/markers'} if a.namespace else {}))
-    return Graph(tuple(processes))
+        processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate, duration=a.duration,
+                                 wait_subscribers=1 + a.smoother + readers))
+    recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
+    return Graph((*processes, *a.watchers('linkage.rviz', topics=recorded)))

@@ -3,124 +3,90 @@
 
 from __future__ import annotations
 
-import time
-from math import ceil
-from typing import NoReturn
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from rclpy.publisher import Publisher
-from rclpy.serialization import serialize_message
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from mbse_ros.msg import MachineTruth
-
-from ..bags.topics import TopicMap
-from ..errors import DivergenceError
+from ..bags.topics import TRUTH, TopicMap
 from ..machine import Machine
 from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_by_name, plant_of
-from ..simulation.cycle import WorkCycle
-from ._lifecycle import ManagedNode
-from ._messages import to_time, truth_message
+from ._plant import RealTimePlant
 from ._qos import OUTPUT
-from ._run import run
-from ._sensor_messages import SensorMessages
-from ._valve_commands import ValveCommands
+from ._sensor_messages import SensorFields
 
 DAY = 86_400.0      # s
 
 
-class PlantNode(ManagedNode):
-    """Publishes each frame of the machine when it is due; the next one is computed while there is time."""
+class PlantNode(RealTimePlant):
+    """Simulates a machine with its operator, or with commands from elsewhere."""
 
-    def __init__(self) -> None:
-        super().__init__('plant_node')
-        self._frame: SensorFrame | None = None
+    executable = 'plant_node'
 
     def build(self, machine: Machine) -> None:
         """Compile the plant; the sensors' topics come with the machine."""
-        self._plant = plant_of(machine, self.settings.backend)
-        self._messages = SensorMessages(machine.channels, machine.valves, machine.name)
-        first = TopicMap().position     # the main output
-        self._sensors = {topic: self.output(self._messages.kinds[topic], topic)
-                         for topic in sorted(self._messages.kinds, key=lambda topic: topic != first)}
-        self._truth = self.output(MachineTruth, 'truth')
-        self._clocks = self.output(Clock, '/clock') if self.settings.publish_clock else None
+        self._plant, self.speed = plant_of(machine, self.settings.backend), self.settings.speed
+        self.offer(SensorFields(machine.channels, machine.valves), ('truth', TRUTH), TopicMap().position, machine.name)
 
     def connect(self) -> None:
-        """The cycle begins at the first tick: until the executor runs, nothing could leave in time."""
+        """Set the machine to the beginning of its cycle."""
+        super().connect()
         s = self.settings
+        commanded = s.cycle == 'topic'
+        cycle = cycle_by_name('lift_hold_lower' if commanded else s.cycle, self.machine, s.seed, s.ramp)
+        cycle = cycle.repeated(s.cycles or math.ceil(DAY / cycle.duration))
+        self.end_ns = None if commanded else round(cycle.duration * 1e9)
         self._commands = None
-        if s.cycle == 'topic':
+        if commanded:
             self._commands = ValveCommands(controls_of(self._plant), lambda text: self.warnings('command', text))
             self.input(JointState, 'valve_command', self.on_command, OUTPUT)
-        cycle = self._cycle()
         self._crane = SimulatedCrane(self.machine, s.payload, s.seed, cycle, self.more_settings[0], plant=self._plant)
-        self._end_ns = round(cycle.duration * 1e9)
-        self._frame, self._begin = None, None
         self.get_logger().info(f'{self.machine.name}: {s.payload} kg, seed {s.seed}, cycle {s.cycle}')
-
-    def tick(self) -> float | None:
-        """Publish the frame that is due; seconds until the next one, 0 while it is late."""
-        if self.active and self._begin is None:
-            self._origin_ns, self._begin = time.time_ns(), time.monotonic()
-            self._prepare()
-        if not self.active or self._frame is None:
-            return None
-        left = self._due(self._frame.stamp_ns) - time.monotonic()
-        if left > 0.0:
-            return left
-        for publisher, cdr in self._outbox:
-            publisher.publish(cdr)
-        if self._commands is None and self._frame.stamp_ns >= self._end_ns:
-            self._end()
-            return None
-        self._prepare()
-        return None if self._frame is None else max(0.0, self._due(self._frame.stamp_ns) - time.monotonic())
 
     def on_command(self, message: JointState) -> None:
         """Commands by the names of valves, V, and drives, m/s or rad/s; in force from the next frame on."""
         self._commands.take(message.name, message.position)
 
-    def _outgoing(self, frame: SensorFrame) -> list[tuple[Publisher, bytes]]:
-        """All messages of one instant, serialized, the clock and the commands first, the truth last."""
-        stamp = self._origin_ns + frame.stamp_ns
-        messages = self._messages(stamp, frame.samples | frame.commands)
-        outgoing = [(self._sensors[topic], cdr) for topic, cdr in messages.items()]
-        if self._clocks is not None:
-            outgoing.insert(0, (self._clocks, serialize_message(Clock(clock=to_time(stamp)))))
-        if self._truth.get_subscription_count():
-            outgoing.append((self._truth, serialize_message(truth_message(frame, stamp, self.machine))))
-        return outgoing
+    def next_frame(self) -> SensorFrame:
+        """The next sensor period."""
+        return self._crane.frame(self._commands.values if self._commands else None)
 
-    def _prepare(self) -> None:
-        """Compute and serialize the next frame ahead of its time, so that it leaves at its stamp."""
-        try:
-            self._frame = self._crane.frame(self._commands.values if self._commands else None)
-        except DivergenceError as error:
-            self.get_logger().fatal(f'the simulation has failed: {error}')
-            self._frame, self.exit_status = None, 1
+    def samples(self, frame: SensorFrame) -> dict[str, float]:
+        """Sensors and commands."""
+        return frame.samples | frame.commands
+
+    def truth(self, frame: SensorFrame) -> dict[str, Any]:
+        """Fields of MachineTruth."""
+        return {'cylinders': self.machine.coordinates, 'position': frame.position, 'velocity': frame.velocity,
+                'acceleration': frame.acceleration, 'volumes': self.machine.volumes, 'pressure': frame.pressure,
+                'payload': frame.payload}
+
+
+class ValveCommands:
+    """The commands in force of ``controls``: V of a valve, m/s or rad/s of a drive; 0 until one comes.
+
+    Each stays in force until another one for the same name comes. ``refuse`` gets a line about what cannot be used.
+    """
+
+    def __init__(self, controls: Sequence[str], refuse: Callable[[str], None]) -> None:
+        self.values = dict.fromkeys(controls, 0.0)
+        self._refuse = refuse
+
+    def take(self, names: Sequence[str], values: Sequence[float]) -> None:
+        """Commands of a message; of a bad one those that are right count, unless its lengths differ."""
+        if len(names) != len(values):
+            self._refuse(f'valve_command dropped: {len(names)} names and {len(values)} positions')
             return
-        self._outbox = self._outgoing(self._frame)
-
-    def _cycle(self) -> WorkCycle:
-        s = self.settings
-        cycle = cycle_by_name('lift_hold_lower' if s.cycle == 'topic' else s.cycle, self.machine, s.seed, s.ramp)
-        return cycle.repeated(s.cycles or ceil(DAY / cycle.duration))
-
-    def _due(self, stamp_ns: int) -> float:
-        return self._begin + stamp_ns * 1e-9 / self.settings.speed
-
-    def _end(self) -> None:
-        self._frame = None
-        self.get_logger().info('the cycle is over')
-        if self.settings.exit_at_end:
-            self.exit_status = 0
+        for name, value in zip(names, values):
+            if name in self.values and math.isfinite(value):
+                self.values[name] = float(value)
+            else:
+                self._refuse(f'valve_command {name} dropped: got {value}, expected a finite value for one of '
+                             + ', '.join(self.values))
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Entry point of the executable."""
-    run(PlantNode, args)
-
+main = PlantNode.main
 
 if __name__ == '__main__':
     main()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from rclpy.node import Node
 
@@ -12,16 +12,13 @@ from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
 from ..bags.writer import BagWriter
 from ..errors import SettingError
 from ..machine import load_machine
-from ._messages import stamp_of
-from ._parameters import declare, refuse_unknown
+from ._messages import message_class, stamp_of
+from ._parameters import declare_entry
 from ._qos import OUTPUT, deep_input
-from ._run import Runnable, run
-from ._types import message_class
+from ._run import Runnable
 from ._waiting import Waiting
-from .catalogue import parameter_names
 from .graph import machine_topics
 from .settings import RecorderSettings
-
 
 SENSORS = (JOINT_STATE, FLUID_PRESSURE, IMU)
 
@@ -40,8 +37,7 @@ class RecorderNode(Runnable, Node):
 
     def __init__(self) -> None:
         Node.__init__(self, 'recorder_node')
-        s = declare(self, RecorderSettings(), read_only=True)
-        refuse_unknown(self, parameter_names())
+        (s,), _ = declare_entry(self, 'recorder_node')
         self._writer, self._counts = BagWriter(s.bag, s.storage), {}
         self._waiting = Waiting()
         for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
@@ -89,9 +85,7 @@ def wanted_topics(settings: RecorderSettings) -> dict[str, str]:
     return wanted
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Entry point of the executable."""
-    run(RecorderNode, args)
+main = RecorderNode.main
 
 
 if __name__ == '__main__':

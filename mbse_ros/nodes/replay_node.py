@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from typing import NoReturn
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -14,13 +13,11 @@ from std_srvs.srv import SetBool
 from ..bags.bag import Bag
 from ..bags.play import Playback
 from ..errors import MbseError, SettingError
-from ._messages import to_time
-from ._parameters import declare, on_change, refuse_unknown
+from ._messages import message_class, to_time
+from ._parameters import declare_entry, on_change
 from ._qos import OUTPUT
-from ._run import Runnable, run
-from ._types import message_class
-from .catalogue import parameter_names
-from .settings import ReplaySettings, ReplayTuning
+from ._run import Runnable
+from .settings import ReplayTuning
 
 CLOCK_STEP = 1_000_000      # ns between two messages on /clock
 AT_ONCE = 100               # messages before services and signals have their turn
@@ -31,8 +28,7 @@ class ReplayNode(Runnable, Node):
 
     def __init__(self) -> None:
         Node.__init__(self, 'replay_node')
-        self.settings, self._tuning = declare(self, ReplaySettings(), read_only=True), declare(self, ReplayTuning())
-        refuse_unknown(self, parameter_names())
+        (self.settings,), self._tuning = declare_entry(self, 'replay_node')
         on_change(self, lambda: self._tuning, self._retune)
         if not self.settings.bag:
             raise SettingError('bag', '', 'the folder of a bag')
@@ -40,7 +36,7 @@ class ReplayNode(Runnable, Node):
         for warning in playback.warnings:
             self.get_logger().warning(warning)
         self._outputs = {topic: publisher for topic, kind in playback.topics.items()
-                                     if (publisher := self._publisher(playback.bag, topic, kind)) is not None}
+                         if (publisher := self._publisher(playback.bag, topic, kind)) is not None}
         self._clock_publisher = self.create_publisher(Clock, '/clock', OUTPUT) if self.settings.publish_clock else None
         self._messages, self._count = iter(playback), 0
         self._next = next(self._messages, None)
@@ -113,9 +109,7 @@ class ReplayNode(Runnable, Node):
             self.exit_status = 0
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Entry point of the executable."""
-    run(ReplayNode, args)
+main = ReplayNode.main
 
 
 if __name__ == '__main__':

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..machine import VALVE_KINDS
+from ..dynamics.model import Model, load_model
+from ..machine import VALVE_KINDS, Machine, load_machine
 from ..settings import Settings, setting
 from ..simulation.cycle import CYCLES
 
@@ -25,6 +26,31 @@ class LifecycleSettings(Settings):
 
 
 @dataclass(frozen=True)
+class SensorSettings(Settings):
+    """What every node that reads sensors takes."""
+
+    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
+                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
+
+
+@dataclass(frozen=True)
+class BackendSettings(Settings):
+    """What every node with compiled functions takes."""
+
+    backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
+                           choices=('auto', 'c', 'vm'))
+
+
+@dataclass(frozen=True)
+class SimulationSettings(Settings):
+    """What every simulated machine or mechanism takes."""
+
+    seed: int = setting(1, 'Seed of the noise, and of a random cycle', '', 0, 2 ** 31 - 1)
+    publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
+    exit_at_end: bool = setting(False, 'End the process when the motion is over')
+
+
+@dataclass(frozen=True)
 class ManagedSettings(LifecycleSettings):
     """What every node of a hydraulic machine takes."""
 
@@ -32,37 +58,32 @@ class ManagedSettings(LifecycleSettings):
     valve: str = setting('described', "Model of all valves: the one described in the machine's file, or another",
                          choices=VALVES)
 
-
-@dataclass(frozen=True)
-class SensorNodeSettings(ManagedSettings):
-    """Nodes that read sensors."""
-
-    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
-                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
+    def load(self) -> Machine:
+        """What the node works on; raises MbseError."""
+        return load_machine(self.machine, None if self.valve == 'described' else self.valve)
 
 
 @dataclass(frozen=True)
-class CompiledNodeSettings(ManagedSettings):
-    """Nodes whose stage is compiled."""
-
-    backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
-                           choices=('auto', 'c', 'vm'))
+class SensorNodeSettings(SensorSettings, ManagedSettings):
+    """Nodes of a hydraulic machine that read sensors."""
 
 
 @dataclass(frozen=True)
-class PlantSettings(CompiledNodeSettings):
+class CompiledNodeSettings(BackendSettings, ManagedSettings):
+    """Nodes of a hydraulic machine whose stage is compiled."""
+
+
+@dataclass(frozen=True)
+class PlantSettings(SimulationSettings, CompiledNodeSettings):
     """The simulated machine's node."""
 
     payload: float = setting(50.0, 'True payload', 'kg', 0.0, 1e6)
-    seed: int = setting(1, 'Seed of the noise and of the random cycle', '', 0, 2 ** 31 - 1)
     cycle: str = setting('lift_hold_lower', 'What moves valves and drives: a work cycle (lift_hold_lower and boom: the '
                          'first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
     ramp: float = setting(0.2, 'Ramps of the cycles lift_hold_lower and boom', 's', 0.001, 2.0)
     cycles: int = setting(1, 'How often the cycle is run; 0: for a day', '', 0, 3600)
     speed: float = setting(1.0, 'Speed of the simulation, 1: real time', '', 0.01, 100.0)
-    publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
-    exit_at_end: bool = setting(False, 'End the process when the cycles are over')
 
 
 @dataclass(frozen=True)
@@ -77,7 +98,7 @@ class VisualizationSettings(Settings):
 
 
 @dataclass(frozen=True)
-class RecorderSettings(Settings):
+class RecorderSettings(SensorSettings):
     """The recorder."""
 
     bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
@@ -85,7 +106,6 @@ class RecorderSettings(Settings):
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
-    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions', choices=RELIABILITY)
 
 
 @dataclass(frozen=True)
@@ -110,44 +130,53 @@ class ReplayTuning(Settings):
 
 
 @dataclass(frozen=True)
-class MechanismSettings(LifecycleSettings):
+class MechanismSettings(BackendSettings, LifecycleSettings):
     """Nodes of a described mechanism."""
 
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
     coordinates: str = setting('described', "Coordinates of the model: those of the mechanism's file, or others",
                                choices=('described', 'natural', 'reference_point', 'relative'))
     sensors: str = setting('', "Sensors of the mechanism's file that are there, separated by blanks. Empty: all")
-    backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
-                           choices=('auto', 'c', 'vm'))
+
+    def load(self, *free: str) -> Model:
+        """What the node works on, with numbers ``free`` to be estimated; raises MbseError."""
+        coordinates = None if self.coordinates == 'described' else self.coordinates
+        return load_model(self.mechanism, coordinates, free=free, backend=self.backend)
 
 
 @dataclass(frozen=True)
-class LinkageNodeSettings(MechanismSettings):
-    """The observer of a mechanism, fixed at the start."""
+class MechanismSensorSettings(SensorSettings, MechanismSettings):
+    """Nodes that read the sensors of a mechanism."""
 
     step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of '
                                  'the fastest sensor', 's', 1e-4, 1.0)
+    unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks. They have no stamp: the '
+                                 'time of their arrival counts, delays and jitter of the transport included')
+    health_period: float = setting(1.0, 'Between two messages of diagnostics', 's', 0.1, 60.0)
+
+
+@dataclass(frozen=True)
+class LinkageNodeSettings(MechanismSensorSettings):
+    """The observer of a mechanism, fixed at the start."""
+
     prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
                                 'immediate; another one is compiled in the background, up to some seconds, in which '
                                 'the one before goes on')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate (joint, dual), by their keys in its '
                             'file, as bodies.coupler.mass, separated by blanks')
-    unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks. They have no stamp: the '
-                                 'time of their arrival counts, delays and jitter of the transport included')
-    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
-                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
     frame_id: str = setting('mechanism', 'Frame of the markers: the fixed frame in RViz')
     marker_rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
     line_width: float = setting(0.06, 'Width of the lines', 'm', 0.0001, 10.0)
-    health_period: float = setting(1.0, 'Between two messages of diagnostics', 's', 0.1, 60.0)
+
+    def load(self) -> Model:
+        """With the numbers that a filter may estimate."""
+        return super().load(*self.free.split())
 
 
 @dataclass(frozen=True)
-class SmootherNodeSettings(MechanismSettings):
+class SmootherNodeSettings(MechanismSensorSettings):
     """The smoother of a mechanism; all of it is fixed at the start."""
 
-    step: float = setting(0.005, 'Step of the smoother: a sample counts at the nearest instant, so best the period of '
-                                 'the fastest sensor', 's', 1e-4, 1.0)
     lag: float = setting(0.2, 'Each instant is told with the samples of so long after it; the window is as long', 's',
                          1e-3, 60.0)
     delay: float = setting(0.02, 'A sample that comes so late still counts: the window takes an instant so long after '
@@ -156,16 +185,10 @@ class SmootherNodeSettings(MechanismSettings):
                                   'solution takes longer, or messages wait, they come less often', 's', 1e-3, 1.0)
     silence: float = setting(0.5, 'After so long without a message, by the clock on the wall, the rest of the window '
                                   'is told; what comes next starts anew', 's', 0.05, 3600.0)
-    unstamped: str = setting('', 'Sensors that come as std_msgs/Float64, separated by blanks, as of linkage_node')
-    sensor_reliability: str = setting('best_effort', 'QoS of the sensor subscriptions: best_effort matches every '
-                                                     'publisher, reliable only reliable ones', choices=RELIABILITY)
 
 
 @dataclass(frozen=True)
-class LinkagePlantNodeSettings(MechanismSettings):
+class LinkagePlantNodeSettings(SimulationSettings, MechanismSettings):
     """The simulated mechanism's node."""
 
-    seed: int = setting(1, 'Seed of the noise', '', 0, 2 ** 31 - 1)
     duration: float = setting(0.0, 'Length of the motion; 0: goes on', 's', 0.0, 1e6)
-    publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
-    exit_at_end: bool = setting(False, 'End the process when the motion is over')

@@ -112,11 +112,14 @@ class Interpolator:
         Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated or backward): the sample
         is dropped and counted, the stream goes on.
         """
-        stamp = integer(stamp_ns)
+        stamp, buffer = integer(stamp_ns), self._inputs.get(channel)
+        if buffer is None:
+            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
+        if not isfinite(value) and (buffer.held or value == value):
+            expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
+            raise self._refusal('not finite', channel, stamp, value, expected)
         if not self._reorder.delay:
             return self._add(channel, stamp, value)
-        if channel not in self._inputs:
-            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
         found: list[Segment] = []
         for sample in self._reorder.add(channel, stamp, value):
             found.extend(self._add(*sample))
@@ -135,23 +138,15 @@ class Interpolator:
 
     def _add(self, channel: str, stamp: int, value: float) -> tuple[Segment, ...]:
         """Take a sample in its order."""
-        buffer = self._inputs.get(channel)
-        if buffer is None:
-            raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
-        if not isfinite(value) and (buffer.held or value == value):
-            expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
-            raise self._refusal('not finite', channel, stamp, value, expected)
+        buffer = self._inputs[channel]
         if stamp <= buffer.newest:
             self._take_backward(buffer, stamp, value)
         else:
-            if buffer.lost:
-                self._welcome_back(buffer)
+            if buffer.lost:     # waited for again; its first sample may lie before the grid: it begins an interval then
+                self._grid.set_lost(buffer, False)
             buffer.suspect = None
-            stamps = buffer.stamps
-            stamps.append(stamp)
-            buffer.values.append(float(value))
-            buffer.newest = stamp
-            if stamp - stamps[0] >= self._patience:
+            buffer.append(stamp, float(value))
+            if stamp - buffer.stamps[0] >= self._patience:
                 self._give_up_silent(buffer)
             elif buffer is not self._grid.blocker:
                 return ()
@@ -161,14 +156,6 @@ class Interpolator:
         """The error for a sample that is dropped, counted."""
         self._dropped[reason] += 1
         return SampleError(channel, stamp, value, expected)
-
-    def _welcome_back(self, buffer: ChannelBuffer) -> None:
-        """A lost input sends again: from now on it is waited for.
-
-        Its first sample may stand at or before the last released instant (it comes last of those with one stamp, so
-        nobody waited for it): then it only begins the first interval.
-        """
-        self._grid.set_lost(buffer, False)
 
     def _give_up_silent(self, sender: ChannelBuffer) -> None:
         """Samples of ``sender`` have waited for long: give up the inputs that were silent meanwhile.

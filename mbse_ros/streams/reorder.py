@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from .channel_buffer import NEVER
+
 Sample = tuple[str, int, float]     # channel, stamp, ns, value
 
 
@@ -22,21 +24,19 @@ class Reorder:
     def reset(self) -> None:
         """Forget what waits."""
         self._waiting: list[tuple[int, int, str, float]] = []
-        self._newest, self._count, self._left = None, 0, None
+        self._newest, self._count, self._left = NEVER, 0, NEVER
 
     def add(self, channel: str, stamp: int, value: float) -> list[Sample]:
         """Take a sample; those that need not wait any longer, in order."""
-        if not self.delay:
-            return [(channel, stamp, value)]
-        if self._left is not None and stamp < self._left:       # too late, or the clock was set back
+        if stamp < self._left:      # too late, or the clock was set back
+            waiting = []
             if self._left - stamp > 10 * self.delay:
                 waiting = self.flush()
                 self.reset()
-                return [*waiting, (channel, stamp, value)]
-            return [(channel, stamp, value)]
+            return [*waiting, (channel, stamp, value)]
         self._count += 1
         heappush(self._waiting, (stamp, self._count, channel, value))
-        self._newest = stamp if self._newest is None else max(self._newest, stamp)
+        self._newest = max(self._newest, stamp)
         ready = []
         while self._waiting and self._waiting[0][0] <= self._newest - self.delay:
             ready.append(self._pop())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of a mechanism's sensors to its state, force and health, by any filter: the stage without ROS."""
 
-from .records import LinkageEstimate, Measured
+from ..records import LinkageEstimate, Measured
 from .settings import LinkageSettings
 from .stage import LinkageStage
 

@@ -11,8 +11,8 @@ from ...compiled import Kernel
 from ...estimators.filters.linearised import linearised_function
 from ...estimators.observability import observability
 from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
+from ..records import Health
 from .engine import Engine
-from .records import Health
 
 WINDOW = 200        # innovations
 SEEN = 50           # instants of the observability's window

@@ -20,8 +20,7 @@ from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, default_estimation_noises
 from ...graph.strided_window import StridedWindow
-from ..records import ObserverStatus
-from .records import LinkageEstimate, Measured, Sampled
+from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .settings import LinkageSettings, numbers
 from .stage import LinkageStage
 from .start import encoded, moved_to
@@ -87,11 +86,6 @@ class LaggedStage:
     def ready(self) -> int:
         """Instants that wait for the solver."""
         return len(self._ready)
-
-    @property
-    def open(self) -> int:
-        """Instants that are not told yet."""
-        return len(self._fresh) + len(self._ready) + len(self._inside)
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -172,14 +166,11 @@ class LaggedStage:
         the filter is."""
         q, qd, model = instant.filtered.q, instant.filtered.qd, self.model
         if instant.filtered.restart:
-            values = instant.sampled.used
-            moved = moved_to(model, encoded(model, self.channels, values)) if self._at_sensors else None
+            moved = None
+            if self._filter.settings.start_at == 'sensors':
+                moved = moved_to(model, encoded(model, self.channels, instant.sampled.used))
             q, qd = model.start.q if moved is None else moved, model.start.qd
         self._window, self._restart = StridedWindow(self.smoother, self.lag, q, qd), True
-
-    @property
-    def _at_sensors(self) -> bool:
-        return self._filter.settings.start_at == 'sensors'
 
     def _extend(self) -> tuple[LinkageEstimate, ...]:
         """Instants that follow each other into the window; those that leave it."""
@@ -212,10 +203,8 @@ class LaggedStage:
     def _estimate(self, instant: Instant, t: float, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
                   covariance: np.ndarray, after: float) -> LinkageEstimate:
         """The smoother's values in the filter's estimate."""
-        g = len(self.model.independent)
-        stddev = np.sqrt(np.fmax(covariance.diagonal(), 0.0))
-        status, reason = self._judged(instant, stddev[:g])
-        return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), stddev[2 * g:3 * g], status, reason)
+        status, reason = self._judged(instant, np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
+        return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason)
 
     def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str]:
         """Status and reason: the filter's, if the positions (g,) are known and samples are near. The filter hears of
@@ -232,21 +221,20 @@ class LaggedStage:
 
     def _lost(self, instant: Instant, reason: str) -> LinkageEstimate:
         """An estimate that says that there is none."""
-        n, size, g = len(self.model.names), len(self.names), len(self.model.independent)
-        none = np.full
-        return self._made(instant, none(size, np.nan), none((size, size), np.nan), (none(n, np.nan),) * 3,
-                          none(g, np.nan), ObserverStatus.LOST, reason)
+        n, size = len(self.model.names), len(self.names)
+        return self._made(instant, np.full(size, np.nan), np.full((size, size), np.nan), np.full((3, n), np.nan),
+                          ObserverStatus.LOST, reason)
 
-    def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray, motion: tuple[np.ndarray, ...],
-              stddev: np.ndarray, status: ObserverStatus, reason: str) -> LinkageEstimate:
-        q, qd, qdd = motion
-        g, at = len(stddev), instant.sampled
+    def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray, motion: Sequence[np.ndarray],
+              status: ObserverStatus, reason: str) -> LinkageEstimate:
+        (q, qd, qdd), at, force = motion, instant.sampled, slice(2 * len(self.model.z), None)
         restart, self._restart = self._restart, False
         return replace(
             instant.filtered, revision=0, restart=restart, estimator=SMOOTHER, names=self.names, mean=mean,
-            covariance=covariance, q=q, qd=qd, qdd=qdd, force_names=self.model.independent, force=mean[2 * g:3 * g],
-            force_stddev=stddev, parameters={}, innovation=at.innovation, innovation_stddev=at.innovation_stddev,
-            measured=at.measured, status=status, reason=reason, dropped=sum(self.dropped.values()))
+            covariance=covariance, q=q, qd=qd, qdd=qdd, force_names=self.model.independent, force=mean[force],
+            force_stddev=np.sqrt(np.maximum(covariance.diagonal()[force], 0.0)), parameters={},
+            innovation=at.innovation, innovation_stddev=at.innovation_stddev, measured=at.measured, status=status,
+            reason=reason, dropped=sum(self.dropped.values()))
 
     def _skip(self) -> tuple[LinkageEstimate, ...]:
         """The solver is hopelessly behind: go on from the newest instant."""

@@ -13,6 +13,7 @@ specific force along the sensor's axes in their order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...errors import SettingError
 from ...description.model import MechanismDescription, Sensor
@@ -21,6 +22,7 @@ JOINTS, INPUTS = 'sensors/joint_states', 'sensors/inputs'
 JOINT_STATE, IMU, FLOAT64 = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu', 'std_msgs/msg/Float64'
 FIELD = {'encoder': 'position', 'inclinometer': 'position', 'distance': 'position', 'rate': 'velocity',
          'gyro': 'velocity', 'force': 'effort'}
+NO_ORIENTATION = (-1.0, *[0.0] * 8)      # a covariance: the message's way to say so
 INERTIAL = {'gyro': 'angular_velocity', 'accelerometer': 'linear_acceleration'}
 
 
@@ -64,39 +66,32 @@ class Sources:
         return {**({JOINTS: JOINT_STATE} if self.joints else {}), **dict.fromkeys(self.imus, IMU),
                 **dict.fromkeys(self.values, FLOAT64), **({INPUTS: JOINT_STATE} if self.inputs else {})}
 
-    def of_joints(self, name: Sequence[str], **given: Sequence[float]) -> dict[str, float]:
-        """Samples of a JointState by channel; ValueError where a field has another length than ``name``."""
+    def samples(self, topic: str, message: Any) -> dict[str, float]:
+        """Samples by channel in a message of a topic; ValueError where a field has another length than ``name``."""
+        if topic in self.values:
+            return {self.values[topic]: float(message.data)}
+        if topic in self.imus:
+            field, places = self.imus[topic]
+            return {channel: float(getattr(getattr(message, field), component)) for component, channel in places}
+        effort = {('effort', name): channel for name, channel in self.inputs.items()}
+        places = self.joints if topic == JOINTS else effort
         samples = {}
-        for field, values in given.items():
-            if len(values) not in (0, len(name)):
-                raise ValueError(f'{field} has {len(values)} values for {len(name)} names')
-            samples |= {self.joints[field, item]: float(value) for item, value in zip(name, values)
-                        if (field, item) in self.joints}
+        for field in {field for field, _ in places}:
+            values = getattr(message, field)
+            if len(values) != len(message.name) and (len(values) or topic == INPUTS):
+                raise ValueError(f'{field} has {len(values)} values for {len(message.name)} names')
+            samples |= {places[field, name]: float(value) for name, value in zip(message.name, values)
+                        if (field, name) in places}
         return samples
 
-    def of_inputs(self, name: Sequence[str], effort: Sequence[float]) -> dict[str, float]:
-        """Inputs of a JointState by channel; ValueError as above."""
-        if len(effort) != len(name):
-            raise ValueError(f'effort has {len(effort)} values for {len(name)} names')
-        return {self.inputs[item]: float(value) for item, value in zip(name, effort) if item in self.inputs}
-
-    def of_imu(self, topic: str, message: object) -> dict[str, float]:
-        """Samples of an Imu by channel."""
-        vector = getattr(message, self.imus[topic][0])
-        return self.of_vector(topic, [vector.x, vector.y, vector.z])
-
-    def of_vector(self, topic: str, vector: Sequence[float]) -> dict[str, float]:
-        """Samples of the vector (3,) of an Imu that its sensor feeds, by channel."""
-        return {channel: float(vector['xyz'.index(component)]) for component, channel in self.imus[topic][1]}
-
-    def spread(self, samples: Mapping[str, float]) -> dict[str, dict]:
+    def spread(self, samples: Mapping[str, float]) -> dict[str, dict[str, Any]]:
         """Messages by topic as nested mappings, without headers, that carry these samples: the way back."""
-        messages: dict[str, dict] = {}
+        messages: dict[str, dict[str, Any]] = {
+            topic: {'orientation_covariance': NO_ORIENTATION, field: {
+                component: samples[channel] for component, channel in places}}
+            for topic, (field, places) in self.imus.items()}
+        taken = {channel for _, places in self.imus.values() for _, channel in places}
         stated: dict[str, dict[str, float]] = {}
-        taken = set()
-        for topic, (field, places) in self.imus.items():
-            messages[topic] = {field: {component: samples[channel] for component, channel in places}}
-            taken |= {channel for _, channel in places}
         for (field, name), channel in self.joints.items():
             if channel not in taken:
                 stated.setdefault(name, {})[field] = samples[channel]
@@ -105,5 +100,7 @@ class Sources:
             messages[JOINTS] = {'name': list(stated), **{
                 field: [values.get(field, float('nan')) for values in stated.values()]
                 for field in ('position', 'velocity', 'effort') if any(field in v for v in stated.values())}}
-        messages |= {topic: {'data': samples[channel]} for topic, channel in self.values.items()}
-        return messages
+        inputs = {name: samples[channel] for name, channel in self.inputs.items() if channel in samples}
+        if inputs:
+            messages[INPUTS] = {'name': list(inputs), 'effort': list(inputs.values())}
+        return messages | {topic: {'data': samples[channel]} for topic, channel in self.values.items()}

@@ -18,13 +18,10 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
-from ..records import ObserverStatus
-from .cells import Cell, Cells, Work
-from .channels import Channels
-from .clock import Clock, Verdict
+from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
+from .channels import Channels, judged
 from .entries import start_stddev, started, transferred
-from .judge import judged
-from .records import Health, LinkageEstimate, Measured, Sampled
+from .grid import Cell, Cells, Clock, Verdict, Work
 from .settings import LinkageSettings
 from .start import encoded, moved_to
 from .workshop import Workshop
@@ -42,7 +39,7 @@ class LinkageStage:
 
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
                  step: float = 0.005, backend: str = 'auto') -> None:
-        self.model, self.backend, self.step_ns = model, backend, round(step * 1e9)
+        self.model, self.step_ns = model, round(step * 1e9)
         self.sensors = tuple(sensors) or tuple(model.description.mechanical_sensors)
         if not self.sensors:
             raise SettingError('sensors', '', 'a mechanism with sensors')
@@ -349,14 +346,12 @@ class LinkageStage:
 
     def _diverged(self, cell: Cell) -> tuple[LinkageEstimate, ...]:
         """An estimate that says so; the next sample starts anew."""
-        engine, s, n = cell.work.engine, len(self.channels), cell.work.engine.problem.n
-        size, forces, none = len(engine.names), engine.filter.forces, np.full
-        estimate = LinkageEstimate(
-            self._clock.stamp(cell.index), cell.index, 0, self._restart, engine.filter.name, engine.names,
-            none(size, np.nan), none((size, size), np.nan), *(none(n, np.nan) for _ in range(3)), forces,
-            none(len(forces), np.nan), none(len(forces), np.nan), {}, none(s, np.nan), none(s, np.nan),
-            (Measured.MISSING,) * s, ObserverStatus.LOST, 'the state left the finite numbers', self._health,
-            self._dropped.total())
+        of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
+        cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
+        estimate = replace(
+            self._estimate(cell), revision=0, parameters={}, innovation=none, innovation_stddev=none,
+            measured=(Measured.MISSING,) * len(none), status=ObserverStatus.LOST,
+            reason='the state left the finite numbers')
         self.reset()
         self._last_q, self._last_qd = self.model.start.q, self.model.start.qd
         return (estimate,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from inspect import signature
-from threading import Lock
 
 from ...dynamics.model import Model
 from ...errors import SettingError
@@ -23,7 +22,7 @@ class Workshop:
     def __init__(self, model: Model, sensors: tuple[str, ...], step: float, backend: str) -> None:
         self._of = model, sensors, step, backend
         self._orders: dict[tuple[str, str], Future[Made]] = {}
-        self._lock, self._pool = Lock(), ThreadPoolExecutor(1, 'filters')
+        self._pool = ThreadPoolExecutor(1, 'filters')       # CasADi's symbols bear one thread at a time
 
     def is_ready(self, settings: LinkageSettings) -> bool:
         """Whether ``made`` would not wait."""
@@ -42,12 +41,7 @@ class Workshop:
 
     def made(self, settings: LinkageSettings) -> Made:
         """The filter of settings, waited for where it is not there yet; raises SettingError and forgets it then."""
-        if _key(settings) not in self._orders:
-            self._orders[_key(settings)] = order = Future()
-            try:
-                order.set_result(self._make(settings))
-            except Exception as error:
-                order.set_exception(error)
+        self.order(settings)
         try:
             return self._orders[_key(settings)].result()
         except Exception:
@@ -55,11 +49,10 @@ class Workshop:
             raise
 
     def _make(self, settings: LinkageSettings) -> Made:
-        with self._lock:        # CasADi's symbols bear one thread at a time
-            model, sensors, step, backend = self._of
-            engine = Engine(model, sensors, settings, step, backend)
-            prior = settings.start_position, settings.start_velocity, settings.start_other
-            return engine, HealthWatch(engine, prior, settings.options)
+        model, sensors, step, backend = self._of
+        engine = Engine(model, sensors, settings, step, backend)
+        prior = settings.start_position, settings.start_velocity, settings.start_other
+        return engine, HealthWatch(engine, prior, settings.options)
 
 
 def _key(settings: LinkageSettings) -> tuple[str, str]:
