@@ -111,7 +111,7 @@ def record_of(kind: type, message: Any) -> Any:
             sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
         elif name == 'weighing':
-            value = _shaped(label, stamp, value, message.steps if len(value) else 0, 3)
+            value = _shaped(label, stamp, value, *_told(message))
         elif name == 'status':
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
         values[name] = tuple(value) if isinstance(value, list) else value
@@ -132,6 +132,12 @@ def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, 
         channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
         nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,
         observability_rank=health.rank, observability_size=health.size)
+
+
+def _told(message: Any) -> tuple[int, int]:
+    """Shape of what the steps of a state tell of the mass."""
+    count = len(message.weighing)
+    return (message.steps, max(3, count // message.steps)) if count else (0, 3)
 
 
 @lru_cache(maxsize=None)

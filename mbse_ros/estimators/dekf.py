@@ -14,8 +14,9 @@ from ..transition.noise import integrated_noise, paper_noise, symmetric
 
 
 def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: str, noise: str,
-            halvings: int) -> tuple[ca.SX, ca.SX]:
-    """State (n,) and covariance (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X, ``W`` is a PSD.
+            halvings: int) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """State (n,), covariance (n, n) and transition (n, n) one step ``dt``, s, later; ``f`` and ``A`` are taken at X,
+    ``W`` is a PSD.
 
     ``halvings`` (at least 2) of the step make it exact.
     """
@@ -26,26 +27,26 @@ def predict(X: ca.SX, P: ca.SX, f: ca.SX, A: ca.SX, W: ca.SX, dt: ca.SX, order: 
         F, G = transition(A, dt, order)
         increment = G @ f
     sigma = integrated_noise(flows, W, dt) if noise == 'van_loan' else paper_noise(A, W, dt)
-    return X + increment, symmetric(ca.densify(F @ P @ F.T + sigma))
+    return X + increment, symmetric(ca.densify(F @ P @ F.T + sigma)), F
 
 
 def correct(X: ca.SX, P: ca.SX, index: int, measured: ca.SX, variance: ca.SX,
-            weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+            weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State and covariance after one measurement of the state's entry ``index``; weight 0: it is missing.
 
-    Also returns its innovation and the innovation's variance.
+    Also returns its innovation, the innovation's variance and the gain (n,).
     """
     spread = P[index, index] + variance
     innovation = weight * (measured - X[index])
     gain = P[:, index] * (weight / spread)
-    return X + gain * innovation, symmetric(ca.densify(P - gain @ P[index, :])), innovation, spread
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ P[index, :])), innovation, spread, gain
 
 
 def correct_by(X: ca.SX, P: ca.SX, H: ca.SX, error: ca.SX, variance: ca.SX,
-               weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+               weight: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """As ``correct`` for a measurement with the row ``H`` (1, n) and the ``error`` to its prediction at X."""
     column = P @ H.T
     spread = H @ column + variance
     innovation = weight * error
     gain = column * (weight / spread)
-    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread
+    return X + gain * innovation, symmetric(ca.densify(P - gain @ column.T)), innovation, spread, gain

@@ -25,6 +25,7 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
+from .weighing import doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
@@ -39,7 +40,7 @@ class SegmentResult:
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing`` (n, 3), or (0, 3) of an observer of the motion alone: what each step tells of the
+    numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step tells of the
     mass, see StateEstimate."""
 
     mean: np.ndarray
@@ -78,6 +79,10 @@ class HydraulicObserver:
         first = n + len(rows) + self.model.U.numel()
         self._activity = slice(first, first + len(self.machine.coordinates))
         self._to_si = np.outer(self.model.scale, self.model.scale)
+        self._doubtful = len(doubtful(self.machine, self.model))
+        first += len(self.machine.coordinates) + len(self.channels)
+        first += (len(self.machine.actuated) + 2) * self.model.weighs
+        self._slopes = slice(first, first + n * self._doubtful)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x: np.ndarray | None = None
 
@@ -145,7 +150,7 @@ class HydraulicObserver:
             dependent = self.machine.position(z)[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels) + len(self.machine.actuated) * self.model.weighs),
-                                  [1.0, 0.0] if self.model.weighs else [], dependent])
+                                  [1.0, 0.0] if self.model.weighs else [], np.zeros(n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
 
@@ -164,10 +169,12 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u)
-        covariance = self._x[self._full]
+        slopes = self._x[self._slopes].reshape(self._doubtful, nx)      # of uncertain numbers, for one deviation each
+        covariance = self._x[self._full] + slopes.T @ slopes
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
-                             isfinite(np.add.reduce(self._x)), y[:, nx + 2 * m:].reshape(-1, 3))
+                             isfinite(np.add.reduce(self._x)),
+                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)))
 
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.

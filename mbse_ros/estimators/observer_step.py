@@ -15,7 +15,7 @@ from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
-from .weighing import lesson, weighed, within
+from .weighing import by_doubtful, doubtful, lesson, weighed, within
 
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
@@ -25,12 +25,12 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, liveliness and trend of the mass, dependent coordinates where the model needs
-    them, near which Newton's method starts; ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral
-    densities, largest activity, what the force balance does not tell, variances of the measurements, uncertain
-    parameters; ``y`` = state, innovations, their variances, and what the step tells of the mass: information, that
-    times mass, logarithm of the share of older information that is left. ``halvings`` of the step make 'exact' exact
-    (see halvings_for).
+    each equation of the force balance, liveliness and trend of the mass, derivatives of the state by the uncertain
+    numbers where it weighs, dependent coordinates where the model needs them, near which Newton's method starts;
+    ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, what the force
+    balance does not tell, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
+    variances, and what the step tells of the mass: see Lesson. ``halvings`` of the step make 'exact' exact (see
+    halvings_for).
     """
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
@@ -38,31 +38,34 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     largest, force_psd = ca.SX.sym('largest'), ca.SX.sym('force_psd')
+    doubt = ca.SX.sym('T', n, len(doubtful(machine, model)))
     lively = activity_of(machine, model)
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
     solved = _closed(machine, model, near, X[:g])
-    f, A = ca.substitute([model.f, model.A], [model.X, model.dependent], [X, solved])
+    f, A, slopes = ca.substitute([model.f, model.A, by_doubtful(machine, model, model.f)],
+                                 [model.X, model.dependent], [X, solved])
     factors = lively.factors(activity, n)
     if model.weighs:
         factors[-1] = mass[0]
     W, known = ca.diag(factors * ca.diag(model.W)), P[-1, -1]
-    X, P = predict(X, P, f, A, W, dt, order, noise, halvings)
-    predicted, lessons, told, ratios = (X[-1], known, P[-1, -1]), [], [], None
-    X, P, innovations, spreads = _corrected(machine, model, X, P, solved, measured, variance)
+    X, P, F = predict(X, P, f, A, W, dt, order, noise, halvings)
+    T = F @ doubt + slopes * dt
+    predicted, lessons, told, ratios = (X[-1], T[-1, :].T, known, P[-1, -1]), [], [], None
+    X, P, T, innovations, spreads = _corrected(machine, model, X, P, T, solved, measured, variance)
     if model.weighs:
         solved = _closed(machine, model, solved, X[:g], 1)
-        X, P, ratios = weighed(machine, model, X, P, solved, force_psd, dt)
-        found = lesson(predicted, (X[-1], P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
+        X, P, T, ratios = weighed(machine, model, X, P, T, solved, force_psd, dt)
+        found = lesson(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
         lessons, unit = [found.lively, found.trend], model.scale[-1]
-        told = [found.information / unit ** 2, found.weighted / unit, found.forgotten]
+        told = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]
     X = X * ca.SX(model.scale)
     after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
                          ratios)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *lessons, solved),
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *lessons, ca.vec(T), solved),
                         ca.vertcat(X, *innovations, *spreads, *told)])
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, near),
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, ca.vec(doubt), near),
                                          ca.vertcat(measured, commands), p], [x_next, y], ['x', 'u', 'p'],
                        ['x_next', 'y'])
 
@@ -75,9 +78,10 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, step
     return machine.closed(near, within(machine, z) if model.weighs else z, steps)[machine.system.dependent]
 
 
-def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """State and covariance after one measurement after the other; innovations and their variances, SI.
+def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, measured: ca.SX,
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
+    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations and
+    their variances, SI.
 
     What is not an entry of the state is linearised at the prediction.
     """
@@ -88,22 +92,26 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, solv
     for k, item in enumerate(model.measured):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
-            h, H = ca.substitute([item.h, item.H], [model.X, model.dependent], [predicted, solved])
+            h, H, slopes = ca.substitute([item.h, item.H, by_doubtful(machine, model, item.h)],
+                                         [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
             error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)
-            X, P, innovation, spread = correct_by(X, P, H, error, variance[k], weight)
-            unit = 1.0
+            X, P, innovation, spread, gain = correct_by(X, P, H, error, variance[k], weight)
+            unit, seen = 1.0, H @ T + slopes
         elif item.wraps:
             error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
-            X, P, innovation, spread = correct_by(X, P, ca.SX.eye(X.numel())[item.index, :], error, variance[k], weight)
-            unit = 1.0
+            row = ca.SX.eye(X.numel())[item.index, :]
+            X, P, innovation, spread, gain = correct_by(X, P, row, error, variance[k], weight)
+            unit, seen = 1.0, T[item.index, :]
         else:
             unit = float(to_model[item.index]) / item.gain
             value = sample * unit
             shift = float(to_model[item.index]) * (item.zero - item.offset / item.gain)
             if shift:
                 value = value + shift
-            X, P, innovation, spread = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
+            X, P, innovation, spread, gain = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
+            seen = T[item.index, :]
+        T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append(spread / unit ** 2)
-    return X, P, innovations, spreads
+    return X, P, T, innovations, spreads

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 
 from ..machine import Machine
 from .force_balance import force_balance
@@ -33,10 +34,23 @@ STEP = 0.7          # at most so much in a step
 LIVELIEST = 1e6
 
 
-def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
-            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """State (nx,) and covariance, in the model's units, after the force balance of a step ``dt``, s; its residuals (a,)
-    over their standard deviations.
+def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
+    """Places of the uncertain numbers whose errors the observer follows: all, where it weighs."""
+    return np.flatnonzero(machine.parameters.stddev).tolist() if model.weighs else []
+
+
+def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX) -> ca.SX:
+    """Derivatives of an expression (m,) by the uncertain numbers (m, k), for one standard deviation of each."""
+    places = doubtful(machine, model)
+    if not places:
+        return ca.SX(expression.numel(), 0)
+    return ca.jacobian(expression, machine.parameters.symbol[places]) @ ca.diag(machine.parameters.stddev[places])
+
+
+def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, force_psd: ca.SX,
+            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State (nx,), covariance and derivatives (nx, k) by the uncertain numbers, in the model's units, after the force
+    balance of a step ``dt``, s; its residuals (a,) over their standard deviations.
 
     ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
@@ -45,8 +59,8 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
     scale, g = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
-    g, H, R, trusted, doubt = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
-    H, ratios = H @ ca.diag(scale), []
+    g, H, R, trusted, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    H, ratios, doubt = H @ ca.diag(scale), [], ca.sum2(slopes ** 2) * CONSTANT / dt
     for i in range(g.numel()):
         column = P @ H[i, :].T
         variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
@@ -54,9 +68,9 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: c
         mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1]      # Joseph's form: no other entry changes
         P, gain[-1] = P - gain @ column.T, share * gain[-1]
         P[-1, -1] = mass
-        X, P = X + gain * error, ca.tril2symm(ca.tril(P))
+        X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
         ratios.append(error / ca.sqrt(variance))
-    return X, P, ca.vertcat(*ratios)
+    return X, P, T, ca.vertcat(*ratios)
 
 
 def within(machine: Machine, z: ca.SX) -> ca.SX:
@@ -67,8 +81,8 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, and the
-    variances that the uncertain numbers add for the mass; SI."""
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, and their
+    derivatives (a, k) by the uncertain numbers; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)
@@ -77,37 +91,39 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
     R = ca.sum2((balance.levers @ ca.diag(standing + noise[0] * areas ** 2)) * balance.levers) / noise[1]
     known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
-    doubt = ca.sum2((ca.jacobian(g, parameters) @ ca.diag(machine.parameters.stddev)) ** 2) * CONSTANT / noise[1]
+    slopes = ca.densify(by_doubtful(machine, model, g))
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, doubt],
+    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, slopes],
                         {'cse': True})
     return terms(*here, deviation, force_psd, dt)
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a step taught of the mass: ``information``, 1/kg2, and ``weighted``, that times the mass it speaks for;
-    ``lively``, the factor on the random walk of the mass, and ``trend``, the sum of its changes over their standard
-    deviations, older ones forgotten; ``forgotten``: logarithm of the share of older information that still counts."""
+    """What a step taught of the mass: ``information``, 1/kg2, ``weighted``, that times the mass it speaks for, and
+    ``slopes`` (k,), that times its derivatives by the uncertain numbers; ``lively``, the factor on the random walk of
+    the mass, and ``trend``, the sum of its changes over their standard deviations, older ones forgotten; ``forgotten``:
+    logarithm of the share of older information that still counts."""
 
     information: ca.SX
     weighted: ca.SX
+    slopes: ca.SX
     forgotten: ca.SX
     lively: ca.SX
     trend: ca.SX
 
 
-def lesson(before: tuple[ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX], walk: ca.SX, lively: ca.SX,
+def lesson(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX, ca.SX], walk: ca.SX, lively: ca.SX,
            trend: ca.SX) -> Lesson:
-    """From a step that took mass and variance from ``before``, where the variance is that before and that after the
-    random walk, to ``after``; ``walk``: variance that a calm mass walks.
+    """From a step that took mass, its derivatives (k,) and its variance from ``before``, where the variance is that
+    before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
 
     The changes of a filter that is right have nothing to do with those before; where they go on in one direction
     another load is on the machine, and the mass becomes lively.
     """
-    (mass, known, old), (found, new) = before, after
+    (mass, slopes, known, old), (found, steeper, new) = before, after
     learnt = old - new
     told = learnt > 1e-12 * old
     change = ca.if_else(told, (found - mass) / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
@@ -115,4 +131,5 @@ def lesson(before: tuple[ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX], walk:
     beyond = ca.fmax(trend ** 2 * (1 - (1 - MEMORY) ** 2) - NO_CHANCE ** 2, 0)
     grown = ca.exp(ca.fmin(GROWTH * beyond, STEP) - FADE)
     return Lesson(ca.if_else(told, learnt / (old * new), 0), ca.if_else(told, found / new - mass / old, 0),
-                  ca.log(known / (old - walk)), ca.fmin(ca.fmax(lively * grown, 1), LIVELIEST), trend)
+                  ca.if_else(told, steeper / new - slopes / old, 0), ca.log(known / (old - walk)),
+                  ca.fmin(ca.fmax(lively * grown, 1), LIVELIEST), trend)

@@ -38,6 +38,8 @@ class PayloadEstimator:
         self._dynamics = InverseDynamics(machine, backend)
         self._parameter_variance = (machine.parameters.stddev ** 2).tolist()
         self._width = 1 + len(self._parameter_variance)
+        self._doubtful = np.flatnonzero(machine.parameters.stddev)
+        self._deviations = machine.parameters.stddev[self._doubtful]
         self.settings = settings
         self._dynamics.configure(settings)
         self.reset()
@@ -75,7 +77,7 @@ class PayloadEstimator:
                 told: np.ndarray | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
-        ``told`` (n, 3): what an observer that estimates motion and mass together tells of the mass, see StateEstimate;
+        ``told`` (n, 3 + k): what an observer that estimates motion and mass together tells of the mass, see StateEstimate;
         None or empty: it knows no mass, and the inverse dynamics of the states gives it.
         Raises PositionProblemError where the cylinders cannot reach.
         """
@@ -93,14 +95,15 @@ class PayloadEstimator:
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])])
 
     def _weighed(self, mean: np.ndarray, dt: float, told: np.ndarray) -> Mass:
-        """Take what the observer tells of the mass; its derivatives by the parameters are those of the last state.
+        """Take what the observer tells of the mass and of its derivatives by the uncertain numbers.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
         """
-        slopes, closed = self._dynamics.slopes(mean)
+        closed = self._dynamics.gates(mean)
         closed[closed == GATES.index('accelerating')] = 0
-        information, weighted, forgotten = told.T
-        rows = np.column_stack([information, weighted, np.outer(information, slopes)])
+        information, weighted, forgotten = told[:, :3].T
+        rows = np.zeros((len(told), 1 + self._width))
+        rows[:, :2], rows[:, 2 + self._doubtful] = told[:, :2], told[:, 3:] / self._deviations
         taken = (closed == 0) & (information > 0.0)
         for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
             if len(part):

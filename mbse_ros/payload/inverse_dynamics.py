@@ -20,7 +20,7 @@ from math import isfinite
 import casadi as ca
 import numpy as np
 
-from ..compiled import Kernel, Scan
+from ..compiled import Scan
 from ..errors import PositionProblemError
 from ..estimators.coordinate_scale import coordinate_scale
 from ..estimators.force_balance import force_balance
@@ -115,18 +115,6 @@ def sample_step(machine: Machine) -> ca.Function:
                        ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
 
 
-def sensitivity(machine: Machine) -> ca.Function:
-    """``(dependent coordinates, X, mass, parameters)`` -> derivatives of the equations by the mass (a, 1), by the
-    accelerations of the pistons (a, actuated) and by the parameters (a, parameters)."""
-    names, _ = state_names(machine)
-    balance, scale = force_balance(machine, names), coordinate_scale(machine)
-    mass, parameters, g = machine.payload, machine.parameters.symbol, len(machine.coordinates)
-    accelerations = balance.X[[2 * g + k for k in machine.actuated]]
-    M = ca.jacobian(balance.g, accelerations) @ ca.diag([1 / scale[k] for k in machine.actuated])
-    found = [ca.densify(item) for item in (ca.jacobian(balance.g, mass), M, ca.jacobian(balance.g, parameters))]
-    return ca.Function('mbse_sensitivity', [balance.near, balance.X, mass, parameters], found, {'cse': True})
-
-
 def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
     """``(g0, G1, J_X', P, passed) -> (information, information times mass, G1' weight, mass within reason)``.
 
@@ -204,12 +192,11 @@ class InverseDynamics:
         self._count = len(state_names(machine)[0])
         self._size = self._count ** 2
         low, high = machine.description.payload.limits
-        self._full_scale, self._stddev = high - low, machine.parameters.stddev
+        self._full_scale = high - low
         self._unsure, scale = np.zeros((self._count, self._count)), coordinate_scale(machine)
         for k in machine.actuated:
             place = 2 * len(machine.coordinates) + k
             self._unsure[place, place] = (UNSURE / scale[k]) ** 2
-        self._sensitivity = Kernel(sensitivity(machine), backend)
         self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
         self.reset()
 
@@ -223,20 +210,9 @@ class InverseDynamics:
         """Forget the coordinates."""
         self._x: np.ndarray | None = None
 
-    def slopes(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives (parameters,) of the mass by the uncertain parameters at the last of the states (n, nx), SI, with
-        the mass of the payload, and the gates (n,) that are closed.
-
-        The equations are weighed as an observer that knows the forces weighs them for the mass: by accelerations all
-        equally unsure, as those of kinematics alone are, and by the parameters. Raises PositionProblemError.
-        """
-        closed = self.process(mean, self._unsure).closed
-        G1, M, Gp = self._sensitivity(self._x[:len(self.machine.system.dependent)], mean[-1, :self._count],
-                                      mean[-1, -1], self.machine.parameters.mean)
-        G1, M, Gp = (item.reshape(len(self.machine.actuated), -1) for item in (G1, M, Gp))
-        doubt = Gp * self._stddev
-        weights = np.linalg.solve(UNSURE ** 2 * M @ M.T + doubt @ doubt.T, G1)
-        return -(Gp.T @ weights)[:, 0] / float(G1[:, 0] @ weights[:, 0]), closed
+    def gates(self, mean: np.ndarray) -> np.ndarray:
+        """Gates (n,) that are closed in states (n, nx), SI, by the states alone. Raises PositionProblemError."""
+        return self.process(mean, self._unsure).closed
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
         """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last; ``reference``: mass, kg, at

@@ -57,9 +57,10 @@ class Segment:
 class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
-    ``weighing`` (n, 3), or (0, 3) from an observer of the motion alone: what each step tells of the mass of the
-    payload: information, 1/kg2, that times the mass, 1/kg, and the logarithm of the share of older information that
-    still counts, below 0 where the load changes.
+    ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step tells of the mass of the
+    payload: information, 1/kg2; that times the mass, 1/kg; the logarithm of the share of older information that still
+    counts, below 0 where the load changes; the information times the derivatives of the mass by the k uncertain numbers
+    of the machine, 1/kg for one standard deviation of each.
     """
 
     sequence: int
