@@ -98,7 +98,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),
     'bar': (lambda topic, t, message: sensor(topic, lambda p: 1e-5 * p, -1.0, 99.0)(topic, t, message)
             if 'pressure' in topic else message, [
-        'the observer coasted for', 'pressure/lift_rod: 387 of 560 samples lie more than 6 sigma'], 'no_data'),
+        'off (gate 6.47); pressure/lift_rod '], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
         'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest '], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [

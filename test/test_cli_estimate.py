@@ -56,7 +56,8 @@ def test_the_state_over_time(full):
         assert np.shape(state[kind]) == np.shape(state[f'{kind}_stddev']) == (650, width)
     assert 0.15 < min(state['position'])[0] < max(state['position'])[0] < 0.25 and np.ptp(state['pressure']) > 1e6
     assert sorted(state['names']) == sorted(['position/lift', 'velocity/lift', 'acceleration/lift',
-                                             'pressure/lift_piston', 'pressure/lift_rod', 'spool/lift_valve'])
+                                             'pressure/lift_piston', 'pressure/lift_rod', 'spool/lift_valve',
+                                             'payload/mass'])
     assert state['payload_mass'][0] is None and state['payload_mass'][-1] == full[1]['payload']['mass']
     assert state['payload_status'][0] == 'no_data' and state['payload_status'][-1] == 'updating'
 
@@ -108,7 +109,7 @@ def test_what_the_report_is_made_of(bag):
     assert run.facts['Given'] == 'yes' and len(run.notes) == 1 and '95 % interval' in run.notes[0]
     signals = {signal.name: signal for signal in run.signals}
     assert set(signals) == {'position lift', 'velocity lift', 'acceleration lift', 'pressure lift_piston',
-                            'pressure lift_rod', 'spool lift_valve'}
+                            'pressure lift_rod', 'spool lift_valve', 'payload mass'}
     assert [signals[name].unit for name in ('position lift', 'velocity lift', 'pressure lift_rod')] == [
         'mm', 'mm/s', 'MPa']
     position = signals['position lift']

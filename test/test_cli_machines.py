@@ -41,7 +41,7 @@ def test_the_whole_state_as_json(dig, tmp_path):
     done = mbse('estimate', dig, '--machine', 'zx200', '--full', '--json', tmp_path / 'x.json', '-o', tmp_path / 'out')
     assert done.status == 0, done
     state = json.loads((tmp_path / 'x.json').read_text())['state']
-    assert len(state['names']) == 21 and np.shape(state['position']) == (len(state['stamp_ns']), 4)
+    assert len(state['names']) == 22 and np.shape(state['position']) == (len(state['stamp_ns']), 4)
     assert np.shape(state['pressure']) == (len(state['stamp_ns']), 6)
     series = read_states(tmp_path / 'out')
     assert list(series.names) == state['names'] and series.stamp_ns.tolist() == state['stamp_ns']
@@ -49,7 +49,7 @@ def test_the_whole_state_as_json(dig, tmp_path):
 
 def test_the_other_valves(dig, tmp_path):
     """Compensated valves take the same data; unknown ones need no commands."""
-    for valve, count in (('compensated', 21), ('unknown', 24)):
+    for valve, count in (('compensated', 22), ('unknown', 25)):
         done = mbse('estimate', dig, '--machine', 'zx200', '--valve', valve, '--full', '--json', tmp_path / 'x.json')
         assert done.status == 0, done
         assert len(json.loads((tmp_path / 'x.json').read_text())['state']['names']) == count

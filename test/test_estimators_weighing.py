@@ -11,7 +11,7 @@ import pytest
 from core_support import VALVES, crane, estimate, feed, kinematic, simulate
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import _terms, lesson, weighed
+from mbse_ros.estimators.weighing import CONSTANT, Lesson, _terms, doubtful, lesson, weighed
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
@@ -32,7 +32,7 @@ def machine_of(name: str) -> Machine:
 
 @lru_cache(maxsize=None)
 def terms(name: str) -> ca.Function:
-    """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, doubt."""
+    """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, derivatives by uncertain numbers."""
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     n = len(model.names)
@@ -88,7 +88,8 @@ def step_of(name: str, X: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.nda
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     symbols = ca.SX.sym('X', len(X)), ca.SX.sym('P', len(X), len(X)), ca.SX.sym('near', len(machine.system.dependent))
-    found = weighed(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT))
+    T = ca.SX.zeros(len(X), len(doubtful(machine, model)))
+    found = weighed(machine, model, *symbols[:2], T, symbols[2], ca.SX(FORCE_PSD), ca.SX(DT))
     function = ca.Function('weighed', [*symbols, machine.parameters.symbol], list(found[:2]))
     unit = np.outer(model.scale, model.scale)
     q = machine.position(X[:len(machine.coordinates)])
@@ -110,7 +111,7 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
     """All equations at once in NumPy, for the motion; the mass takes less, as the uncertain numbers ask for."""
     P, X = covariance(name), carried(name)
     X[-1] += 60.0
-    g, H, R, _, doubt = evaluated(name, X, P)
+    g, H, R, _, slopes = evaluated(name, X, P)
     S = H @ P @ H.T + np.diag(R[:, 0])
     K = np.linalg.solve(S, H @ P).T
     x, p = step_of(name, X, P)
@@ -120,7 +121,7 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
                                    atol=1e-12)
         np.testing.assert_allclose(p[motion, motion], (P - K @ S @ K.T)[motion, motion],
                                    atol=1e-9 * np.outer(spread, spread)[motion, motion].max())
-        share = S[0, 0] / (S[0, 0] + doubt[0, 0])
+        share = S[0, 0] / (S[0, 0] + CONSTANT / DT * np.sum(slopes ** 2))
         assert x[-1] - X[-1] == pytest.approx(share * (-K @ g[:, 0])[-1], rel=1e-9)
     assert (np.linalg.eigvalsh(p / np.outer(spread, spread)) > 0).all() and p[-1, -1] < P[-1, -1]
     assert (np.diag(p) <= np.diag(P) * (1 + 1e-9)).all()
@@ -136,36 +137,46 @@ def test_a_standing_piston_teaches_nothing_of_the_mass(name: str) -> None:
     assert np.abs(x[:-1] - X[:-1]).max() > 0
 
 
+def lessons() -> tuple[list[ca.SX], Lesson]:
+    """Symbols: mass, its slope, its variance before and after the walk; mass, slope and variance then; variance that a
+    calm mass walks, liveliness, trend."""
+    symbols = [ca.SX.sym(name) for name in 'abcdefghij']
+    return symbols, lesson(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:])
+
+
 def test_what_a_step_teaches_adds_up_to_the_filter() -> None:
     """Information and weighted masses of many steps, forgotten as said: mass and variance of a scalar Kalman filter."""
-    symbols = [ca.SX.sym(name) for name in ('mass', 'known', 'old', 'found', 'new', 'walk', 'lively', 'trend')]
-    mass, known, old, found, new, walk, lively, trend = symbols
-    it = lesson((mass, known, old), (found, new), walk, lively, trend)
-    function = ca.Function('lesson', symbols, [it.information, it.weighted, it.forgotten, it.lively, it.trend])
+    symbols, it = lessons()
+    function = ca.Function('lesson', symbols, [it.information, it.weighted, it.forgotten, it.slopes, it.lively,
+                                               it.trend])
     rng, m, P, lively, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, 0.0
-    information, weighted = 1 / P, m / P
+    information, weighted, slope, inclined = 1 / P, m / P, 0.0, 0.0
     for k in range(400):
         walk = 1e-9     # a calm mass hardly walks: what it does is no reason to forget
         old, truth = P + walk * lively, 3.0 if k < 200 else 8.0
         gain = old / (old + 1.0)
         found, new = m + gain * (truth + rng.standard_normal() - m), (1 - gain) * old
-        *told, lively, trend = (float(item) for item in function(m, P, old, found, new, walk, lively, trend))
+        steeper = slope + gain * (0.5 - slope)      # a number makes all samples wrong by a half
+        *told, lively, trend = (float(item) for item in function(m, slope, P, old, found, steeper, new, walk, lively,
+                                                                 trend))
         kept = np.exp(told[2])
         information, weighted = information * kept + told[0], weighted * kept + told[1]
-        m, P = found, new
+        inclined = inclined * kept + told[3]
+        m, P, slope = found, new, steeper
         assert kept <= 1.0 + 1e-12 and told[0] >= 0
         assert information == pytest.approx(1 / P, rel=1e-4) and weighted / information == pytest.approx(m, rel=1e-4)
+        assert inclined / information == pytest.approx(slope, rel=1e-3)
     assert lively > 1.0         # the load has changed
 
 
 def test_a_calm_mass_is_not_lively() -> None:
     """Changes that have nothing to do with each other: the factor stays at 1 for nearly all of the time."""
     rng, lively, trend, some = np.random.default_rng(2), 1.0, 0.0, []
-    symbols = [ca.SX.sym(name) for name in 'abcdefgh']
-    it = lesson(tuple(symbols[:3]), tuple(symbols[3:5]), *symbols[5:])
+    symbols, it = lessons()
     function = ca.Function('lesson', symbols, [it.lively, it.trend])
     for _ in range(20_000):
-        lively, trend = (float(x) for x in function(0.0, 1.0, 1.0, rng.standard_normal() * 0.1, 0.99, 0.0, lively, trend))
+        change = rng.standard_normal() * 0.1
+        lively, trend = (float(x) for x in function(0.0, 0.0, 1.0, 1.0, change, 0.0, 0.99, 0.0, lively, trend))
         some.append(lively)
     assert np.median(some) == 1.0 and np.mean(np.array(some) > 1e3) < 0.01
 
@@ -197,6 +208,25 @@ def test_together_is_better_than_apart() -> None:
         errors[weighing] = np.sqrt(np.mean([(a - b) ** 2 for a, b in some]))
         masses[weighing] = abs(outputs[-1].payload.mass - 300.0)
     assert errors['joint'] < 0.5 * errors['apart'] and masses['joint'] < 1.5
+
+
+def test_the_interval_knows_what_each_uncertain_number_does() -> None:
+    """Derivatives of the mass against estimates of the same samples with that number one deviation off; those of
+    friction and oil only roughly: they also change how lively the filter takes the machine to be."""
+    cycle = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.4), Move(-5.0, 1.5)))
+    frames, machine, found = simulate(120.0, 4, cycle), load_machine('patu655_lift', 'unknown'), []
+    parameters = machine.parameters
+    pipeline = Pipeline(machine)
+    base = feed(pipeline, frames)[-1].payload.mass
+    stated = pipeline.payload._estimator._window_value[1:] * parameters.stddev
+    mean = parameters._mean.copy()
+    for place, deviation in zip(parameters._places, parameters.stddev):
+        parameters._mean = mean + deviation * (np.arange(len(mean)) == place)
+        found.append(feed(Pipeline(machine), frames)[-1].payload.mass - base)
+    assert np.abs(found).max() > 0.5
+    exact = [k for k, name in enumerate(parameters.names) if name.startswith('bodies')]
+    np.testing.assert_allclose(np.array(found)[exact], stated[exact], rtol=0.1, atol=0.02)
+    np.testing.assert_allclose(found, stated, atol=0.4)
 
 
 def test_both_ways_have_their_gates() -> None:

@@ -15,11 +15,13 @@ from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ..report.text import number
 from ..streams.records import PayloadStatus
+from ..estimators.hydraulic_model import MASS
 from .report_animation import animation_of
 from .units import unit_and_scale
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
-          'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base'}
+          'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
+          'payload': 'Payload in the state'}
 ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
 ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
@@ -86,7 +88,8 @@ def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.n
         return {}
     columns = {f'{kind}/{c}': getattr(truth, kind)[:, i]
                for kind in ('position', 'velocity', 'acceleration') for i, c in enumerate(machine.coordinates)}
-    return columns | {f'pressure/{v}': truth.pressure[:, i] for i, v in enumerate(machine.volumes)}
+    return columns | {f'pressure/{v}': truth.pressure[:, i] for i, v in enumerate(machine.volumes)} | {
+        MASS: truth.payload}
 
 
 def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:

@@ -43,7 +43,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
     X = X_si * to_model
     solved = _closed(machine, model, near, X[:g])
-    f, A, slopes = ca.substitute([model.f, model.A, by_doubtful(machine, model, model.f)],
+    f, A, slopes = ca.substitute([model.f, model.A, by_doubtful(machine, model, model.f, model.X[:g])],
                                  [model.X, model.dependent], [X, solved])
     factors = lively.factors(activity, n)
     if model.weighs:
@@ -92,7 +92,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     for k, item in enumerate(model.measured):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
-            h, H, slopes = ca.substitute([item.h, item.H, by_doubtful(machine, model, item.h)],
+            h, H, slopes = ca.substitute([item.h, item.H, by_doubtful(machine, model, item.h, model.X[:g])],
                                          [model.X, model.dependent], [predicted, solved])
             error = sample - h - H @ (X - predicted)
             error = ca.if_else(weight, wrapped(error) if item.wraps else error, 0.0)

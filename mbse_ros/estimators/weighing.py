@@ -39,12 +39,22 @@ def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
     return np.flatnonzero(machine.parameters.stddev).tolist() if model.weighs else []
 
 
-def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX) -> ca.SX:
-    """Derivatives of an expression (m,) by the uncertain numbers (m, k), for one standard deviation of each."""
+def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None) -> ca.SX:
+    """Derivatives of an expression (m,) by the uncertain numbers (m, k), for one standard deviation of each.
+
+    What depends on them along the loops counts: through the mechanism's q, or, at a position ``z`` (g,), through the
+    dependent coordinates of the model.
+    """
     places = doubtful(machine, model)
     if not places:
         return ca.SX(expression.numel(), 0)
-    return ca.jacobian(expression, machine.parameters.symbol[places]) @ ca.diag(machine.parameters.stddev[places])
+    system, numbers = machine.system, machine.parameters.symbol[places]
+    moved, q = -machine.reduced.S @ ca.jacobian(system.Phi, numbers), system.q      # of q, the independent ones held
+    if z is not None:
+        q = model.dependent
+        moved = ca.substitute(moved[system.dependent, :], system.q, machine.joined(q, z)) if q.numel() else moved[:0, :]
+    slopes = ca.jacobian(expression, numbers) + ca.jacobian(expression, q) @ moved
+    return slopes @ ca.diag(machine.parameters.stddev[places])
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, force_psd: ca.SX,

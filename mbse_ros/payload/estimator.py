@@ -77,8 +77,8 @@ class PayloadEstimator:
                 told: np.ndarray | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
-        ``told`` (n, 3 + k): what an observer that estimates motion and mass together tells of the mass, see StateEstimate;
-        None or empty: it knows no mass, and the inverse dynamics of the states gives it.
+        ``told`` (n, 3 + k): what an observer that estimates motion and mass together tells of the mass, see
+        StateEstimate; None or empty: it knows no mass, and the inverse dynamics of the states gives it.
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if told is not None and told.size:
