@@ -67,6 +67,7 @@ class PayloadEstimator:
         self._make_filters()
         self._samples = 0
         self._window_value: np.ndarray | None = None
+        self._stated = False
 
     def restart(self) -> None:
         """The state starts anew after a gap: the joint angles are solved afresh, the mass stays."""
@@ -111,12 +112,16 @@ class PayloadEstimator:
                 if taken[part].any():
                     self._take(rows[part[taken[part]]], dt)
         raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
-        return self._result(raw, GATES[int(closed[-1])], True)
+        self._stated = True
+        return self._result(raw, GATES[int(closed[-1])])
 
     def _forget(self, kept: float) -> None:
-        """Of the information so far only a share still counts."""
+        """Of the information so far only a share still counts; the window begins again where that is less than half."""
         if kept < 1.0:
             self._low_pass.sums *= kept
+            self._kept *= kept
+            if self._kept < 0.5:
+                self._window, self._kept = TriangularWindow(self.settings.window, self._width), 1.0
             if self._scatter is not None:
                 self._scatter.forget(kept)
 
@@ -129,6 +134,7 @@ class PayloadEstimator:
         s = self.settings
         self._low_pass, self._window = LowPass(s.low_pass_gain, self._width), TriangularWindow(s.window, self._width)
         self._scatter: BatchScatter | None = None
+        self._kept = 1.0
 
     def _take(self, rows: np.ndarray, dt: float) -> None:
         """Send samples (n, 2 + parameters), as in MassSamples, through the filters."""
@@ -139,14 +145,14 @@ class PayloadEstimator:
         weight, weighted = rows[:, :2].sum(axis=0).tolist()
         self._scatter.update(weight, weighted, len(rows))
 
-    def _result(self, raw: float, gate: str, stated: bool = False) -> Mass:
-        """``stated``: the information of the samples is believed, unless they scatter more than it says."""
+    def _result(self, raw: float, gate: str) -> Mass:
+        """Of what an observer told the information is believed, unless the samples scatter more than it says."""
         if self._window_value is None:
             return Mass(nan, nan, nan, raw, nan, 0, gate)
         mass, *sensitivity = self._window_value.tolist()
         total = self._low_pass.total
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
-        if stated:
+        if self._stated:
             variance, freedom = max(1 / total, variance if freedom >= CONVINCING else 0.0), inf
         elif variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf

@@ -22,6 +22,7 @@ from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, St
 
 WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
+RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
@@ -182,6 +183,7 @@ class PayloadStage:
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
         self._estimator = PayloadEstimator(machine, settings, backend)
+        self._doubted_ns = -RETURN_NS
 
     @property
     def settings(self) -> PayloadSettings:
@@ -201,8 +203,13 @@ class PayloadStage:
         if state.restart:
             self._estimator.restart()
         if state.status is not ObserverStatus.OK:
+            if state.status is not ObserverStatus.STARTING:
+                self._doubted_ns = state.stamp_ns
             return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
+        if state.weighing.size and 0 <= state.stamp_ns - self._doubted_ns < RETURN_NS:
+            return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
+                                f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
             mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
         except (PositionProblemError, SingularConfigurationError) as error:
