@@ -32,7 +32,7 @@ def machine_of(name: str) -> Machine:
 
 @lru_cache(maxsize=None)
 def terms(name: str) -> ca.Function:
-    """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, derivatives by uncertain numbers."""
+    """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, friction, derivatives by numbers."""
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     n = len(model.names)
@@ -63,7 +63,7 @@ def evaluated(name: str, X: np.ndarray, P: np.ndarray | None = None) -> list[np.
 @pytest.mark.parametrize('name', MACHINES)
 def test_forces_balance_where_the_machine_carries_its_mass(name: str) -> None:
     """Against the equations of motion by the mass matrix."""
-    g, H, _, known, _ = evaluated(name, carried(name))
+    g, H, _, known, _, _ = evaluated(name, carried(name))
     assert np.abs(g).max() < 1e-6 * np.abs(H[:, -1]).max() * MACHINES[name] and known.all()
 
 
@@ -111,7 +111,7 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
     """All equations at once in NumPy, for the motion; the mass takes less, as the uncertain numbers ask for."""
     P, X = covariance(name), carried(name)
     X[-1] += 60.0
-    g, H, R, _, slopes = evaluated(name, X, P)
+    g, H, R, _, _, slopes = evaluated(name, X, P)
     S = H @ P @ H.T + np.diag(R[:, 0])
     K = np.linalg.solve(S, H @ P).T
     x, p = step_of(name, X, P)
@@ -134,7 +134,22 @@ def test_a_standing_piston_teaches_nothing_of_the_mass(name: str) -> None:
     X[-1] += 60.0
     x, p = step_of(name, X, P)
     assert x[-1] == X[-1] and p[-1, -1] == pytest.approx(P[-1, -1], rel=1e-12)
-    assert np.abs(x[:-1] - X[:-1]).max() > 0
+
+
+def test_at_rest_nothing_is_learnt() -> None:
+    """Ten seconds at rest, with noise: the mass stays unknown, the pressures what was measured, all is well."""
+    for valve in VALVES:
+        rng, pipeline = np.random.default_rng(0), Pipeline(load_machine('patu655_lift', valve))
+        for k in range(1000):
+            noise = rng.standard_normal(3)
+            for channel, value in (('command/lift_valve', 0.0), ('position/lift', 0.25 + 4e-4 * noise[0]), (
+                    'pressure/lift_piston', 4e6 + 12e3 * noise[1]), ('pressure/lift_rod', 3e6 + 8e3 * noise[2])):
+                for output in pipeline.add(channel, k * 10_000_000, value):
+                    last = output
+        low, high = crane().description.payload.limits
+        assert last.state.status is ObserverStatus.OK and np.isnan(last.payload.mass)
+        assert last.state.covariance[-1, -1] > (0.9 * (high - low)) ** 2
+        np.testing.assert_allclose(last.state.mean[-1, 3:5], [4e6, 3e6], atol=3e4)
 
 
 def lessons() -> tuple[list[ca.SX], Lesson]:

@@ -22,7 +22,7 @@ from ..machine import Machine
 from .force_balance import force_balance
 from .hydraulic_model import MPA, HydraulicModel
 
-STANDING = 0.01     # s for which the friction of a standing piston is taken to be the same
+STANDING = 0.02     # s for which the friction of a standing piston is taken to be the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass may believe it
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
@@ -58,9 +58,9 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, force_psd: ca.SX,
-            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by the uncertain numbers, in the model's units, after the force
-    balance of a step ``dt``, s; its residuals (a,) over their standard deviations.
+    balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation moves.
 
     ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
@@ -69,18 +69,19 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
     scale, g = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
-    g, H, R, trusted, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    g, H, R, known, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
     H, ratios, doubt = H @ ca.diag(scale), [], ca.sum2(slopes ** 2) * CONSTANT / dt
     for i in range(g.numel()):
         column = P @ H[i, :].T
         variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
-        gain, share = column / variance, trusted[i] * variance / (variance + doubt[i])
+        counts = ca.logic_or(known[i], H[i, -1] ** 2 * P[-1, -1] < grip[i])     # at rest friction hides an unknown mass
+        gain, share = counts * column / variance, known[i] * variance / (variance + doubt[i])
         mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1]      # Joseph's form: no other entry changes
         P, gain[-1] = P - gain @ column.T, share * gain[-1]
         P[-1, -1] = mass
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
-        ratios.append(error / ca.sqrt(variance))
-    return X, P, T, ca.vertcat(*ratios)
+        ratios.append(counts * error / ca.sqrt(variance))
+    return X, P, T, ca.vertcat(*ratios), ca.mmax(known)
 
 
 def within(machine: Machine, z: ca.SX) -> ca.SX:
@@ -90,9 +91,9 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 
 
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
-           dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, and their
-    derivatives (a, k) by the uncertain numbers; SI."""
+           dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, squares of
+    the largest friction in them (a,), and their derivatives (a, k) by the uncertain numbers; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)
@@ -101,11 +102,11 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
     R = ca.sum2((balance.levers @ ca.diag(standing + noise[0] * areas ** 2)) * balance.levers) / noise[1]
     known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
-    slopes = ca.densify(by_doubtful(machine, model, g))
+    slopes, grip = ca.densify(by_doubtful(machine, model, g)), ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, slopes],
+    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, grip, slopes],
                         {'cse': True})
     return terms(*here, deviation, force_psd, dt)
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, nan, sqrt
 
@@ -14,6 +16,7 @@ from .inverse_dynamics import GATES, InverseDynamics
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 
+REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
 
@@ -67,7 +70,8 @@ class PayloadEstimator:
         self._make_filters()
         self._samples = 0
         self._window_value: np.ndarray | None = None
-        self._stated = False
+        self._stated, self._age, self._left = False, 0.0, 1.0
+        self._memories: deque[tuple] = deque(maxlen=2)
 
     def restart(self) -> None:
         """The state starts anew after a gap: the joint angles are solved afresh, the mass stays."""
@@ -100,6 +104,7 @@ class PayloadEstimator:
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
         """
+        self._remember(len(mean) * dt)
         closed = self._dynamics.gates(mean)
         closed[closed == GATES.index('accelerating')] = 0
         information, weighted, forgotten = told[:, :3].T
@@ -115,19 +120,43 @@ class PayloadEstimator:
         self._stated = True
         return self._result(raw, GATES[int(closed[-1])])
 
+    def _remember(self, duration: float) -> None:
+        """Keep what is known, now and then: see ``doubt``."""
+        self._age += duration
+        if self._age >= REMEMBERED or not self._memories:
+            self._memories.append(self._known())
+            self._age = 0.0
+
+    def _known(self) -> tuple:
+        return deepcopy((self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value,
+                         self._kept, self._left))
+
+    def doubt(self) -> None:
+        """What was learnt within the last half second, or up to a second, is not believed any more."""
+        if self._memories:
+            left = self._left
+            (self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value, self._kept,
+             before) = self._memories[0]
+            self._memories.clear()
+            self._left = before
+            self._forget(left / before)
+
     def _forget(self, kept: float) -> None:
-        """Of the information so far only a share still counts; the window begins again where that is less than half."""
+        """Of the information so far only a share still counts; the window begins again where some of it is lost."""
         if kept < 1.0:
+            self._left = max(self._left * kept, 1e-300)
             self._low_pass.sums *= kept
             self._kept *= kept
-            if self._kept < 0.5:
+            if self._kept < 0.8:
                 self._window, self._kept = TriangularWindow(self.settings.window, self._width), 1.0
             if self._scatter is not None:
                 self._scatter.forget(kept)
 
-    def hold(self) -> Mass:
-        """The mass so far, when there is no state to use."""
+    def hold(self, told: np.ndarray | None = None) -> Mass:
+        """The mass so far, when there is no state to use; of ``told`` only that another load came is believed."""
         self._quarantine.clear()
+        if told is not None and told.size:
+            self._forget(float(np.exp(told[:, 2].sum())))
         return self._result(nan, GATES[0])
 
     def _make_filters(self) -> None:

@@ -205,10 +205,11 @@ class PayloadStage:
         if state.status is not ObserverStatus.OK:
             if state.status is not ObserverStatus.STARTING:
                 self._doubted_ns = state.stamp_ns
-            return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
+                self._estimator.doubt()
+            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
         if state.weighing.size and 0 <= state.stamp_ns - self._doubted_ns < RETURN_NS:
-            return self._record(state, self._estimator.hold(), PayloadStatus.NO_DATA,
+            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
             mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
