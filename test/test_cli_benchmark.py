@@ -9,14 +9,15 @@ from mbse_ros.compiled import have_compiler
 
 
 def test_kernels(tmp_path):
-    """The lift crane in all backends, then the excavator: 4 coordinates, 6 volumes, 3 spools."""
+    """The lift crane in all backends, with its load, and the excavator: 4 coordinates, 6 volumes, 3 spools, load."""
     done = mbse('benchmark', 'kernels', '--rounds', 1, '--json', tmp_path / 'k.json')
     assert done.status == 0 and 'crane_observer_step' in done.out and 'zx200_observer_step' in done.out
     result = json.loads((tmp_path / 'k.json').read_text())
     assert set(result) == {'machine', 'cases'} and isinstance(result['machine'], str)
     compiled = ['vm', *(['c'] if have_compiler() else [])]
     expected = [('crane_observer_step', 6, backend) for backend in [*compiled, 'numpy']]
-    expected += [('zx200_observer_step', 3 * 4 + 6 + 3, backend) for backend in compiled]
+    expected += [('crane_weighing_step', 7, backend) for backend in compiled]
+    expected += [('zx200_observer_step', 3 * 4 + 6 + 3 + 1, backend) for backend in compiled]
     assert [(case['name'], case['states'], case['backend']) for case in result['cases']] == expected
     for case in result['cases']:
         assert set(case) == {'name', 'backend', 'states', 'online_us', 'batch_us', 'first_step_s'}

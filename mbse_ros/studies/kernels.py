@@ -26,7 +26,8 @@ from .timing import interleaved, machine_name
 
 BATCH = 1000
 DT = 1e-3
-MACHINES = {'patu655_lift': 'crane_observer_step', 'zx200': 'zx200_observer_step'}     # names of the cases
+CASES = {'crane_observer_step': ('patu655_lift', 'apart'), 'crane_weighing_step': ('patu655_lift', 'joint'),
+         'zx200_observer_step': ('zx200', 'joint')}     # machine, observer.weighing
 PRESSURE, COMMAND = 5e6, 4.0       # Pa, V: a machine at work
 FIRST_STEP = '''
 import time
@@ -37,7 +38,8 @@ from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.studies.kernels import usual_samples
 import numpy as np
 machine = load_machine({machine!r})
-observer, (values, commands) = HydraulicObserver(machine, ObserverSettings(), {backend!r}), usual_samples(machine)
+settings, (values, commands) = ObserverSettings(weighing={weighing!r}), usual_samples(machine)
+observer = HydraulicObserver(machine, settings, {backend!r})
 observer.start(values, commands)
 observer.process(values[None], commands[None], np.ones(len(values)), 1e-3)
 print(time.perf_counter() - start)
@@ -47,21 +49,21 @@ print(time.perf_counter() - start)
 def run_kernels(json_file: Path | None, rounds: int) -> None:
     """Measure, print and write."""
     check_file(json_file)
-    machines = {name: load_machine(name) for name in MACHINES}
-    models = {name: hydraulic_model(machine) for name, machine in machines.items()}
+    machines = {name: load_machine(machine) for name, (machine, _) in CASES.items()}
+    models = {name: hydraulic_model(machines[name], weighing == 'joint') for name, (_, weighing) in CASES.items()}
     backends = ['vm', *(['c'] if have_compiler() else [])]
-    crane, *_ = MACHINES
+    crane, *_ = CASES
     calls = {'numpy': (_numpy_step(machines[crane], models[crane]), 20)}
-    for name, backend in product(MACHINES, backends):
-        online, batch = _steps(machines[name], backend)
+    for name, backend in product(CASES, backends):
+        online, batch = _steps(machines[name], CASES[name][1], backend)
         calls[f'{name} {backend} online'], calls[f'{name} {backend} batch'] = (online, 500), (batch, 2)
     best = interleaved(calls, rounds)
-    cases = [{'name': MACHINES[name], 'backend': backend, 'states': len(models[name].names),
+    cases = [{'name': name, 'backend': backend, 'states': len(models[name].names),
               'online_us': 1e6 * best[f'{name} {backend} online'],
               'batch_us': 1e6 * best[f'{name} {backend} batch'] / BATCH,
-              'first_step_s': _first_step(name, backend)} for name, backend in product(MACHINES, backends)]
+              'first_step_s': _first_step(*CASES[name], backend)} for name, backend in product(CASES, backends)]
     online = 1e6 * best['numpy']
-    cases.insert(len(backends), {'name': MACHINES[crane], 'backend': 'numpy', 'states': len(models[crane].names),
+    cases.insert(len(backends), {'name': crane, 'backend': 'numpy', 'states': len(models[crane].names),
                                  'online_us': online, 'batch_us': online, 'first_step_s': None})
     result = {'machine': machine_name(), 'cases': cases}
     write_json(json_file, result)
@@ -76,9 +78,10 @@ def usual_samples(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values), np.full(len(machine.commands), COMMAND)
 
 
-def _steps(machine: Machine, backend: str) -> tuple[Callable[[], object], Callable[[], object]]:
+def _steps(machine: Machine, weighing: str, backend: str) -> tuple[Callable[[], object], Callable[[], object]]:
     """One step called from Python, into arrays that stay, and a thousand steps in one call."""
-    observer, (values, commands) = HydraulicObserver(machine, ObserverSettings(), 'vm'), usual_samples(machine)
+    settings, (values, commands) = ObserverSettings(weighing=weighing), usual_samples(machine)
+    observer = HydraulicObserver(machine, settings, 'vm')
     observer.start(values, commands)
     function, x, p = observer.step(DT)
     u = np.concatenate([values, commands])
@@ -100,11 +103,11 @@ def _numpy_step(machine: Machine, model: HydraulicModel) -> Callable[[], object]
     return lambda: paper_step(paper, X, P, U, W, DT, H, Y, R)
 
 
-def _first_step(machine: str, backend: str) -> float:
+def _first_step(machine: str, weighing: str, backend: str) -> float:
     """From the first import to the end of the first step, in a new process with an empty cache, s."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, 'MBSE_CACHE_DIR': cache}
-        program = FIRST_STEP.format(machine=machine, backend=backend)
+        program = FIRST_STEP.format(machine=machine, weighing=weighing, backend=backend)
         done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True,
                               check=True)
     return float(done.stdout)
