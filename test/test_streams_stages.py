@@ -55,6 +55,9 @@ def test_innovations_are_those_of_the_last_samples(stage: ObserverStage) -> None
     assert last.innovation[0] == pytest.approx(2e-3, rel=0.02)
     assert last.innovation_stddev[0] == pytest.approx(4.1e-4, rel=0.1)
     assert last.nis == pytest.approx(np.sum((last.innovation / last.innovation_stddev) ** 2)) and last.nis > 20
+    *_, far = run(ObserverStage(crane()), *[REST] * 30, REST + [2e-2, 0, 0])       # more than a jolt does
+    assert far.innovation[0] == pytest.approx(2e-2, rel=0.02) and 'rejected: position/lift' in far.reason
+    assert far.nis_dof == 2 and far.mean[-1, 0] == pytest.approx(REST[0], abs=1e-4)
 
 
 @pytest.mark.parametrize('missing', [1, 2, (1, 2)])
