@@ -25,10 +25,10 @@ def step() -> ca.Function:
     """One step of the filter on ``Xd = A X + B u``."""
     X, P, u = ca.SX.sym('X', N), ca.SX.sym('P', N, N), ca.SX.sym('u')
     y, r = ca.SX.sym('y', 2), ca.SX.sym('r', 2)
-    X1, P1 = predict(X, P, ca.SX(A) @ X + ca.SX(B) * u, ca.SX(A), ca.SX(W), ca.SX(DT), 'exact', 'van_loan', 4)
+    X1, P1, _ = predict(X, P, ca.SX(A) @ X + ca.SX(B) * u, ca.SX(A), ca.SX(W), ca.SX(DT), 'exact', 'van_loan', 4)
     innovations, variances = [], []
     for k, index in enumerate(MEASURED):
-        X1, P1, innovation, variance = correct(X1, P1, index, ca.fmax(y[k], -1e300), r[k], y[k] > -1e300)
+        X1, P1, innovation, variance, _ = correct(X1, P1, index, ca.fmax(y[k], -1e300), r[k], y[k] > -1e300)
         innovations.append(innovation)
         variances.append(variance)
     return ca.Function('step', [X, P, u, y, r], [X1, P1, ca.vertcat(*innovations), ca.vertcat(*variances)])
