@@ -102,9 +102,10 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
 def record_of(kind: type, message: Any) -> Any:
     """Record of a message; raises SampleError where the lengths of its arrays disagree, and for an unknown status."""
     stamp, values = stamp_of(message), {}
-    if kind is not PayloadEstimate and (message.steps < 1 or message.step_ns < 1):
-        raise SampleError(RECORDS[kind][0], stamp, (message.steps, message.step_ns),
-                          'at least one step of at least 1 ns')
+    if kind is Segment and (message.steps < 1 or message.step_ns < 1):
+        raise SampleError('segment', stamp, (message.steps, message.step_ns), 'at least one step of at least 1 ns')
+    if kind is StateEstimate and message.steps < 1:
+        raise SampleError('state.steps', stamp, message.steps, 'at least one step')
     for item in fields(kind):
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
         value = stamp if name == 'stamp_ns' else getattr(message, name)

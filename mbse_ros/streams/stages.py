@@ -22,6 +22,8 @@ from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, St
 
 WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
+# reasons of a state that is wrong; that a sample is missing is none
+DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
@@ -203,7 +205,7 @@ class PayloadStage:
         if state.restart:
             self._estimator.restart()
         if state.status is not ObserverStatus.OK:
-            if state.status is not ObserverStatus.STARTING:
+            if any(word in state.reason for word in DOUBTFUL):
                 self._doubted_ns = state.stamp_ns
                 self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
