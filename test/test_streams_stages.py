@@ -194,6 +194,24 @@ def test_payload_takes_no_state_that_is_not_trusted(status: ObserverStatus) -> N
     assert 0.4 * before.samples < held.samples < before.samples - 400 and abs(held.mass - 50.0) < 0.5
 
 
+def test_of_another_machine_it_is_refused() -> None:
+    payload, state = PayloadStage(crane()), state_of('orifice', 200)
+    with pytest.raises(SampleError, match='columns, as of this machine'):
+        payload.process(replace(state, weighing=state.weighing[:, :4]))
+    assert payload.process(state).status is PayloadStatus.UPDATING
+
+
+def test_a_load_that_is_wholly_new_is_unknown() -> None:
+    """Where nothing of the old information counts any more there is no mass, until the new load is weighed."""
+    payload, outputs = PayloadStage(crane()), cycle_run('orifice').outputs
+    before = [payload.process(o.state) for o in outputs[:300]][-1]
+    told = outputs[300].state.weighing.copy()
+    told[:, :2], told[:, 2] = 0.0, -100.0
+    gone = payload.process(replace(outputs[300].state, weighing=told))
+    after = [payload.process(o.state) for o in outputs[301:340]][-1]
+    assert np.isfinite(before.mass) and np.isnan(gone.mass) and abs(after.mass - 50.0) < 3 * after.stddev + 1.0
+
+
 def test_a_missing_sample_is_no_doubt() -> None:
     """The mass is held in that segment, and goes on in the next."""
     payload, outputs = PayloadStage(crane()), cycle_run('orifice').outputs

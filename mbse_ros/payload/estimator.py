@@ -16,6 +16,7 @@ from .inverse_dynamics import GATES, InverseDynamics
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 
+NOTHING = 1e-200        # 1/kg2: information that is none
 REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
@@ -58,6 +59,7 @@ class PayloadEstimator:
         sums, self.settings = self._low_pass.sums, settings
         self._dynamics.configure(settings)
         if changed:
+            self._memories.clear()
             self._make_filters()
             self._low_pass.sums = sums
             if self._window_value is not None:
@@ -77,6 +79,11 @@ class PayloadEstimator:
         """The state starts anew after a gap: the joint angles are solved afresh, the mass stays."""
         self._dynamics.reset()
         self._quarantine.clear()
+
+    @property
+    def columns(self) -> int:
+        """How many numbers an observer that knows the mass tells of a step."""
+        return 3 + len(self._doubtful)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
                 told: np.ndarray | None = None) -> Mass:
@@ -151,6 +158,8 @@ class PayloadEstimator:
                 self._window, self._kept = TriangularWindow(self.settings.window, self._width), 1.0
             if self._scatter is not None:
                 self._scatter.forget(kept)
+            if self._low_pass.total < NOTHING:
+                self._window_value = None
 
     def hold(self, told: np.ndarray | None = None) -> Mass:
         """The mass so far, when there is no state to use; of ``told`` only that another load came is believed."""

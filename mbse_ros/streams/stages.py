@@ -201,7 +201,10 @@ class PayloadStage:
         self._estimator.reset()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
-        """Mass after a state estimate."""
+        """Mass after a state estimate. Raises SampleError where it tells of another machine's uncertain numbers."""
+        if state.weighing.size and state.weighing.shape[1] != self._estimator.columns:
+            raise SampleError('state.weighing', state.stamp_ns, state.weighing.shape[1],
+                              f'{self._estimator.columns} columns, as of this machine')
         if state.restart:
             self._estimator.restart()
         if state.status is not ObserverStatus.OK:
