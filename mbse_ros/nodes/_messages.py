@@ -26,12 +26,18 @@ SECOND = messages.SECOND
 
 
 def message_class(name: str) -> type:
-    """Class of ``package/msg/Type``; raises MbseError where it is not installed."""
+    """Class of ``package/msg/Type``; raises MbseError where it is not installed.
+
+    The typestore learns here to read and write it, which takes it up to a second: not at the first message.
+    """
     package, _, kind = name.replace('/msg/', '/').partition('/')
     try:
-        return getattr(import_module(f'{package}.msg'), kind)
+        found = getattr(import_module(f'{package}.msg'), kind)
     except (ImportError, AttributeError, ValueError):
         raise MbseError(f'message type {name} is not installed') from None
+    if name in typestore().types:
+        decode(RawMessage(0, '', name, _serialized(name, messages.make_message(name, {}))))
+    return found
 
 
 def to_ns(stamp: Time) -> int:
