@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -47,6 +48,8 @@ def renamed(found, t, message):
     return message
 
 
+# how many exactly depends on rounding: the observer is far out of its model
+MOST_OF_THE_ROD_PRESSURES = re.compile(r'pressure/lift_rod: [345]\d\d of 560 samples lie more than 6 sigma')
 GOES_ON = {     # edit of the recording; warnings that must come, in order, among others; status at the end
     'nan position': (sensor(POSITION, set_to(math.nan)), [
         'position/lift: 4 samples without a value (NaN), the first at t = 4.01 s',
@@ -98,13 +101,17 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),
     'bar': (lambda topic, t, message: sensor(topic, lambda p: 1e-5 * p, -1.0, 99.0)(topic, t, message)
             if 'pressure' in topic else message, [
-        'off (gate 6.47); pressure/lift_rod '], 'no_data'),
+        'the observer coasted for', MOST_OF_THE_ROD_PRESSURES], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
-        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest '], None),
+        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest 1'], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
         'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 28 pauses of more than 0.1 s '
         '(interpolation.max_gap)', 'the observer coasted for 4.', 'the observer was lost for 0.'], 'no_data'),
 }
+
+
+def found(expected: 'str | re.Pattern', line: str) -> bool:
+    return expected in line if isinstance(expected, str) else bool(expected.search(line))
 
 
 @pytest.mark.parametrize('name', GOES_ON)
@@ -113,7 +120,7 @@ def test_goes_on_and_tells(name, tmp_path):
     done = mbse('estimate', recorded(tmp_path / 'bag', edit), '--json', tmp_path / 'result.json')
     assert done.status == 0, done
     lines = iter(done.warnings)
-    missing = [text for text in expected if not any(text in line for line in lines)]      # in this order
+    missing = [text for text in expected if not any(found(text, line) for line in lines)]      # in this order
     assert not missing, done.warnings
     payload = json.loads((tmp_path / 'result.json').read_text())['payload']
     assert payload['status'] == (status or payload['status']) and payload['status'] in ('no_data', 'updating',

@@ -202,7 +202,7 @@ LOADS = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)
 
 @pytest.mark.parametrize('valve', VALVES)
 def test_another_load_is_noticed(valve: str) -> None:
-    """From 40 to 200 kg at 6 s, in motion: within two seconds the interval holds the new mass, and it is narrow."""
+    """From 40 to 200 kg at 6 s, in motion: 2.5 s later the interval holds the new mass, and it is narrow."""
     run = estimate(valve, simulate(200.0, 3, LOADS))
     by_time = {round(o.payload.stamp_ns * 1e-9, 2): o.payload for o in run.outputs}
     before, after = by_time[5.8], by_time[8.5]
@@ -225,7 +225,7 @@ def test_together_is_better_than_apart() -> None:
     assert errors['joint'] < 0.5 * errors['apart'] and masses['joint'] < 1.5
 
 
-def test_the_interval_knows_what_each_uncertain_number_does() -> None:
+def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Derivatives of the mass against estimates of the same samples with that number one deviation off; those of
     friction and oil only roughly: they also change how lively the filter takes the machine to be."""
     cycle = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.4), Move(-5.0, 1.5)))
@@ -234,14 +234,15 @@ def test_the_interval_knows_what_each_uncertain_number_does() -> None:
     pipeline = Pipeline(machine)
     base = feed(pipeline, frames)[-1].payload.mass
     stated = pipeline.payload._estimator._window_value[1:] * parameters.stddev
-    mean = parameters._mean.copy()
+    mean = parameters._mean
     for place, deviation in zip(parameters._places, parameters.stddev):
-        parameters._mean = mean + deviation * (np.arange(len(mean)) == place)
+        monkeypatch.setattr(parameters, '_mean', mean + deviation * (np.arange(len(mean)) == place))
         found.append(feed(Pipeline(machine), frames)[-1].payload.mass - base)
     assert np.abs(found).max() > 0.5
     exact = [k for k, name in enumerate(parameters.names) if name.startswith('bodies')]
     np.testing.assert_allclose(np.array(found)[exact], stated[exact], rtol=0.1, atol=0.02)
-    np.testing.assert_allclose(found, stated, atol=0.4)
+    print(dict(zip(parameters.names, zip(found, stated))))
+    np.testing.assert_allclose(found, stated, atol=0.2)
 
 
 def test_both_ways_have_their_gates() -> None:

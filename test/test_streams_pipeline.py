@@ -186,7 +186,7 @@ def test_joined_segments_give_the_same_states(valve: str) -> None:
         assert (o.state.status, o.state.sequence) == (one.state.status, one.state.sequence)
         assert abs(o.payload.samples - one.payload.samples) <= 200
     assert joined[-1].state.stamp_ns == short[-1].state.stamp_ns
-    assert joined[-1].payload.mass == pytest.approx(short[-1].payload.mass, abs=0.1 * short[-1].payload.stddev)
+    assert joined[-1].payload.mass == pytest.approx(short[-1].payload.mass, abs=0.05)
 
 
 @pytest.mark.parametrize('valve', VALVES)

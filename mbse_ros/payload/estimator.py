@@ -16,7 +16,7 @@ from .inverse_dynamics import GATES, InverseDynamics
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 
-NOTHING = 1e-200        # 1/kg2: information that is none
+UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
@@ -44,6 +44,8 @@ class PayloadEstimator:
         self._width = 1 + len(self._parameter_variance)
         self._doubtful = np.flatnonzero(machine.parameters.stddev)
         self._deviations = machine.parameters.stddev[self._doubtful]
+        low, high = machine.description.payload.limits
+        self._least = (UNKNOWN * (high - low)) ** -2
         self.settings = settings
         self._dynamics.configure(settings)
         self.reset()
@@ -149,17 +151,13 @@ class PayloadEstimator:
             self._forget(left / before)
 
     def _forget(self, kept: float) -> None:
-        """Of the information so far only a share still counts; the window begins again where some of it is lost."""
+        """Of the information so far only a share still counts; where much is lost, window and scatter start again."""
         if kept < 1.0:
             self._left = max(self._left * kept, 1e-300)
             self._low_pass.sums *= kept
             self._kept *= kept
             if self._kept < 0.8:
-                self._window, self._kept = TriangularWindow(self.settings.window, self._width), 1.0
-            if self._scatter is not None:
-                self._scatter.forget(kept)
-            if self._low_pass.total < NOTHING:
-                self._window_value = None
+                self._window, self._scatter, self._kept = TriangularWindow(self.settings.window, self._width), None, 1.0
 
     def hold(self, told: np.ndarray | None = None) -> Mass:
         """The mass so far, when there is no state to use; of ``told`` only that another load came is believed."""
@@ -185,10 +183,10 @@ class PayloadEstimator:
 
     def _result(self, raw: float, gate: str) -> Mass:
         """Of what an observer told the information is believed, unless the samples scatter more than it says."""
-        if self._window_value is None:
+        total = self._low_pass.total
+        if self._window_value is None or self._stated and total < self._least:
             return Mass(nan, nan, nan, raw, nan, 0, gate)
         mass, *sensitivity = self._window_value.tolist()
-        total = self._low_pass.total
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
         if self._stated:
             variance, freedom = max(1 / total, variance if freedom >= CONVINCING else 0.0), inf

@@ -114,11 +114,6 @@ class BatchScatter:
             self.batches += 1
             self._weight, self._sum, self._count = 0.0, 0.0, 0
 
-    def forget(self, kept: float) -> None:
-        """Of the information so far only a share still counts."""
-        self._moments = tuple(kept ** 2 * moment for moment in self._moments)
-        self._weight, self._sum = kept * self._weight, kept * self._sum
-
     def variance(self, mean: float, total: float) -> tuple[float, float]:
         """Variance, kg2, of the mean of all samples, whose weights sum to ``total``, and its degrees of freedom.
 
