@@ -18,7 +18,7 @@ from mbse_ros.cli.report_run import ONE_LIFT, report_run
 from mbse_ros.machine import load_machine
 from mbse_ros.streams.records import Segment
 
-PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples'}
+PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'budget', 'loads'}
 PER_CYLINDER, PER_VOLUME = ('position', 'velocity', 'acceleration'), ('pressure',)
 
 
@@ -118,7 +118,7 @@ def test_what_the_report_is_made_of(bag):
     assert [(i.channel, i.unit, i.scale) for i in run.innovations] == [
         ('position/lift', 'mm', 1e3), ('pressure/lift_piston', 'kPa', 1e-3), ('pressure/lift_rod', 'kPa', 1e-3)]
     assert np.allclose((run.nis.lower[200], run.nis.upper[200]), (0.2158, 9.3484), atol=1e-4)    # chi2, 3 degrees
-    (table,) = run.tables
+    loads, causes, table = run.tables
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows['pressure/lift_rod'][0].endswith(' kPa') and float(rows['position/lift'][0].split()[0]) < 0.1
 

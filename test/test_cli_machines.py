@@ -66,7 +66,7 @@ def test_units_go_by_the_coordinate(estimate):
     swing = next(signal for signal in run.signals if signal.name == 'position swing_joint')
     assert 30 < degrees * np.nanmax(swing.true.value) < 80
     np.testing.assert_allclose(swing.estimated.value[50:], swing.true.value[50:], atol=0.01)
-    (table,) = run.tables
+    loads, causes, table = run.tables
     rows = {row[0]: row[1] for row in table.rows}
     assert rows['position/swing_joint'].endswith(' deg') and rows['position/arm'].endswith(' mm')
     assert rows['pressure/arm_rod'].endswith(' kPa')

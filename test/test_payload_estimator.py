@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from core_support import crane
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.payload.estimator import Mass, PayloadEstimator
+from mbse_ros.payload.estimator import PayloadEstimator
+from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.settings import PayloadSettings
 from payload_states import Carrier
 

@@ -13,6 +13,7 @@ import typer
 from ..bags.writer import BagWriter
 from ..machine import load_machine
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
+from ..payload.loads import Load
 from ..streams.records import PayloadStatus
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
 
@@ -43,7 +44,15 @@ def summary(estimate: Estimate) -> list[str]:
         lines = [f'payload {payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples of the mass']
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
+    if len(estimate.loads) > 1:
+        lines += [f'load {k}: {load_text(load)}' for k, load in enumerate(estimate.loads, 1)]
     return [*lines, cost_line(estimate.seconds, estimate.log_seconds)]
+
+
+def load_text(load: Load) -> str:
+    """One load in words."""
+    mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.2f} kg ({load.lower:.2f} to {load.upper:.2f})'
+    return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + (', nothing' if load.status == 'empty' else '')
 
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
@@ -51,7 +60,11 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     payload = estimate.outputs[-1].payload
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
-                    'status': payload.status.name.lower(), 'samples': payload.samples},
+                    'status': payload.status.name.lower(), 'samples': payload.samples,
+                    'budget': [{'cause': cause.cause, 'kg': cause.kg} for cause in estimate.budget],
+                    'loads': [{'start_s': load.start, 'end_s': load.end, 'mass': load.mass,
+                               'interval': [load.lower, load.upper], 'status': load.status}
+                              for load in estimate.loads]},
         'cost': cost(estimate.seconds, estimate.log_seconds)}
     return result | ({'state': _state(estimate)} if full else {})
 

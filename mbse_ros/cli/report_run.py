@@ -22,6 +22,7 @@ from .units import unit_and_scale
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
           'payload': 'Payload in the state'}
+LARGEST = 8     # causes of the uncertainty that are shown
 ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
 ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
@@ -119,6 +120,18 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
 
 
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
+    """Loads, what makes the mass uncertain, and errors against the truth."""
+    tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval'), [
+        (f'{load.start:.1f} s', f'{load.end:.1f} s', f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg')
+        if load.status != 'unknown' else (f'{load.start:.1f} s', f'{load.end:.1f} s', 'unknown', '')
+        for load in estimate.loads])]
+    causes = [(cause.cause, f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
+    tables.append(Table('What makes the mass uncertain: standard deviations, the largest first', ('cause', 'of the mass'),
+                        causes))
+    return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
+
+
+def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Errors against the truth, after the first second."""
     if truth is None:
         return []

@@ -25,10 +25,12 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import doubtful
+from .weighing import LIVELIEST as LIVELIEST_MASS, doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
+FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
+JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 
 
@@ -206,16 +208,21 @@ class HydraulicObserver:
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
 
-        All is looked at as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
+        All is looked at as if there had been a jolt, which all sensors see, by a force that the balance does not know,
+        as of a load that drops: then the farthest sample beyond the gate is
         left out, until none is. If without these the machine is quiet, it was.
         """
         start, refused = self._x, {}
         lively = start.copy()
         lively[self._activity] = LIVELIEST * self.settings.activity_range
+        force_psd = self._p[FORCE_PSD]
+        if self.model.weighs:
+            lively[self._slopes.start - 2], self._p[FORCE_PSD] = LIVELIEST_MASS, JOLT * force_psd
         y, far = self._looked(lively, u)
         while far is not None:
             refused[far[:2]], u[far[:2]] = far[2:], nan
             y, far = self._looked(lively, u)
+        self._p[FORCE_PSD] = force_psd
         if refused:
             end = self._x
             again, far = self._looked(start, u)

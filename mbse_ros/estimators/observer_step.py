@@ -55,9 +55,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     X, P, T, innovations, spreads = _corrected(machine, model, X, P, T, solved, measured, variance)
     if model.weighs:
         solved = _closed(machine, model, solved, X[:g], 1)
-        X, P, T, ratios, moves = weighed(machine, model, X, P, T, solved, force_psd, dt)
-        X[-1], P[-1, -1] = ca.if_else(moves, X[-1], predicted[0]), ca.if_else(moves, P[-1, -1], predicted[-1])
-        T[-1, :] = ca.if_else(moves, T[-1, :], predicted[1].T)      # at rest friction alone would be weighed
+        X, P, T, ratios, says = weighed(machine, model, X, P, T, solved, force_psd, dt)
+        X[-1], P[-1, -1] = ca.if_else(says, X[-1], predicted[0]), ca.if_else(says, P[-1, -1], predicted[-1])
+        T[-1, :] = ca.if_else(says, T[-1, :], predicted[1].T)      # at rest friction alone would be weighed
         found = lesson(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
         lessons, unit = [found.lively, found.trend], model.scale[-1]
         told = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]

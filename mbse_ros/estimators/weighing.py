@@ -7,7 +7,8 @@ as their covariance says, and the motion gains as much as the mass: forces over 
 derivatives of positions hardly do.
 
 Friction near standstill is anything between two bounds, for as long as the piston stands: a variance for the motion,
-and nothing for the mass. And an uncertain number is wrong for ever: the mass takes less from an equation that depends
+and nothing for the mass, unless that is known worse still: then it takes the equation once, with the friction as its
+error. And an uncertain number is wrong for ever: the mass takes less from an equation that depends
 much on such (a bucket's friction, where its inertia is small) than the motion does.
 """
 
@@ -60,7 +61,8 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, force_psd: ca.SX,
             dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by the uncertain numbers, in the model's units, after the force
-    balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation moves.
+    balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
+    of the mass.
 
     ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
@@ -70,18 +72,24 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     scale, g = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
     g, H, R, known, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
-    H, ratios, doubt = H @ ca.diag(scale), [], ca.sum2(slopes ** 2) * CONSTANT / dt
+    H, ratios, says, doubt = H @ ca.diag(scale), [], [], ca.sum2(slopes ** 2) * CONSTANT / dt
     for i in range(g.numel()):
         column = P @ H[i, :].T
         variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
-        counts = ca.logic_or(known[i], H[i, -1] ** 2 * P[-1, -1] < grip[i])     # at rest friction hides an unknown mass
+        # at rest friction hides a mass that is known no better
+        hidden = ca.logic_and(ca.logic_not(known[i]), H[i, -1] ** 2 * P[-1, -1] >= grip[i])
+        counts = ca.logic_not(hidden)
+        rough = hidden * column[-1] / (variance + grip[i])       # of the mass alone, once
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt[i])
-        mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1]      # Joseph's form: no other entry changes
-        P, gain[-1] = P - gain @ column.T, share * gain[-1]
+        mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1] - rough * column[-1]
+        P, gain[-1] = P - gain @ column.T, share * gain[-1] + rough
+        P[-1, :-1] = P[-1, :-1] - rough * column[:-1].T
+        P[:-1, -1] = P[-1, :-1].T
         P[-1, -1] = mass
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
         ratios.append(counts * error / ca.sqrt(variance))
-    return X, P, T, ca.vertcat(*ratios), ca.mmax(known)
+        says.append(ca.logic_or(known[i], hidden))
+    return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says))
 
 
 def within(machine: Machine, z: ca.SX) -> ca.SX:

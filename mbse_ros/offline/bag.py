@@ -18,6 +18,8 @@ from ..bags.topics import TopicMap
 from ..errors import BagError, SampleError, SettingError
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine
+from ..payload.loads import Load
+from ..payload.mass import Cause
 from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..streams.interpolation import InterpolationSettings
@@ -33,13 +35,18 @@ COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
 @dataclass(frozen=True)
 class Estimate:
-    """Result of a bag: one Output per segment, what was odd about the bag, and the time it took."""
+    """Result of a bag: one Output per segment, what was odd about the bag, and the time it took.
+
+    ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain.
+    """
 
     machine: Machine
     outputs: tuple[Output, ...]
     truth: TruthSeries | None
     warnings: tuple[str, ...]
     seconds: float
+    loads: tuple[Load, ...]
+    budget: tuple[Cause, ...]
 
     @property
     def stamps_ns(self) -> np.ndarray:
@@ -111,7 +118,9 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
     warnings += mass_lines(outputs, t, machine.description.payload.limits)
     warnings += [pipeline.observer.note] if pipeline.observer.note else []
-    return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds)
+    loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)
+    return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds, loads,
+                    pipeline.payload.budget)
 
 
 def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> BagError:

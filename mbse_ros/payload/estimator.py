@@ -5,37 +5,29 @@ from __future__ import annotations
 
 from collections import deque
 from copy import deepcopy
-from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, log, nan, sqrt
 
 import numpy as np
 
 from ..machine import Machine
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .inverse_dynamics import GATES, InverseDynamics
+from .mass import Cause, Mass
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 
+NOTHING = 1e-12     # share of the old information that counts after a restart
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
+NOISE = 'noise of the sensors and of what no model knows'
 REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
 
-@dataclass(frozen=True)
-class Mass:
-    """Result after a segment, kg; ``gate`` is the gate that rejected the segment's last sample, 'open' if none."""
-
-    mass: float
-    stddev: float
-    half_width: float
-    raw: float
-    low_passed: float
-    samples: int
-    gate: str
-
-
 class PayloadEstimator:
-    """Mass of the payload of one machine from states of the observer, segment by segment."""
+    """Mass of the payload of one machine from states of the observer, segment by segment.
+
+    ``kept``: logarithm of the share of the first information on the mass that still counts.
+    """
 
     def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
         self.machine = machine
@@ -74,13 +66,19 @@ class PayloadEstimator:
         self._make_filters()
         self._samples = 0
         self._window_value: np.ndarray | None = None
-        self._stated, self._age, self._left = False, 0.0, 1.0
+        self._stated, self._age, self.kept = False, 0.0, 0.0
         self._memories: deque[tuple] = deque(maxlen=2)
+        self._restarted = False
 
     def restart(self) -> None:
-        """The state starts anew after a gap: the joint angles are solved afresh, the mass stays."""
+        """The state starts again after a gap: the joint angles are solved again, the mass stays.
+
+        What an observer then finds of the mass is all that counts: the load may be another one.
+        """
         self._dynamics.reset()
         self._quarantine.clear()
+        self._memories.clear()
+        self._restarted = self._window_value is not None
 
     @property
     def columns(self) -> int:
@@ -97,7 +95,7 @@ class PayloadEstimator:
         """
         if told is not None and told.size:
             return self._weighed(mean, dt, told)
-        samples = self._dynamics.process(mean, covariance)
+        samples, before = self._dynamics.process(mean, covariance), self._samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
             taken = self._quarantine.pass_through(samples.rows, clean, round(self.settings.guard_time / dt))
@@ -106,7 +104,8 @@ class PayloadEstimator:
         else:
             self._quarantine.clear()
         information, weighted = samples.rows[-1, :2].tolist()
-        return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])])
+        return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
+                            self._samples - before)
 
     def _weighed(self, mean: np.ndarray, dt: float, told: np.ndarray) -> Mass:
         """Take what the observer tells of the mass and of its derivatives by the uncertain numbers.
@@ -120,6 +119,9 @@ class PayloadEstimator:
         rows = np.zeros((len(told), 1 + self._width))
         rows[:, :2], rows[:, 2 + self._doubtful] = told[:, :2], told[:, 3:] / self._deviations
         taken = (closed == 0) & (information > 0.0)
+        if self._restarted and taken.any():
+            self._forget(NOTHING)
+            self._restarted = False
         for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
             if len(part):
                 self._forget(float(np.exp(forgotten[part[0]])))
@@ -127,7 +129,7 @@ class PayloadEstimator:
                     self._take(rows[part[taken[part]]], dt)
         raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
         self._stated = True
-        return self._result(raw, GATES[int(closed[-1])])
+        return self._result(raw, GATES[int(closed[-1])], int(taken.sum()))
 
     def _remember(self, duration: float) -> None:
         """Keep what is known, now and then: see ``doubt``."""
@@ -138,22 +140,22 @@ class PayloadEstimator:
 
     def _known(self) -> tuple:
         return deepcopy((self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value,
-                         self._kept, self._left))
+                         self._kept, self.kept))
 
     def doubt(self) -> None:
         """What was learnt within the last half second, or up to a second, is not believed any more."""
         if self._memories:
-            left = self._left
+            kept = self.kept
             (self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value, self._kept,
              before) = self._memories[0]
             self._memories.clear()
-            self._left = before
-            self._forget(left / before)
+            self.kept = before
+            self._forget(float(np.exp(kept - before)))
 
     def _forget(self, kept: float) -> None:
         """Of the information so far only a share still counts; where much is lost, window and scatter start again."""
         if kept < 1.0:
-            self._left = max(self._left * kept, 1e-300)
+            self.kept += log(max(kept, 1e-300))
             self._low_pass.sums *= kept
             self._kept *= kept
             if self._kept < 0.8:
@@ -165,6 +167,15 @@ class PayloadEstimator:
         if told is not None and told.size:
             self._forget(float(np.exp(told[:, 2].sum())))
         return self._result(nan, GATES[0])
+
+    def budget(self, noise: float) -> tuple[Cause, ...]:
+        """What makes the mass uncertain, the largest first: ``noise``, kg, and the uncertain numbers by their keys."""
+        if self._window_value is None:
+            return ()
+        slopes = np.abs(self._window_value[1 + self._doubtful]) * self._deviations
+        names = [self.machine.parameters.names[place] for place in self._doubtful]
+        found = [Cause(NOISE, noise), *(Cause(name, float(kg)) for name, kg in zip(names, slopes))]
+        return tuple(sorted(found, key=lambda cause: -cause.kg))
 
     def _make_filters(self) -> None:
         s = self.settings
@@ -181,11 +192,11 @@ class PayloadEstimator:
         weight, weighted = rows[:, :2].sum(axis=0).tolist()
         self._scatter.update(weight, weighted, len(rows))
 
-    def _result(self, raw: float, gate: str) -> Mass:
+    def _result(self, raw: float, gate: str, taken: int = 0) -> Mass:
         """Of what an observer told the information is believed, unless the samples scatter more than it says."""
         total = self._low_pass.total
         if self._window_value is None or self._stated and total < self._least:
-            return Mass(nan, nan, nan, raw, nan, 0, gate)
+            return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
         mass, *sensitivity = self._window_value.tolist()
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
         if self._stated:
@@ -195,4 +206,4 @@ class PayloadEstimator:
         systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         low_passed = float(self._low_pass.sums[1]) / total
-        return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate)
+        return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance), taken)

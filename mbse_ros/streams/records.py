@@ -27,6 +27,8 @@ class PayloadStatus(IntEnum):
     NOT_OBSERVABLE = 3
     OUTSIDE_STROKE = 4
     ACCELERATING = 5
+    IMPLAUSIBLE = 6
+    CHANGING = 7
 
 
 @dataclass(frozen=True)

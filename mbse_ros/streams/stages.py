@@ -15,7 +15,9 @@ from ..estimators.settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..machine.channels import Channel
-from ..payload.estimator import Mass, PayloadEstimator
+from ..payload.estimator import PayloadEstimator
+from ..payload.loads import Load, LoadLog
+from ..payload.mass import Cause, Mass
 from ..payload.settings import PayloadSettings
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
@@ -25,6 +27,7 @@ DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 # reasons of a state that is wrong; that a sample is missing is none
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
+BEYOND = 0.01        # of the range of the payload's limits, within which a mass beyond them is taken for noise
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
@@ -185,7 +188,8 @@ class PayloadStage:
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
         self._estimator = PayloadEstimator(machine, settings, backend)
-        self._doubted_ns = -RETURN_NS
+        self._limits = machine.description.payload.limits
+        self.reset()
 
     @property
     def settings(self) -> PayloadSettings:
@@ -199,6 +203,18 @@ class PayloadStage:
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
+        self._doubted_ns = -RETURN_NS
+        self._loads, self._mass = LoadLog(self._limits), None
+
+    @property
+    def budget(self) -> tuple[Cause, ...]:
+        """What makes the mass uncertain, the largest first."""
+        return self._estimator.budget(self._mass.noise) if self._mass is not None else ()
+
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        """The loads so far, stamps in s, the last one still carried; what forgets nothing sees one."""
+        return self._loads.all(self._t, self._mass) if self._mass is not None else ()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it tells of another machine's uncertain numbers."""
@@ -221,9 +237,25 @@ class PayloadStage:
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
-        return self._record(state, mass, *GATES[mass.gate])
+        return self._record(state, mass)
 
-    @staticmethod
-    def _record(state: StateEstimate, mass: Mass, status: PayloadStatus, reason: str) -> PayloadEstimate:
+    def _judged(self, mass: Mass, joint: bool) -> tuple[PayloadStatus, str]:
+        """Status and reason of a mass for which a state was used."""
+        low, high = self._limits
+        margin = BEYOND * (high - low)
+        if mass.mass + mass.half_width < low - margin or mass.mass - mass.half_width > high + margin:
+            return PayloadStatus.IMPLAUSIBLE, (
+                f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
+                "or a sensor or the machine's file is wrong")
+        if self._loads.changing:
+            return PayloadStatus.CHANGING, 'the load changes'
+        return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
+
+    def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
+                reason: str = '') -> PayloadEstimate:
+        self._t, self._mass = state.stamp_ns * 1e-9, mass
+        self._loads.take(self._t, mass, self._estimator.kept)
+        if status is None:
+            status, reason = self._judged(mass, state.weighing.size > 0)
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, status, reason)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads one after the other: where an estimate of motion and mass gives up what it knew of the mass, a load changes.
+
+The observer forgets old information on the mass when the mass's changes go on in one direction (see
+``estimators.weighing``). That alone may be an accident; so the mass before and the mass after decide, once the latter
+is known, whether it was another load.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from math import hypot, isfinite, nan
+
+from .mass import Mass
+
+LOOK_BACK = 0.5         # s over which forgetting counts as a change
+CHANGED = 0.5           # of the logarithm of the share of information that is kept, from which a change begins
+CALM = 0.1              # ... and below which it is over
+DIFFERENT = 4.0         # standard deviations (of the noise; what is wrong for ever is wrong in both masses)
+LEAST = 0.01            # of the range of the payload's limits that two loads differ by
+SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
+KNOWN = 0.02            # of that range: standard deviation of the noise from which the mass after a change is judged
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load from ``start`` to ``end``, s; its ``mass`` with the 95 % interval, kg, NaN where it was not weighed."""
+
+    start: float
+    end: float
+    mass: float
+    lower: float
+    upper: float
+
+    @property
+    def status(self) -> str:
+        """'unknown', 'empty', where the interval holds no load at all, or 'weighed'."""
+        if not isfinite(self.upper - self.lower):
+            return 'unknown'
+        return 'empty' if self.lower <= 0.0 <= self.upper else 'weighed'
+
+    def shifted(self, seconds: float) -> Load:
+        """The same load, its times by another clock."""
+        return replace(self, start=self.start + seconds, end=self.end + seconds)
+
+
+class LoadLog:
+    """Loads of one machine; ``limits``, kg, of its payload."""
+
+    def __init__(self, limits: tuple[float, float]) -> None:
+        self._limits, self._span = limits, limits[1] - limits[0]
+        self.closed: list[Load] = []
+        self._recent: deque[tuple[float, float, Mass]] = deque()
+        self._start: float | None = None
+        self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
+        self._calm: float | None = None                     # since when the change is over
+
+    def take(self, t: float, mass: Mass, kept: float) -> None:
+        """The mass at ``t``, s, and ``kept``: logarithm of the share of the first information that still counts."""
+        if self._recent and not self._recent[-1][0] < t < self._recent[-1][0] + 60.0:
+            self._recent.clear()        # the clock was set
+        if self._start is None or t < self._start:
+            self._start = t
+        self._recent.append((t, kept, mass))
+        while t - self._recent[0][0] > LOOK_BACK:
+            self._recent.popleft()
+        begin, most, old = self._recent[0]
+        if most - kept > CHANGED:
+            self._calm = None
+            if self._before is None:
+                self._before = begin, old
+        elif self._before is not None and most - kept < CALM:
+            self._calm = begin if self._calm is None else self._calm
+            if mass.noise < KNOWN * self._span:
+                self._judge(mass)
+
+    @property
+    def changing(self) -> bool:
+        """Whether the load changes, or has changed and is not known yet."""
+        return self._before is not None
+
+    def _judge(self, mass: Mass) -> None:
+        """The mass after a change is known: another load, or the same."""
+        since, old = self._before
+        if not abs(mass.mass - old.mass) <= max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span):
+            load = self._load(self._start, since, old)
+            if load.status != 'unknown' or since - self._start > SHORT:
+                self.closed.append(load)
+            self._start = self._calm
+        self._before = self._calm = None
+
+    def all(self, t: float, mass: Mass) -> tuple[Load, ...]:
+        """The loads up to ``t``, s, the last one still carried."""
+        if self._start is None:
+            return ()
+        if self._before is None:
+            return (*self.closed, self._load(self._start, t, mass))
+        since, old = self._before
+        return (*self.closed, self._load(self._start, since, old), self._load(since, t, mass))
+
+    def _load(self, start: float, end: float, mass: Mass) -> Load:
+        """A mass that the machine cannot carry is no load."""
+        low, high = mass.mass - mass.half_width, mass.mass + mass.half_width
+        known = low <= self._limits[1] + LEAST * self._span and high >= self._limits[0] - LEAST * self._span
+        return Load(start, end, *(mass.mass, low, high) if known else (nan, nan, nan))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads one after the other: when they begin and end, what is no change, and the budget of the mass."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from core_support import crane, estimate, simulate
+from mbse_ros.payload.loads import Load, LoadLog
+from mbse_ros.payload.mass import Mass
+from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.streams.pipeline import Output
+from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.streams.stages import PayloadStage
+
+LIMITS = 0.0, 1000.0
+
+
+def mass(value: float, noise: float = 1.0) -> Mass:
+    return Mass(value, noise, 2 * noise, value, value, 10, 'open', noise)
+
+
+def taken(*phases: tuple[float, float, float, float], log: LoadLog | None = None) -> tuple[LoadLog, float]:
+    """Phases of (seconds, mass, noise, information forgotten in a second as a logarithm), 100 Hz; the log, its end."""
+    log, t, kept = log or LoadLog(LIMITS), 10.0, 0.0
+    for seconds, value, noise, forgotten in phases:
+        for _ in range(round(100 * seconds)):
+            t, kept = t + 0.01, kept - 0.01 * forgotten
+            log.take(t, mass(value, noise), kept)
+    return log, t
+
+
+def test_taken_carried_dropped() -> None:
+    log, t = taken((3, 0.0, 2.0, 0), (2, 400.0, 200.0, 10), (4, 800.0, 5.0, 0), (1, 300.0, 300.0, 15), (5, 1.0, 3.0, 0))
+    loads = log.all(t, mass(1.0, 3.0))
+    assert [(load.status, load.mass) for load in loads] == [('empty', 0.0), ('weighed', 800.0), ('empty', 1.0)]
+    begins, ends = [load.start for load in loads], [load.end for load in loads]
+    np.testing.assert_allclose(begins, [10.0, 15.0, 20.0], atol=0.06)
+    np.testing.assert_allclose(ends, [13.0, 19.0, 25.0], atol=0.6)      # it looks half a second back
+    assert [load.end <= after.start for load, after in zip(loads, loads[1:])] == [True, True]
+
+
+@pytest.mark.parametrize('after, count', [(52.0, 1), (75.0, 2)])
+def test_the_same_mass_after_a_change_is_the_same_load(after: float, count: int) -> None:
+    """What was forgotten by accident begins no load; 25 kg more, by 4 deviations and 1 % of the limits, do."""
+    log, t = taken((3, 50.0, 2.0, 0), (1, 90.0, 100.0, 8), (4, after, 3.0, 0))
+    loads = log.all(t, mass(after, 3.0))
+    assert len(loads) == count and loads[-1].mass == after and loads[0].start == pytest.approx(10.01)
+
+
+def test_slow_forgetting_is_no_change() -> None:
+    log, t = taken((3, 50.0, 2.0, 0), (20, 90.0, 2.0, 0.5))
+    assert len(log.all(t, mass(90.0))) == 1
+
+
+def test_a_change_that_is_not_over_and_what_is_no_load() -> None:
+    log, t = taken((3, 50.0, 2.0, 0), (1, 400.0, 300.0, 8))
+    before, now = log.all(t, mass(400.0, 300.0))
+    assert (before.mass, before.status, now.mass) == (50.0, 'weighed', 400.0) and now.start == before.end < t
+    log, t = taken((2, -700.0, 20.0, 0))            # no machine carries that
+    (wrong,) = log.all(t, mass(-700.0, 20.0))
+    assert wrong.status == 'unknown' and np.isnan([wrong.mass, wrong.lower]).all()
+    (none,) = log.all(t, Mass(nan, nan, nan, nan, nan, 0, 'open', nan))
+    assert none.status == 'unknown' and LoadLog(LIMITS).all(t, mass(1.0)) == ()
+    assert Load(0.0, 1.0, 5.0, -inf, inf).status == 'unknown'
+
+
+def test_a_clock_that_is_set_back() -> None:
+    """No load ends before it starts, and the next change is noticed."""
+    log, _ = taken((3, 50.0, 2.0, 0))
+    log, t = taken((1, 50.0, 2.0, 0), (1, 400.0, 300.0, 10), (2, 700.0, 5.0, 0), log=log)
+    loads = log.all(t, mass(700.0, 5.0))
+    assert [load.mass for load in loads] == [50.0, 700.0] and all(load.start < load.end for load in loads)
+
+
+CHANGES = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(5) for v in (4.0, -4.0)), load=(
+    (0.0, 0.2), (5.9, 0.2), (6.0, 1.0), (10.9, 1.0), (11.0, 0.0), (20.0, 0.0)))
+
+
+def fed(outputs: tuple[Output, ...]) -> PayloadStage:
+    stage = PayloadStage(crane())
+    for output in outputs:
+        stage.process(output.state)
+    return stage
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_the_loads_of_a_crane(valve: str) -> None:
+    """40, 200, 0 kg in motion: three loads, each in its interval, at the times when it hung there."""
+    stage = fed(estimate(valve, simulate(200.0, 3, CHANGES)).outputs)
+    loads = stage.loads
+    assert [load.status for load in loads] == ['weighed', 'weighed', 'empty']
+    for load, true, (begin, end) in zip(loads, (40.0, 200.0, 0.0), ((0.0, 5.95), (5.95, 10.95), (10.95, 15.0))):
+        assert load.lower < true < load.upper and load.upper - load.lower < 40.0
+        assert begin - 0.1 < load.start < load.end < end + 0.6
+    causes = stage.budget
+    assert sum(cause.kg ** 2 for cause in causes) == pytest.approx(stage._mass.stddev ** 2, rel=1e-9)
+    assert [cause.kg for cause in causes] == sorted((cause.kg for cause in causes), reverse=True)
+    assert {'cylinders.lift.friction.scale', 'bodies.boom.mass'} <= {cause.cause for cause in causes}
+
+
+def test_before_anything_there_are_no_loads() -> None:
+    stage = PayloadStage(crane())
+    assert stage.loads == () and stage.budget == ()
+
+
+def test_a_mass_that_no_machine_carries_is_said_to_be_so() -> None:
+    """Pressures of the piston 0.7 MPa too low from the start: the mass is far below zero, and never UPDATING."""
+    frames = simulate(50.0, 2, WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(3) for v in (4.0, -4.0))))
+    wrong = [type(f)(f.stamp_ns, f.samples | {'pressure/lift_piston': f.samples['pressure/lift_piston'] - 0.7e6},
+                     f.commands, f.position, f.velocity, f.acceleration, f.pressure, f.payload) for f in frames]
+    outputs = estimate('unknown', wrong).outputs
+    known = [o.payload for o in outputs[300:] if np.isfinite(o.payload.mass)]
+    assert len(known) > 300 and not any(p.status is PayloadStatus.UPDATING for p in known)
+    assert known[-1].status is PayloadStatus.IMPLAUSIBLE and 'payload.limits' in known[-1].reason
+    assert fed(outputs).loads[-1].status == 'unknown'
