@@ -183,10 +183,10 @@ def test_nothing_to_estimate(edit, until, text, tmp_path):
 
 
 def test_no_bag(tmp_path):
-    assert refused('estimate', tmp_path / 'none') == f'{tmp_path}/none: is not there'
-    assert refused('estimate', tmp_path) == f'{tmp_path}: is no bag: it has no file .mcap or .db3'
+    assert refused('estimate', tmp_path / 'none') == f'{tmp_path}/none: does not exist'
+    assert refused('estimate', tmp_path) == f'{tmp_path}: is not a bag: it has no file .mcap or .db3'
     (tmp_path / 'text').write_text('x')
-    assert 'is no bag: expected a folder, .mcap or .db3' in refused('estimate', tmp_path / 'text')
+    assert 'is not a bag: expected a folder, .mcap or .db3' in refused('estimate', tmp_path / 'text')
     (tmp_path / 'x.mcap').write_bytes(b'no mcap at all')
     assert 'nothing in it is readable' in refused('estimate', tmp_path / 'x.mcap')
 

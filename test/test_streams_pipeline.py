@@ -140,7 +140,7 @@ def test_bad_samples_are_refused_and_the_rest_goes_on() -> None:
 
 
 def test_commands_nobody_needs_are_ignored() -> None:
-    """Valve unknown: its command is no input, and no error."""
+    """Valve unknown: its command is neither an input nor an error."""
     pipeline = Pipeline(crane('unknown'))
     assert pipeline.add('command/lift_valve', 5, 3.0) == () and pipeline.add('command/other', 1, 1.0) == ()
     assert Pipeline(crane()).add('command/other', 1, 1.0) == ()

@@ -183,7 +183,7 @@ class SmootherNodeSettings(MechanismSensorSettings):
                                  'it', 's', 1e-4, 4.0)
     period: float = setting(0.02, 'Between two solutions; each serves all instants since the last one. Where a '
                                   'solution takes longer, or messages wait, they come less often', 's', 1e-3, 1.0)
-    silence: float = setting(0.5, 'After so long without a message, by the clock on the wall, the rest of the window '
+    silence: float = setting(0.5, 'After so long without a message, by the wall clock, the rest of the window '
                                   'is published; what comes next starts again', 's', 0.05, 3600.0)
 
 

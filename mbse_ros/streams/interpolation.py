@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of several sensors, each at its own times, to segments on one time grid.
 
-Time. The grid stands at start + k step and goes on from segment to segment: a segment starts where the one before
+Time. The grid is at start + k step and goes on from segment to segment: a segment starts where the one before
 ended, unless ``restart`` is set. It starts at the first instant at which every input has sent a sample. Integer ns.
 
 Segments. A segment ends near the next sample of the slowest channel: it aims at the latest of the channels' next

@@ -31,7 +31,7 @@ class PayloadStatus(IntEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """One sensor period of samples on the observer's time grid; step k stands at start_ns + (k + 1) step_ns.
+    """One sensor period of samples on the observer's time grid; step k is at start_ns + (k + 1) step_ns.
 
     ``values`` (n, channels), NaN where missing; ``repeats`` (channels,) steps that share one sample's
     information; ``command_values`` (n, commands).
