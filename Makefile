@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# make demo, make test: all the set-up and the thing itself; make help tells more.
+# make demo, make test: all the set-up and the thing itself; make help lists the targets.
 RUN = ROS=$(ROS) tools/environment.sh
 TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
 

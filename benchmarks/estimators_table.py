@@ -26,7 +26,7 @@ SENSORS = {'encoder': 'encoder on each crank', 'gyro_crank': 'gyro on each crank
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',
            'rmse_acc': 'acceleration', 'force_rmse': 'force', 'nees': 'NEES', 'nis': 'NIS', 'whiteness': 'white p',
            'step_us': 'us a step'}
-TELLING = 1.0       # rad: errors beyond it say nothing
+INFORMATIVE = 1.0   # rad: larger errors carry no information
 MARKS = ('<!-- tables -->\n', '<!-- end of tables -->\n')
 COMPARED = ('rmse_pos', 'rmse_pos_after_2s', 'rmse_vel', 'rmse_acc', 'force_rmse')
 SHIPPED, REPAIRED = 'toolbox', 'fixedVelJac'    # variants of the other program's rows, the second where it has one
@@ -45,8 +45,8 @@ def cell(value: float | None) -> str:
 def line(row: Row) -> str:
     """One row; of what is lost altogether only the cost."""
     lost = row['diverged'] == row['seeds']
-    telling = not lost or row['rmse_pos'] is not None and row['rmse_pos'] < TELLING
-    cells = [cell(row[key]) if telling or key == 'step_us' else '–' for key in COLUMNS]
+    informative = not lost or row['rmse_pos'] is not None and row['rmse_pos'] < INFORMATIVE
+    cells = [cell(row[key]) if informative or key == 'step_us' else '–' for key in COLUMNS]
     return f'| {" | ".join([row["estimator"], *cells, "all" if lost else str(row["diverged"] or "")])} |'
 
 
@@ -82,7 +82,7 @@ def references(rows: list[Row]) -> dict[tuple[str, str, str], list[Row]]:
 
 
 def lost(row: Row) -> bool:
-    """Whether one run of the other program, or all seeds of ours, are no estimate."""
+    """Whether one run of the other program, or all seeds of ours, are not an estimate."""
     after = row['rmse_pos_after_2s']
     return after is None or after > LOST or row.get('seeds', 0) and row['diverged'] == row['seeds']
 

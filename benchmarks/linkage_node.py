@@ -4,7 +4,7 @@
     tools/environment.sh python benchmarks/linkage_node.py [--seconds 300]
 
 The latency is from the stamp of a sample, at which the simulated mechanism sends it, to the arrival of its estimate in
-this process; beside it stands that of the samples themselves, sent to this process alike: what the plant, the transport
+this process; beside it is that of the samples themselves, sent to this process alike: what the plant, the transport
 and the machine take without the node. Messages are unpacked when all is over.
 """
 
@@ -42,7 +42,7 @@ class Listener:
     def __init__(self) -> None:
         self.node = rclpy.create_node('listener')
         self.sensed: list[tuple[int, bytes]] = []
-        self.told: list[tuple[int, bytes]] = []
+        self.published: list[tuple[int, bytes]] = []
         qos = QoSProfile(depth=5000)
         self.node.create_subscription(JointState, 'sensors/joint_states', self.on_sensor, qos, raw=True)
         self.node.create_subscription(LinkageState, 'linkage_state', self.on_state, qos, raw=True)
@@ -55,7 +55,7 @@ class Listener:
 
     def on_state(self, cdr: bytes) -> None:
         """An estimate."""
-        self.told.append((time.time_ns(), cdr))
+        self.published.append((time.time_ns(), cdr))
 
     def switch(self, estimator: str) -> None:
         """Ask for another filter."""
@@ -106,7 +106,7 @@ def _watch(listener: Listener, executor: Executor, running: RunningGraph, second
     while begin is None or time.monotonic() - begin < seconds:
         _spin(executor, 0.2)
         running.step()
-        if begin is None and listener.told:
+        if begin is None and listener.published:
             begin = time.monotonic()
         if begin is not None and time.monotonic() - begin > (switches + 1) * seconds / 11:
             listener.switch(FILTERS[switches % len(FILTERS)])
@@ -114,16 +114,16 @@ def _watch(listener: Listener, executor: Executor, running: RunningGraph, second
 
 
 def _print(listener: Listener) -> None:
-    told = [(now, deserialize_message(cdr, LinkageState)) for now, cdr in listener.told]
+    published = [(now, deserialize_message(cdr, LinkageState)) for now, cdr in listener.published]
     sensed = [(now, stamp_of(cdr)) for now, cdr in listener.sensed]
-    stamps = [to_ns(message.header.stamp) for _, message in told]
+    stamps = [to_ns(message.header.stamp) for _, message in published]
     lost = {stamp for _, stamp in sensed[:-5]} - set(stamps)
-    used = [message.estimator for _, message in told]
+    used = [message.estimator for _, message in published]
     changes = sum(a != b for a, b in zip(used, used[1:]))
     print(f'{len(sensed)} samples heard, {len(stamps)} estimates, {len(lost)} samples without an estimate, '
-          f'{sum(np.diff([message.sequence for _, message in told]) != 1)} holes; {changes} changes of the filter, '
+          f'{sum(np.diff([item.sequence for _, item in published]) != 1)} holes; {changes} changes of the filter, '
           f'{len(listener.refused)} refused {listener.refused}')
-    latency = 1e-6 * np.array([now - stamp for (now, _), stamp in zip(told, stamps)])
+    latency = 1e-6 * np.array([now - stamp for (now, _), stamp in zip(published, stamps)])
     print('latency of estimates, ms: ' + _percentiles(latency))
     print('latency of samples, ms:   ' + _percentiles(1e-6 * np.array([now - stamp for now, stamp in sensed])))
     late = np.flatnonzero(latency > LATE)
@@ -131,7 +131,7 @@ def _print(listener: Listener) -> None:
     print(f'estimates later than {LATE:g} ms: {len(late)} in {len(spells)} spells' + ''.join(
         f'\n  at {(stamps[spell[0]] - stamps[0]) * 1e-9:7.2f} s: {len(spell)}, largest {latency[spell].max():.1f} ms'
         for spell in spells[:20]))
-    print(f'not OK: {sum(message.status != LinkageState.OK for _, message in told)} estimates')
+    print(f'not OK: {sum(message.status != LinkageState.OK for _, message in published)} estimates')
 
 
 def _percentiles(values: np.ndarray) -> str:

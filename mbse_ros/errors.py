@@ -13,8 +13,8 @@ class MbseError(Exception):
 class DescriptionError(MbseError):
     """A machine or map file says something that cannot be used.
 
-    Attributes: ``file`` (path or name), ``key`` (dotted path of the key), ``value`` (what stood there),
-    ``expected`` (what should have stood there).
+    Attributes: ``file`` (path or name), ``key`` (dotted path of the key), ``value`` (what was there),
+    ``expected`` (what should have been there).
     """
 
     def __init__(self, file: str, key: str, value: object, expected: str) -> None:
@@ -37,7 +37,7 @@ def check_choice(name: str, value: object, known: Iterable[str]) -> None:
 
 
 def check_positive(**values: float) -> None:
-    """Raise SettingError for the first value, by its name, that is no positive finite number."""
+    """Raise SettingError for the first value, by its name, that is not a positive finite number."""
     for name, value in values.items():
         if not 0 < value < float('inf'):
             raise SettingError(name, value, 'a positive number')

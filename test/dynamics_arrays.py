@@ -49,7 +49,7 @@ def assert_same(actual: np.ndarray, expected: np.ndarray, tolerance: float, leas
 def slider_crank(angle: float, crank: float = 1.0, rod: float = 2.0) -> np.ndarray:
     """Constraint Jacobian (3, 4) of ``[x1, y1, x2, theta]``.
 
-    Two lengths and the crank's cosine ``x1 = crank cos(theta)``, or its sine where the cosine does not tell the angle.
+    Two lengths and the crank's cosine ``x1 = crank cos(theta)``, or its sine where the cosine does not give the angle.
     """
     x1, y1 = crank * np.cos(angle), crank * np.sin(angle)
     x2 = x1 + np.sqrt(rod ** 2 - y1 ** 2)

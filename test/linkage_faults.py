@@ -150,7 +150,7 @@ def outcome(observer: LinkageObserver, kind: str, steps: int) -> Outcome:
     return Outcome(all(item.sound for item in courses), float(courses[1].stddev[-1]), end)
 
 
-def told(estimator: str, kind: str, steps: int) -> list[tuple[LinkageEstimate, float]]:
+def estimated(estimator: str, kind: str, steps: int) -> list[tuple[LinkageEstimate, float]]:
     """What the stage of the node says, with its position error, rad, sample by sample through ``outcome``'s course."""
     observer = observer_of(estimator, 'vm')
     stage = LinkageStage(observer.model, LinkageSettings(estimator=estimator, gate=GATE), observer.sensors, DT, 'vm')

@@ -44,8 +44,8 @@ def making():
             start.setattr(_lifecycle.LifecycleNode, '__init__', lambda self, name, **more: init(
                 self, name, parameter_overrides=overrides(**values), **more))
             node = kind()
-        node.sinks, node.told = {}, []
-        node.warnings._write = node.told.append
+        node.sinks, node.warned = {}, []
+        node.warnings._write = node.warned.append
         node.output = lambda kind, topic, qos=None: node.sinks.setdefault(topic, Sink(kind))
         nodes.append(node)
         assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS

@@ -34,7 +34,7 @@ _FACTS = {'Machine': 'patu655_lift, one lift cylinder', 'Data': '24.0 s, 2400 sa
           'Observer': 'exponential DEKF, 1 kHz, order 2', 'Valve': 'orifice',
           'Cost': '0.07 s, 0.3 % of real time'}
 _NOTES = ('The mass counts what hangs at the tip of the boom, hook included.',
-          'Friction & load cannot be told apart from one lift alone <here both directions were driven>.')
+          'Friction & load cannot be separated by one lift alone <here both directions were driven>.')
 
 
 def _motion(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

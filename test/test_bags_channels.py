@@ -149,13 +149,13 @@ def test_imu_topics_of_another_name_and_type(tmp_path):
 
 
 @pytest.mark.parametrize('samples, commands, text', [
-    ({'pressure/rod': 1.0, 'flow/lift': 1.0}, {}, 'flow/lift is no channel such as position/lift, velocity/lift, '),
-    ({'pressure/rod': 1.0, 'gyro/boom.w': 1.0}, {}, 'gyro/boom.w is no channel such as .* gyro/boom.z'),
-    ({'pressure/rod': 1.0, 'position/': 1.0}, {}, 'position/ is no channel'),
-    ({'pressure/rod': 1.0, 'position': 1.0}, {}, 'position is no channel'),
-    ({'pressure/rod': 1.0, 'gyro/.x': 1.0}, {}, 'gyro/.x is no channel'),
-    ({'pressure/rod': 1.0, 'command/valve': 1.0}, {}, 'command/valve is no channel'),
-    ({'pressure/rod': 1.0}, {'position/lift': 1.0}, 'position/lift is no channel such as command/lift_valve'),
+    ({'pressure/rod': 1.0, 'flow/lift': 1.0}, {}, 'flow/lift is not a channel such as position/lift, velocity/lift, '),
+    ({'pressure/rod': 1.0, 'gyro/boom.w': 1.0}, {}, 'gyro/boom.w is not a channel such as .* gyro/boom.z'),
+    ({'pressure/rod': 1.0, 'position/': 1.0}, {}, 'position/ is not a channel'),
+    ({'pressure/rod': 1.0, 'position': 1.0}, {}, 'position is not a channel'),
+    ({'pressure/rod': 1.0, 'gyro/.x': 1.0}, {}, 'gyro/.x is not a channel'),
+    ({'pressure/rod': 1.0, 'command/valve': 1.0}, {}, 'command/valve is not a channel'),
+    ({'pressure/rod': 1.0}, {'position/lift': 1.0}, 'position/lift is not a channel such as command/lift_valve'),
     ({'pressure/rod': 1.0, 'gyro/boom': 1.0, 'gyro/boom.z': 1.0}, {}, 'gyro/boom.z is a second value of axis z')])
 def test_unknown_kinds_are_refused_and_nothing_is_written(tmp_path, samples, commands, text):
     with BagWriter(tmp_path / 'bag') as writer:

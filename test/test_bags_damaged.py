@@ -181,7 +181,7 @@ def test_a_missing_storage_file_is_named(whole, tmp_path):
 
 
 def test_what_is_no_bag_is_refused(tmp_path):
-    with pytest.raises(BagError, match='is not there'):
+    with pytest.raises(BagError, match='does not exist'):
         Bag(tmp_path / 'nothing')
     (tmp_path / 'table.csv').write_text('t,s\n')
     with pytest.raises(BagError, match='expected a folder, .mcap or .db3'):

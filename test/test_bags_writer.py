@@ -149,7 +149,7 @@ def test_a_killed_process_leaves_what_was_written_before(tmp_path, storage):
     (lambda w: w.write_pressure(-1, 'lift_rod', 0.0), 'sensors/pressure/lift_rod at -1 ns|stamp -1 ns'),
     (lambda w: w.write_pressure(2 ** 31 * 10 ** 9, 'lift_rod', 0.0), 'at 2147483648000000000 ns'),
     (lambda w: w.write_pressure(0, 'lift_rod', 'high'), 'sensors/pressure/lift_rod'),
-    (lambda w: w.write_samples(0, {'flow/lift': 0.0}), 'flow/lift is no channel'),
+    (lambda w: w.write_samples(0, {'flow/lift': 0.0}), 'flow/lift is not a channel'),
     (lambda w: (w.write_pressure(0, 'a', 0.0), w.write('sensors/pressure/a', 'std_msgs/msg/UInt8', 0, {})),
      'holds sensor_msgs/msg/FluidPressure'),
     (lambda w: (w.close(), w.write_pressure(0, 'a', 0.0)), 'is closed'),

@@ -98,7 +98,7 @@ def test_up_refuses(words, text):
 
 def test_replay_refuses(tmp_path):
     for words in ([], ['--all']):
-        assert refused('replay', tmp_path / 'none', *words) == f'{tmp_path}/none: is not there'
+        assert refused('replay', tmp_path / 'none', *words) == f'{tmp_path}/none: does not exist'
     bag = recorded(tmp_path / 'bag', lambda topic, t, message: message if topic == '/truth' else None, 0.1, truth=True)
     assert refused('replay', bag) == f'{bag}: no sensors to replay; there are /truth (--all plays them)'
     assert refused('replay', bag, '--rate', '0') == 'rate: got 0.0, expected a number above 0'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input through `mbse estimate`: told in words, nothing silently wrong, no traceback."""
+"""Bad input through `mbse estimate`: reported in words, nothing silently wrong, no traceback."""
 
 import json
 import math
@@ -74,13 +74,13 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
     'backward stamp': (stamps(ROD, set_to(START_NS + SECOND), 4.0, 4.015), [
         '1 sample of pressure/lift_rod dropped, the first: pressure/lift_rod at 1700000001000000000 ns: got '], None),
     'future stamp': (stamps(POSITION, set_to(2_000_000_000 * SECOND), 4.0, 4.015), [
-        'expected a stamp after 2000000000000000000 ns', 'the estimate started anew at t = 4.0'], None),
+        'expected a stamp after 2000000000000000000 ns', 'the estimate started again at t = 4.0'], None),
     'clock set back': (stamps(None, lambda stamp: stamp - 3 * SECOND, 4.005, 99.0), [
-        '1 sample of position/lift dropped', 'the estimate started anew at t = 4.01 s: the clock was set back'], None),
+        '1 sample of position/lift dropped', 'the estimate started again at t = 4.01 s: the clock was set back'], None),
     'gap of 2 s': (lambda _, t, message: None if 3.0 < t < 5.0 else message, [
         'pressure/lift_rod, position/lift: silent for 2.00 s from t = 3.00 s',
         'command/lift_valve: silent for 2.00 s from t = 3.00 s; its last value was held',
-        'the estimate started anew at t = 5.01 s: no sensor had sent for longer'], None),
+        'the estimate started again at t = 5.01 s: no sensor had sent for longer'], None),
     'pressure dies': (sensor(ROD, None, 5.0, 99.0), [
         'pressure/lift_rod: silent from t = 5.00 s to the end',
         'the observer coasted for 0.60 s in all, first at t = 5.01 s: missing: pressure/lift_rod',
@@ -115,7 +115,7 @@ def found(expected: 'str | re.Pattern', line: str) -> bool:
 
 
 @pytest.mark.parametrize('name', GOES_ON)
-def test_goes_on_and_tells(name, tmp_path):
+def test_goes_on_and_warns(name, tmp_path):
     edit, expected, status = GOES_ON[name]
     done = mbse('estimate', recorded(tmp_path / 'bag', edit), '--json', tmp_path / 'result.json')
     assert done.status == 0, done
@@ -183,17 +183,17 @@ def test_nothing_to_estimate(edit, until, text, tmp_path):
 
 
 def test_no_bag(tmp_path):
-    assert refused('estimate', tmp_path / 'none') == f'{tmp_path}/none: is not there'
-    assert refused('estimate', tmp_path) == f'{tmp_path}: is no bag: it has no file .mcap or .db3'
+    assert refused('estimate', tmp_path / 'none') == f'{tmp_path}/none: does not exist'
+    assert refused('estimate', tmp_path) == f'{tmp_path}: is not a bag: it has no file .mcap or .db3'
     (tmp_path / 'text').write_text('x')
-    assert 'is no bag: expected a folder, .mcap or .db3' in refused('estimate', tmp_path / 'text')
+    assert 'is not a bag: expected a folder, .mcap or .db3' in refused('estimate', tmp_path / 'text')
     (tmp_path / 'x.mcap').write_bytes(b'no mcap at all')
     assert 'nothing in it is readable' in refused('estimate', tmp_path / 'x.mcap')
 
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 def test_a_bag_cut_in_the_middle(storage, tmp_path):
-    """Read up to the cut, which is told; the mass is that of the beginning."""
+    """Read up to the cut, which is reported; the mass is that of the beginning."""
     with BagWriter(tmp_path / 'bag', storage) as writer:
         for raw in lift():
             writer.write_cdr(raw.topic, raw.msgtype, raw.stamp_ns, raw.data)
@@ -205,7 +205,7 @@ def test_a_bag_cut_in_the_middle(storage, tmp_path):
     assert abs(json.loads((tmp_path / 'result.json').read_text())['payload']['mass'] - 50.0) < 1.0
 
 
-def test_another_machine_is_told(tmp_path):
+def test_another_machine_is_reported(tmp_path):
     """Same channels, other crane: the numbers mean nothing, and that is said."""
     done = mbse('estimate', recorded(tmp_path / 'bag'), '--machine', 'lut_simple_crane')
     assert done.status == 0

@@ -34,7 +34,7 @@ def test_what_was_understood():
 def test_a_file_is_checked_by_its_path(tmp_path):
     (tmp_path / 'mine.yaml').write_text(LIFT.replace('public code of', 'measured [red]by[/red]'))
     done = mbse('check', tmp_path / 'mine.yaml')
-    assert done.status == 0 and '[red]by[/red]' in done.out     # a file's words are no markup
+    assert done.status == 0 and '[red]by[/red]' in done.out     # a file's words are not markup
 
 
 BROKEN = {      # what to replace, by what; what the line must say after the name of the file

@@ -123,7 +123,7 @@ def test_what_the_report_is_made_of(bag):
     assert rows['pressure/lift_rod'][0].endswith(' kPa') and float(rows['position/lift'][0].split()[0]) < 0.1
 
 
-def test_one_lift_cannot_tell_friction_from_load(tmp_path):
+def test_one_lift_cannot_separate_friction_from_load(tmp_path):
     bag = recorded(tmp_path / 'bag', until=4.0)
     run = report_run(estimate_bag(bag, load_machine('patu655_lift'), parse_tuning([])), 'x')
     assert run.notes[0] == ONE_LIFT

@@ -52,7 +52,7 @@ def test_observability_says_what_the_paper_says(tmp_path):
     assert found['simple']['blind'] == {'theta': 2} and found['simple']['windows'][0]['condition'] is None
     assert 'crank_tip would help most' in done.out and (tmp_path / 'plots' / 'observability.png').is_file()
     rest = mbse('observability', 'four_bar', '--sensors', 'coupler_gyro', '--trajectory', 'rest')
-    assert rest.status == 0 and rest.out.count('blind') == 2 and 'honest' in rest.out
+    assert rest.status == 0 and rest.out.count('blind') == 2 and "use 'force'" in rest.out
 
 
 def test_observability_refusals():

@@ -13,10 +13,10 @@ def test_export(tmp_path):
                 'relative', '--independent', 'theta', '--free', 'bodies.crank.mass, crank')
     assert done.status == 0 and not done.err
     assert 'wrote' in done.out and 'state of 2 (theta and rates)' in done.out and '2 parameters' in done.out
-    told = json.loads((tmp_path / 'c' / 'mbse_export.json').read_text())
-    assert (told['dt'], told['order'], told['prefix']) == (0.002, '2', 'four_bar')
-    assert [item['name'] for item in told['vectors']['p']] == ['crank', 'bodies.crank.mass']
-    assert told['parameters'] == [2.0, 2.0] and sorted(told['files']) == sorted(
+    manifest = json.loads((tmp_path / 'c' / 'mbse_export.json').read_text())
+    assert (manifest['dt'], manifest['order'], manifest['prefix']) == (0.002, '2', 'four_bar')
+    assert [item['name'] for item in manifest['vectors']['p']] == ['crank', 'bodies.crank.mass']
+    assert manifest['parameters'] == [2.0, 2.0] and sorted(manifest['files']) == sorted(
         path.name for path in (tmp_path / 'c').iterdir())
     if 'cc' in COMPILERS:
         assert run_test(tmp_path / 'c', 'cc', '-O0').returncode == 0

@@ -55,7 +55,7 @@ def test_import_and_estimate(storage, table, tmp_path):
     assert payload['interval'][0] < 50.0 < payload['interval'][1]
 
 
-def test_missing_cells_are_told(table, tmp_path):
+def test_missing_cells_are_reported(table, tmp_path):
     (tmp_path / 'map.yaml').write_text(MAP)
     lines = (table / 'table.csv').read_text().splitlines()
     lines[300] = lines[300].replace(lines[300].split(',')[2], '')
@@ -90,7 +90,7 @@ def test_no_files(table, tmp_path):
 
 
 def test_the_measured_lift(shared_data, tmp_path):
-    """Only lifting: the mass of the laboratory's model within 5 %, and a note on what one lift cannot tell."""
+    """Only lifting: the mass of the laboratory's model within 5 %, and a note on what one lift cannot separate."""
     from mbse_ros.offline.bag import estimate_bag, parse_tuning
     from mbse_ros.cli.report_run import ONE_LIFT, report_run
     from mbse_ros.machine import load_machine

@@ -22,7 +22,7 @@ def simulated(folder, *words):
 
 
 def test_motion_of_the_four_bar(tmp_path):
-    """The published angle at 0.5 s, coordinates and energies by hand, and that the summary tells the same."""
+    """The published angle at 0.5 s, coordinates and energies by hand, and that the summary says the same."""
     table, summary, done = simulated(tmp_path / 'x', 'four_bar', '--duration', '0.5', '--dt', '0.01', '--scheme',
                                      'dop853', '--json', tmp_path / 'copy.json')
     assert list(table)[:6] == ['t [s]', 'P1.x [m]', 'P1.y [m]', 'P2.x [m]', 'P2.y [m]', 'theta [rad]']
@@ -52,7 +52,7 @@ def test_pictures(tmp_path):
 
 
 def test_coordinates_and_independent_ones(tmp_path):
-    """The same motion in other coordinates, described by others; a choice along the way is told."""
+    """The same motion in other coordinates, described by others; a choice along the way is reported."""
     common = ('four_bar', '--duration', '0.2', '--dt', '0.02', '--scheme', 'dop853')
     first, _, _ = simulated(tmp_path / 'a', *common)
     second, summary, _ = simulated(tmp_path / 'b', *common, '--coordinates', 'relative', '--independent', 'auto')

@@ -39,7 +39,7 @@ def test_agreement_is_bit_for_bit():
     fewer = agreement(online([1, 3, 4], [50.0, 50.0, 50.0]), offline([1, 2], [50.0, 50.0]))
     assert (fewer.common, fewer.only_online, fewer.only_offline, fewer.agree) == (1, 2, 1, False)
     assert str(fewer).startswith('DIFFERENT: 1 payloads at common stamps differ by up to 0 kg; 2 only online, 1 only')
-    assert not agreement(online([1], [50.0]), offline([2], [50.0])).agree      # nothing in common is no agreement
+    assert not agreement(online([1], [50.0]), offline([2], [50.0])).agree      # nothing in common is not an agreement
 
 
 def test_latencies_are_those_of_the_recorder(tmp_path):
@@ -91,7 +91,7 @@ def test_time_goes_on_where_the_clock_was_set_back():
     assert elapsed(outputs) == pytest.approx([0.01, 0.02, 0.41, 0.42, 0.43])
 
 
-def test_samples_that_do_not_fit_are_told():
+def test_samples_that_do_not_fit_are_reported():
     channels, t = ('position/lift', 'pressure/a'), np.arange(100) * 0.01
 
     def lines(*ratios):

@@ -63,7 +63,7 @@ def test_known_torque_counts(bag, tmp_path):
     assert np.sqrt(np.mean(mean[:, 2] ** 2)) < 10.0
 
 
-def test_what_no_sensor_sees_is_told(tmp_path):
+def test_what_no_sensor_sees_is_reported(tmp_path):
     """A gyro on a crank at rest: any angle would do, with another force."""
     model = load_model('four_bar', backend='vm')
     plant = SimulatedLinkage(model, ('crank_gyro',), 3, LinkagePlantSettings(amplitude=0.0))

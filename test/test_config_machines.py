@@ -201,7 +201,7 @@ def test_the_excavator_measured_by_angles_is_the_same_machine():
     np.testing.assert_allclose(by_joint, S.full().T @ by_piston[1:], rtol=1e-9, atol=1e-6)
 
 
-def test_explain_tells_derived_numbers_units_and_uncertainties(lift):
+def test_explain_shows_derived_numbers_units_and_uncertainties(lift):
     rows = {(section.title, row.name): row for section in explain(lift) for row in section.rows}
     assert rows['cylinder lift', 'piston area'].value == '78.53982 cm^2'
     assert rows['cylinder lift', 'length'].value == '820 mm to 1355 mm'

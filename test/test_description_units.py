@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units: the table agrees with pint, what is no unit is refused."""
+"""Units: the table agrees with pint, what is not a unit is refused."""
 
 import pint
 import pytest

@@ -148,7 +148,7 @@ def test_hydraulic_model_is_that_of_the_paper(name: str) -> None:
 
 @pytest.mark.parametrize('name', ['crane', 'two_cylinders', 'both', 'excavator'])
 def test_sensitivity_of_the_mass(name: str) -> None:
-    """dm/dparameter and dm/dX against masses solved anew, where the residual is zero."""
+    """dm/dparameter and dm/dX against masses solved again, where the residual is zero."""
     machine, rng = MACHINES[name](), np.random.default_rng(3)
     step, r, m = sample_step(machine).expand(), residual(machine), ca.SX.sym('m')
     g = ca.Function('g', [r.near, r.X, m, machine.parameters.symbol], [r.g0 + r.G1 * m], {'cse': True})

@@ -103,10 +103,10 @@ def test_functions_are_those_of_the_model(four_bar, library):
     assert A == pytest.approx(rates.A.ravel(), rel=1e-12) and B == pytest.approx(rates.B.ravel(), rel=1e-12)
     assert library.call('velocity', q, zd, 0.0, p, qd) == 0
     assert qd == pytest.approx(rates.qd) and qdd == pytest.approx(rates.qdd)
-    energy, told = np.zeros(3), made.energy(q, rates.qd, u)
+    energy, expected = np.zeros(3), made.energy(q, rates.qd, u)
     assert library.call('energy', q, zd, u, 0.0, p, energy) == 0
-    assert energy == pytest.approx([told.kinetic, told.potential, told.power], rel=1e-12)
-    assert told.power == pytest.approx(20.0 * 1.3)
+    assert energy == pytest.approx([expected.kinetic, expected.potential, expected.power], rel=1e-12)
+    assert expected.power == pytest.approx(20.0 * 1.3)
     h = np.zeros(5)
     assert library.call('sensors', q, zd, u, 0.0, p, h, None) == 0
     assert h[[library.macro['H_ENCODER'], library.macro['H_CRANK_GYRO']]] == pytest.approx([0.8, 1.3])
@@ -138,7 +138,7 @@ def test_transition_is_exact_at_any_step(four_bar, library):
 
 
 @needs_compiler
-def test_what_fails_is_told(library):
+def test_what_fails_is_reported(library):
     p, q, residual = library.constant('parameters', 2), library.constant('start_q', 5), np.zeros(1)
     nan, out = np.array([np.nan]), np.full(2, 7.0)
     assert library.call('rates', q, nan, np.zeros(1), 0.0, p, out, None, None, None) == library.macro['SINGULAR']
@@ -239,9 +239,9 @@ def test_manifest_cannot_reach_outside(tmp_path):
     (tmp_path / 'precious.c').write_text('mine')
     folder = tmp_path / 'export'
     export_c(load_model('pendulum', backend='vm'), folder)
-    told = json.loads((folder / 'mbse_export.json').read_text())
-    told['files'].append('../precious.c')
-    (folder / 'mbse_export.json').write_text(json.dumps(told))
+    manifest = json.loads((folder / 'mbse_export.json').read_text())
+    manifest['files'].append('../precious.c')
+    (folder / 'mbse_export.json').write_text(json.dumps(manifest))
     export_c(load_model('pendulum', backend='vm'), folder)
     assert (tmp_path / 'precious.c').exists()
 

@@ -141,7 +141,7 @@ def test_by_the_model(formulation: str) -> None:
     (spatial_slider_crank, 'reference_point', 3), (spatial_slider_crank, 'relative', 3)])
 def test_overconstrained_mechanisms(mechanism: Callable[[], MechanismDescription], coordinates: str,
                                     redundant: int) -> None:
-    """All rows together give the motion of the independent ones; the rows that are too many are told by name."""
+    """All rows together give the motion of the independent ones; the redundant rows are reported by name."""
     m = load_model(mechanism(), coordinates=coordinates, backend='vm')
     q = m.position(m.start.q[m.z] + 0.1, m.start.q)
     rates = m.partition().rates(q, np.array([1.3]))

@@ -116,7 +116,7 @@ class TestStiffSpring:
             assert np.abs(motion.balance).max() < 2e3
 
 
-def test_a_stiff_system_is_told_once_and_exact_needs_no_word():
+def test_a_stiff_system_is_reported_once_and_exact_needs_no_warning():
     assert len(simulate(model('four_bar_spring'), 0.2, 2e-2, order=3, stop=False).warnings) == 1
     assert not simulate(model('four_bar_spring'), 0.2, 2e-2).warnings
 

@@ -44,7 +44,7 @@ def test_singular_position_is_not_redundancy() -> None:
 
 
 def test_only_rows_that_are_involved_are_named() -> None:
-    """Where two kept rows fall together, either could stand for the other; the other positions tell which."""
+    """Where two kept rows fall together, either could replace the other; the other positions decide which."""
     J = random_terms(3, m=4).J
     J[3] = J[0] + J[1] / 2
     singular = J.copy()

@@ -54,14 +54,14 @@ def test_wheels_of_jazzy_by_default_and_only_once(tree):
 
 
 @pytest.mark.parametrize('change', ['CMakeLists.txt', 'package.xml', 'msg/A.msg', 'tools/requirements/ros-jazzy.txt'])
-def test_a_changed_file_makes_it_anew(tree, change):
+def test_a_changed_file_rebuilds_it(tree, change):
     run(tree)
     (tree / change).write_text('something else')
     assert 'making jazzy' in run(tree)[1]
     assert run(tree) == ('', '')
 
 
-def test_a_new_message_makes_it_anew(tree):
+def test_a_new_message_rebuilds_it(tree):
     run(tree)
     (tree / 'msg' / 'B.msg').touch()
     assert 'making jazzy' in run(tree)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activity of the observer, samples that count once, and the gate that tells a jolt from a wrong sample."""
+"""Activity of the observer, samples that count once, and the gate that separates a jolt from a wrong sample."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict and correct: on a linear model they are the Kalman filter of the textbook; a missing sample is no sample."""
+"""Predict and correct: on a linear model they are the textbook's Kalman filter; a missing sample changes nothing."""
 
 from __future__ import annotations
 

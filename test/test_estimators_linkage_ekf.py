@@ -177,7 +177,7 @@ def test_a_gate_leaves_an_outlier_out(log):
     assert abs(found.mean[200, 0] - expm_motion(0.0, len(t))[200, 0]) < 0.01
 
 
-def test_divergence_is_told():
+def test_divergence_is_reported():
     observer = LinkageObserver(linear_model(), 'DEKF', ('place',), {'acceleration': DENSITY})
     observer.start(stddev=0.2)
     with pytest.raises(DivergenceError, match='step 3'):

@@ -103,7 +103,7 @@ def test_missing_samples_of_inputs_and_of_corrections():
     assert np.all(figures < (0.03, 0.6, 4.0)), figures
 
 
-def test_gap_of_all_sensors_is_told_and_recovered_from():
+def test_gap_of_all_sensors_is_reported_and_recovered_from():
     truth, model = world('four_bar')
     observer = LinkageObserver(model, 'kinematic', FOUR, NOISES)
     measured, t = truth.sensors(FOUR), truth.motion.t[1:]

@@ -6,7 +6,7 @@ Long: ``benchmarks/filter_reliability.py``.
 
 import numpy as np
 import pytest
-from linkage_faults import FAULTS, Machine, course, observer_of, outcome, soundness, told
+from linkage_faults import FAULTS, Machine, course, estimated, observer_of, outcome, soundness
 
 from mbse_ros.estimators.filters.filters import FILTERS
 from mbse_ros.streams.records import ObserverStatus
@@ -37,7 +37,7 @@ def test_faults(observer, kind):
     assert found.sound
     if observer.estimator in RECOVER:
         assert found.end == 'recovered'
-    if found.end == 'diverged':         # an error with the time: the stage says LOST and starts the filter anew
+    if found.end == 'diverged':         # an error with the time: the stage says LOST and restarts the filter
         assert observer.estimator in WRONG and kind != 'spikes'
     if kind == 'spikes':
         assert found.end == 'recovered' or observer.estimator.endswith('acceleration')
@@ -50,7 +50,7 @@ def test_faults(observer, kind):
 @pytest.mark.parametrize('estimator, kind, steps', [
     ('dual', 'constant', 1000), ('dual', 'gap of 30 s', 1500), ('kinematic', 'constant', 1000)])
 def test_the_stage_says_lost_and_finds_the_mechanism_again(estimator, kind, steps):
-    found = told(estimator, kind, steps)
+    found = estimated(estimator, kind, steps)
     states, errors = [estimate.status for estimate, _ in found], np.array([error for _, error in found])
     assert ObserverStatus.LOST in states[400:] and errors[400:-200].max() > 0.5
     assert set(states[-200:]) == {ObserverStatus.OK} and errors[-200:].max() < 0.05

@@ -206,7 +206,7 @@ def test_ukf_and_ekf_agree_as_noise_goes_to_zero():
 
 
 def test_inclinometer_wraps(tmp_path):
-    """A pendulum that turns over: an angle from -180 to 180 deg tells as much as a shaft's that counts turns."""
+    """A pendulum that turns over: an angle from -180 to 180 deg says as much as a shaft's that counts turns."""
     path = tmp_path / 'turning.yaml'
     path.write_text("""
 format: mbse/mechanism/1

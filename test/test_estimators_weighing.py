@@ -11,7 +11,7 @@ import pytest
 from core_support import VALVES, crane, estimate, feed, kinematic, simulate
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import CONSTANT, Lesson, _terms, doubtful, lesson, weighed
+from mbse_ros.estimators.weighing import CONSTANT, MassInformation, _terms, doubtful, mass_information, weighed
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
@@ -152,47 +152,47 @@ def test_at_rest_nothing_is_learnt() -> None:
         np.testing.assert_allclose(last.state.mean[-1, 3:5], [4e6, 3e6], atol=3e4)
 
 
-def lessons() -> tuple[list[ca.SX], Lesson]:
+def information_of_a_step() -> tuple[list[ca.SX], MassInformation]:
     """Symbols: mass, its slope, its variance before and after the walk; mass, slope and variance then; variance that a
-    calm mass walks, liveliness, trend."""
+    calm mass walks, activity, trend."""
     symbols = [ca.SX.sym(name) for name in 'abcdefghij']
-    return symbols, lesson(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:])
+    return symbols, mass_information(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:])
 
 
-def test_what_a_step_teaches_adds_up_to_the_filter() -> None:
+def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
     """Information and weighted masses of many steps, forgotten as said: mass and variance of a scalar Kalman filter."""
-    symbols, it = lessons()
-    function = ca.Function('lesson', symbols, [it.information, it.weighted, it.forgotten, it.slopes, it.lively,
-                                               it.trend])
-    rng, m, P, lively, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, 0.0
+    symbols, it = information_of_a_step()
+    function = ca.Function('information', symbols, [it.information, it.weighted, it.forgotten, it.slopes, it.activity,
+                                                    it.trend])
+    rng, m, P, activity, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, 0.0
     information, weighted, slope, inclined = 1 / P, m / P, 0.0, 0.0
     for k in range(400):
-        walk = 1e-9     # a calm mass hardly walks: what it does is no reason to forget
-        old, truth = P + walk * lively, 3.0 if k < 200 else 8.0
+        walk = 1e-9     # a calm mass hardly walks: what it does is not a reason to forget
+        old, truth = P + walk * activity, 3.0 if k < 200 else 8.0
         gain = old / (old + 1.0)
         found, new = m + gain * (truth + rng.standard_normal() - m), (1 - gain) * old
         steeper = slope + gain * (0.5 - slope)      # a number makes all samples wrong by a half
-        *told, lively, trend = (float(item) for item in function(m, slope, P, old, found, steeper, new, walk, lively,
-                                                                 trend))
-        kept = np.exp(told[2])
-        information, weighted = information * kept + told[0], weighted * kept + told[1]
-        inclined = inclined * kept + told[3]
+        values = function(m, slope, P, old, found, steeper, new, walk, activity, trend)
+        *reported, activity, trend = (float(item) for item in values)
+        kept = np.exp(reported[2])
+        information, weighted = information * kept + reported[0], weighted * kept + reported[1]
+        inclined = inclined * kept + reported[3]
         m, P, slope = found, new, steeper
-        assert kept <= 1.0 + 1e-12 and told[0] >= 0
+        assert kept <= 1.0 + 1e-12 and reported[0] >= 0
         assert information == pytest.approx(1 / P, rel=1e-4) and weighted / information == pytest.approx(m, rel=1e-4)
         assert inclined / information == pytest.approx(slope, rel=1e-3)
-    assert lively > 1.0         # the load has changed
+    assert activity > 1.0       # the load has changed
 
 
-def test_a_calm_mass_is_not_lively() -> None:
+def test_the_activity_of_a_calm_mass_stays_at_one() -> None:
     """Changes that have nothing to do with each other: the factor stays at 1 for nearly all of the time."""
-    rng, lively, trend, some = np.random.default_rng(2), 1.0, 0.0, []
-    symbols, it = lessons()
-    function = ca.Function('lesson', symbols, [it.lively, it.trend])
+    rng, activity, trend, some = np.random.default_rng(2), 1.0, 0.0, []
+    symbols, it = information_of_a_step()
+    function = ca.Function('information', symbols, [it.activity, it.trend])
     for _ in range(20_000):
         change = rng.standard_normal() * 0.1
-        lively, trend = (float(x) for x in function(0.0, 0.0, 1.0, 1.0, change, 0.0, 0.99, 0.0, lively, trend))
-        some.append(lively)
+        activity, trend = (float(x) for x in function(0.0, 0.0, 1.0, 1.0, change, 0.0, 0.99, 0.0, activity, trend))
+        some.append(activity)
     assert np.median(some) == 1.0 and np.mean(np.array(some) > 1e3) < 0.01
 
 
@@ -246,7 +246,7 @@ def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.
 
 
 def test_both_ways_have_their_gates() -> None:
-    """What the observer tells counts where the payload's own gates are open; acceleration closes none."""
+    """What the observer reports counts where the payload's own gates are open; acceleration closes none."""
     frames = simulate(100.0, 2, WorkCycle(0.3, (Move(0.0, 0.5), Move(5.0, 2.0, 0.02), Move(0.0, 0.5))))
     outputs = estimate('orifice', frames).outputs
     fast = PayloadEstimator(crane(), PayloadSettings(min_speed=0.5))

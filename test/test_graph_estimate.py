@@ -166,7 +166,7 @@ def test_disconnected_is_named():
         check_graph(made.graph, np.append(made.initial, 0.0))
 
 
-def test_divergence_tells_the_step():
+def test_divergence_names_the_step():
     model, track, samples = log('four_bar', ('encoder', 'crank_gyro'), 0.3)
     smoother = LinkageSmoother(model, ('crank_gyro',), STEP, backend='vm')
     samples = samples[:, 1:].copy()

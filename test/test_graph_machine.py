@@ -109,7 +109,7 @@ def test_likelihood_is_that_of_a_gaussian() -> None:
 
 
 def test_mass_of_one_lift() -> None:
-    """Within the interval; friction is told from load by lifting and lowering, which narrows its 10 %."""
+    """Within the interval; friction is separated from load by lifting and lowering, which narrows its 10 %."""
     found = batch()
     assert found.mass[-1] == pytest.approx(50.0, abs=0.3) and found.lower[-1] < 50.0 < found.upper[-1]
     assert 0.3 < found.mass_stddev[-1] < 1.0
@@ -122,7 +122,7 @@ def test_mass_of_one_lift() -> None:
 
 
 def test_a_motion_rougher_than_the_settings_widens_the_random_walk() -> None:
-    """With a density a thousand times too small the lift weighs the same, for the jerk tells."""
+    """With a density a thousand times too small the lift weighs the same, for the jerk determines it."""
     stiff = replace(FIXED, acceleration_psd=0.01)
     found = smooth_machine(crane(), lift()[0], stiff, kinds())
     assert found.mass[-1] == pytest.approx(batch().mass[-1], abs=0.15) and found.lower[-1] < 50.0 < found.upper[-1]
@@ -205,8 +205,8 @@ def test_two_cylinders_have_a_graph() -> None:
 
 
 def test_measured_lift(shared_data: Path) -> None:
-    """211 kg by the crane's own model; the online estimator says 201.6 to 216.0 kg. Load and friction cannot be told
-    apart by one lift: friction keeps the uncertainty of the file."""
+    """211 kg by the crane's own model; the online estimator says 201.6 to 216.0 kg. One lift does not separate load
+    from friction: friction keeps the uncertainty of the file."""
     file = shared_data / 'patu655' / 'lift_measured_100hz.csv'
     if not file.is_file():
         pytest.skip('no measured lift: ../shared/data/patu655 is not there')

@@ -96,7 +96,7 @@ def test_derivative_by_a_parameter(kind: str, place: int, name: str) -> None:
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_what_does_not_close_is_told_by_the_nearest_place(kind: str) -> None:
+def test_what_does_not_close_is_reported_with_the_nearest_place(kind: str) -> None:
     """With a coupler too short the least residual is where its gradient vanishes, wherever the way there begins."""
     short = build_mechanism(parse_mechanism(study().replace('length: 2.2', 'length: 0.2')), kind)
     i, size = [short.names.index('theta')], []

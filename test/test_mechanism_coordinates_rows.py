@@ -189,7 +189,7 @@ def test_one_point_at_two_places_of_the_ground() -> None:
 
 @pytest.mark.parametrize('kind', ['natural', 'reference_point', 'relative'])
 def test_second_solutions_are_on_the_wrong_side(kind: str) -> None:
-    """An angle counted from the far end of its bar satisfies its row, and is told by ``sides``."""
+    """An angle counted from the far end of its bar satisfies its row, and is found by ``sides``."""
     system = build_mechanism(four_bar(coordinates=[angle('theta', 'crank', branches=True), angle('phi', 'rocker')]),
                              kind)
     found = Numbers(system)

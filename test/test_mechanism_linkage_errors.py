@@ -225,7 +225,7 @@ CASES = [
     ('forces/constant/value', '3 N', 'forces.constant.value', 'not a unit of N*m'),
     ('drivers/second', {'coordinate': 'theta', 'motion': '0'}, 'drivers.second.coordinate', 'as drive does'),
     ('drivers/second', {'coordinate': 'phy', 'motion': '0'}, 'drivers.second.coordinate', 'did you mean phi?'),
-    ('drivers/drive/motion', 'log(t)', 'drivers.drive.motion', 'log(0) is no real'),
+    ('drivers/drive/motion', 'log(t)', 'drivers.drive.motion', 'log(0) is not a real'),
     ('drivers/drive/motion', 'sqrt(5 - t)', 'drivers.drive.motion', 'at t = 5.1 s'),
     ('drivers/drive/motion', 'exp(99*t)', 'drivers.drive.motion', 'too large'),
     ('drivers/drive/motion', 'crank*sin(t)', 'drivers.drive.motion', 'in rad instead of arithmetic that gives m'),

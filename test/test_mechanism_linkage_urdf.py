@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF files: robots read right, and every fault told by its place."""
+"""URDF files: robots read right, and every fault reported with its place."""
 
 import math
 from pathlib import Path
@@ -166,7 +166,7 @@ FAULTS = [
     ('<child link="tool0"/>', '<child link="upper"/>', 'joint[slide-tool0].child.link', 'upper', 'close loops'),
     ('<link name="tool0"/>', '<link name="tool0"/><link name="loose"/>', 'link', 'loose', 'one root'),
     ('<link name="tool0"/>', '<link name="tool0"/><link name="slide"/>', 'link[6].name', 'slide', 'in use'),
-    ('<link name="tool0"/>', '<link name="tool0"/><link name="fore.arm"/>', 'link[fore.arm].name', 'fore.arm', 'tell'),
+    ('<link name="tool0"/>', '<link name="tool0"/><link name="fore.arm"/>', 'link[fore.arm].name', 'fore.arm', 'diff'),
     ('<link name="tool0"/>', '<link name="tool0"/><link name="0"/>', 'link[0].name', '0', 'starts with a letter'),
     ('<link name="tool0"/>', '<link name="tool0"/><link/>', 'link[6].name', None, 'a name'),
     ('<link name="tool0"/>', '<link name="tool0"><inertia/></link>', 'link[tool0]', 'inertia', 'inertial'),

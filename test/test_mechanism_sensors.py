@@ -52,20 +52,20 @@ def test_sensors_show_the_motion(name, coordinates):
     sensor = {}
     for channel, value in zip(shown.channels, h):
         sensor.setdefault(channel.partition('.')[0], []).append(value)
-    told = description(name).sensors
-    index, body = motion.system.names.index(told['angle'].coordinate), told['gyro'].body
-    tip, own = str(told['place'].points[0]), str(told['imu'].points[0])
+    declared = description(name).sensors
+    index, body = motion.system.names.index(declared['angle'].coordinate), declared['gyro'].body
+    tip, own = str(declared['place'].points[0]), str(declared['imu'].points[0])
     q, places, turns = motion.at(0.0)
     turn = turns[body]
     spin = turn.T @ motion.velocity(lambda q, points, turns: turns[body])
     acceleration = motion.acceleration(lambda q, points, turns: points[own])
     gravity = [scalar.value for scalar in description(name).gravity]
-    ends = [str(point) for point in told['reach'].points]
+    ends = [str(point) for point in declared['reach'].points]
     expected = {
         'angle': [q[index]], 'rate': [motion.velocity(lambda q, points, turns: q[index])],
         'place': places[tip], 'speed': motion.velocity(lambda q, points, turns: points[tip]),
         'gyro': [spin[1, 0]] if len(turn) == 2 else [spin[2, 1], spin[0, 2], spin[1, 0]],
-        'imu': np.array(told['imu'].axes) @ turn.T @ (acceleration - gravity),
+        'imu': np.array(declared['imu'].axes) @ turn.T @ (acceleration - gravity),
         'motion': turn.T @ acceleration,
         'reach': [np.linalg.norm(places[ends[1]] - places[ends[0]])]}
     if len(turn) == 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input to the running nodes: each kind is told in the log, and the graph goes on without a hole."""
+"""Bad input to the running nodes: each kind is reported in the log, and the graph goes on without a hole."""
 
 import re
 from dataclasses import replace
@@ -143,7 +143,7 @@ def test_a_bad_segment_does_not_stop_the_observer(bench):
     assert bench.peer.heard['state'][-1].status == HydraulicState.OK
 
 
-def test_a_sensor_that_dies_is_told(bench):
+def test_a_sensor_that_dies_is_reported(bench):
     since = len(bench.log)
     for _ in range(80):
         bench.now += PERIOD

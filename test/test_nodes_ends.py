@@ -55,7 +55,7 @@ def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):
     assert truth[-1].position[0] > truth[0].position[0] + 1e-3
     for names, values in ((['lift_valve'], [math.nan]), (['tilt_valve'], [1.0]), (['lift_valve'], [])):
         node.on_command(joint_state(0, 'm', names, values))
-    assert len(node.told) == 1 and 'expected a finite value' in node.told[0] and node.warnings.total == 3
+    assert len(node.warned) == 1 and 'expected a finite value' in node.warned[0] and node.warnings.total == 3
     go(node, clock, 0.5)
     assert node.sinks['sensors/valve_command'].messages[-1].position[0] == 3.0 and node.exit_status is None
 
@@ -98,7 +98,7 @@ def test_markers_come_at_their_rate_in_stamps(make):
 def test_what_cannot_be_drawn_is_not(make, position):
     node = make(VisualizationNode)
     node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [position])))
-    assert not node.sinks['markers'].messages and bool(node.told) == math.isfinite(position)
+    assert not node.sinks['markers'].messages and bool(node.warned) == math.isfinite(position)
 
 
 def test_payload_in_words():

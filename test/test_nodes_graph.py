@@ -85,7 +85,7 @@ def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
     assert len(watched.heard('segment')) > segments
     after = {name: child.pid for name, child in watched.graph.children.items()}
     assert {name for name in before if after[name] != before[name]} == {'observer_node'}
-    assert watched.told('observer_node killed by SIGKILL') and watched.told('s are missing before number')
+    assert watched.logged('observer_node killed by SIGKILL') and watched.logged('s are missing before number')
     assert watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0)        # the mass outlives it
 
 
@@ -96,6 +96,6 @@ def test_it_ends_cleanly_on_more_than_one_signal(watched, monkeypatch):
         for child in children.values():
             child.send_signal(number)
     watched.graph.stop()
-    assert not watched.told('was not enough'), watched.log
+    assert not watched.logged('was not enough'), watched.log
     assert {name: child.returncode for name, child in children.items()} == dict.fromkeys(children, 0)
-    assert watched.graph.status == 0 and not watched.told('Traceback')
+    assert watched.graph.status == 0 and not watched.logged('Traceback')

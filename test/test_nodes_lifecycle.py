@@ -53,11 +53,11 @@ def test_up_and_down_twice(node):
 
 
 def test_a_machine_that_cannot_be_used_fails(monkeypatch, node):
-    told = []
-    monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, text, **_: told.append(text))
+    logged = []
+    monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, text, **_: logged.append(text))
     monkeypatch.setattr('mbse_ros.nodes.settings.load_machine', lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
     assert node.trigger_configure() == FAILURE and label(node) == 'unconfigured'
-    assert 'ZeroDivisionError' in told[0] and 'Traceback' in told[0]
+    assert 'ZeroDivisionError' in logged[0] and 'Traceback' in logged[0]
     monkeypatch.undo()
     assert node.trigger_configure() == SUCCESS
 
@@ -102,20 +102,20 @@ def test_over_the_wire(node):
 
 def test_waits_for_those_who_read_its_output(node, monkeypatch):
     node.settings = type(node.settings)(wait_subscribers=1, wait_time=0.3)
-    told = []
-    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: told.append(text))
+    logged = []
+    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: logged.append(text))
     node.trigger_configure()
     now = [5.0]
     with monkeypatch.context() as patch:
         patch.setattr(_lifecycle, 'time', SimpleNamespace(
             monotonic=lambda: now[0], sleep=lambda seconds: now.append(now.pop() + seconds)))
         assert node.trigger_activate() == SUCCESS and now[0] == pytest.approx(5.3, abs=0.02)
-    assert '/state: 0 of 1 subscribers' in told[0]
+    assert '/state: 0 of 1 subscribers' in logged[0]
     node.trigger_deactivate()
-    peer, told[:] = Peer(state=HydraulicState), []
+    peer, logged[:] = Peer(state=HydraulicState), []
     try:
         node.settings = type(node.settings)(wait_subscribers=1, wait_time=60.0)
-        assert node.trigger_activate() == SUCCESS and not told
+        assert node.trigger_activate() == SUCCESS and not logged
     finally:
         peer.close()
 

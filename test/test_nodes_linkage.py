@@ -122,7 +122,7 @@ def test_it_follows_the_truth(watched):
     assert 'theta2' in joints.name and len(joints.velocity) == len(joints.name) == len(joints.effort)
 
 
-def test_it_is_drawn_and_its_health_told(watched):
+def test_it_is_drawn_and_its_health_published(watched):
     watched.until(lambda: len(watched.heard('/diagnostics')) >= 2 and len(watched.heard('markers')) >= 10)
     assert {m.ns for message in watched.heard('markers') for m in message.markers} == {'estimated', 'measured', 'true'}
     status, = watched.heard('/diagnostics')[-1].status
@@ -147,7 +147,7 @@ def test_the_filter_and_a_noise_change_live(watched):
 
 
 def test_a_filter_is_compiled_while_the_other_goes_on(watched):
-    """joint, whose parameters are told."""
+    """joint, whose parameters are published."""
     count = len(watched.heard('linkage_state'))
     result = watched.set_at_once(estimator='joint', options='parameters=bodies.coupler_1.mass', noises='')
     assert result.successful and 'compiled' in result.reason and 'DEKF goes on' in result.reason

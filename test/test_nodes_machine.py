@@ -82,13 +82,13 @@ def test_joints_of_the_urdf_and_both_machines_are_there(watched):
     assert len([m for m in drawn if m.ns in ('measured', 'estimated')]) == len(lines)
 
 
-def test_the_nodes_tell_their_health(watched):
-    def told():
+def test_the_nodes_publish_their_health(watched):
+    def statuses():
         return {s.name: s for array in watched.heard('/diagnostics') for s in array.status}
     names = {f'{node}: zx200' for node in ('interpolation_node', 'observer_node', 'payload_node')}
-    watched.until(lambda: names <= set(told()))
-    watched.until(lambda: told()['observer_node: zx200'].message == 'OK')
-    assert all(value.value == '0' for s in told().values() for value in s.values if 'dropped' in value.key)
+    watched.until(lambda: names <= set(statuses()))
+    watched.until(lambda: statuses()['observer_node: zx200'].message == 'OK')
+    assert all(value.value == '0' for s in statuses().values() for value in s.values if 'dropped' in value.key)
 
 
 def test_offline_is_online_bit_for_bit(watched):

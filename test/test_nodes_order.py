@@ -37,12 +37,12 @@ def test_a_stream_in_order_passes_unchanged(inbox):
     assert not inbox.lines
 
 
-def test_whoever_joins_late_starts_anew(inbox):
+def test_whoever_joins_late_starts_again(inbox):
     assert inbox.give(40).restart and not inbox.give(41).restart
     assert not inbox.lines
 
 
-def test_a_hole_restarts_and_is_told(inbox):
+def test_a_hole_restarts_and_is_reported(inbox):
     inbox.give(1)
     assert inbox.give(5).restart and not inbox.give(6).restart
     assert len(inbox.lines) == 1 and '3 lost' in inbox.lines[0] and '0.030 s are missing' in inbox.lines[0]
@@ -55,7 +55,7 @@ def test_repeated_and_backward_ones_are_dropped(inbox, again):
     assert inbox.give(3) is not None and len(inbox.lines) == 1 and 'dropped' in inbox.lines[0]
 
 
-def test_a_source_that_starts_anew_is_followed(inbox):
+def test_a_source_that_starts_again_is_followed(inbox):
     inbox.give(500)
     assert inbox.give(1, start=600 * PERIOD, restart=True).restart      # restarted, as it says
     assert inbox.give(1, start=700 * PERIOD).restart                    # and its first one lost
@@ -64,7 +64,7 @@ def test_a_source_that_starts_anew_is_followed(inbox):
     assert '1.000 s are missing' in inbox.lines[0]
 
 
-def test_a_backward_step_of_the_source_is_told(inbox):
+def test_a_backward_step_of_the_source_is_reported(inbox):
     inbox.give(500)
     assert inbox.give(501, start=0, restart=True).restart and 'time went back 5.000 s' in inbox.lines[0]
 

@@ -55,12 +55,12 @@ def test_every_setting_is_a_described_parameter(make, name):
     groups = [(group, True) for group in entry.fixed] + ([(entry.tuned, False)] if entry.tuned else [])
     for group, read_only in groups:
         for item in fields(group):
-            told, meta = node.describe_parameter(item.name), item.metadata
+            described, meta = node.describe_parameter(item.name), item.metadata
             assert node.get_parameter(item.name).value == item.default
-            assert told.description.startswith(meta['text']) and meta['unit'] in told.description
-            assert told.read_only == read_only
-            assert all(choice in told.additional_constraints for choice in meta['choices'])
-            ranges = [*told.floating_point_range, *told.integer_range]
+            assert described.description.startswith(meta['text']) and meta['unit'] in described.description
+            assert described.read_only == read_only
+            assert all(choice in described.additional_constraints for choice in meta['choices'])
+            ranges = [*described.floating_point_range, *described.integer_range]
             assert [(r.from_value, r.to_value) for r in ranges] == (
                 [] if meta['low'] is None else [(meta['low'], meta['high'])])
 

@@ -37,7 +37,7 @@ def watched():
         yield graph
 
 
-def test_every_instant_is_told_once_the_rest_of_the_window_after_the_silence(watched):
+def test_every_instant_is_published_once_the_rest_of_the_window_after_the_silence(watched):
     smoothed, filtered = watched.heard('smoothed_state'), watched.heard('linkage_state')
     assert [m.sequence for m in smoothed] == list(range(1, COUNT + 1)) and {m.revision for m in smoothed} == {0}
     stamps = [to_ns(m.header.stamp) for m in smoothed]
@@ -63,10 +63,10 @@ def test_it_is_nearer_to_the_truth_than_the_filter(watched):
     assert np.linalg.eigvalsh(np.array(m.covariance).reshape(3, 3)).min() > 0
 
 
-def test_its_status_is_told_beside_that_of_the_filter(watched):
-    told = {status.name: status for m in watched.heard('/diagnostics') for status in m.status}
-    assert {'smoother_node: four_bar', 'linkage_node: four_bar'} <= set(told)
-    assert told['smoother_node: four_bar'].message == 'OK'
+def test_its_status_is_published_beside_that_of_the_filter(watched):
+    statuses = {status.name: status for m in watched.heard('/diagnostics') for status in m.status}
+    assert {'smoother_node: four_bar', 'linkage_node: four_bar'} <= set(statuses)
+    assert statuses['smoother_node: four_bar'].message == 'OK'
 
 
 @pytest.mark.parametrize('kind', [SmootherNode, LinkageNode])
@@ -78,15 +78,15 @@ def test_a_reset_forgets_the_state(monkeypatch, kind):
         node, request = kind(), Trigger.Request()
         assert not node.on_reset(request, Trigger.Response()).success        # nothing there to forget
         assert node.trigger_configure() == node.trigger_activate() == _lifecycle.SUCCESS
-        start, told = node.machine.start.q[node.machine.z[0]], []
-        monkeypatch.setattr(node, 'tell', told.append)
+        start, published = node.machine.start.q[node.machine.z[0]], []
+        monkeypatch.setattr(node, 'publish_estimate', published.append)
         for stamp in (10 ** 9, 2 * 10 ** 9):
             node.take(stamp, {'encoder': float(start)})
             node.take(stamp + 5_000_000, {'encoder': float(start)})
             if kind is SmootherNode:
-                node._tell_all(node.stage.flush())
-            assert [estimate.restart for estimate in told] == [True, False], stamp
-            told.clear()
+                node._publish_all(node.stage.flush())
+            assert [estimate.restart for estimate in published] == [True, False], stamp
+            published.clear()
             answer = node.on_reset(request, Trigger.Response())
             assert answer.success and 'forgotten' in answer.message
         node.destroy_node()
@@ -94,13 +94,13 @@ def test_a_reset_forgets_the_state(monkeypatch, kind):
 
 @pytest.mark.parametrize('name, value, text', [
     ('estimator', 'DEKF', 'errorEKF_FE'), ('noises', 'nose=1', 'acceleration'), ('delay', 3.0, 'delay_window')])
-def test_what_cannot_be_smoothed_is_told_at_configure(monkeypatch, name, value, text):
+def test_what_cannot_be_smoothed_is_refused_at_configure(monkeypatch, name, value, text):
     with ros():
         init = _lifecycle.LifecycleNode.__init__
         monkeypatch.setattr(_lifecycle.LifecycleNode, '__init__', lambda self, node, **more: init(
             self, node, parameter_overrides=overrides(mechanism='four_bar', **{name: value}), **more))
-        node, told = SmootherNode(), []
-        monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, line, **_: told.append(line))
+        node, logged = SmootherNode(), []
+        monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, line, **_: logged.append(line))
         assert node.trigger_configure() == _lifecycle.FAILURE
-        assert text in told[0] and 'Traceback' not in told[0]
+        assert text in logged[0] and 'Traceback' not in logged[0]
         node.destroy_node()

@@ -131,7 +131,7 @@ def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_a
     assert '[talker  ] hello' in lines and any('talker ended: the graph is over' in line for line in lines)
 
 
-def test_a_failure_is_told_and_remembered():
+def test_a_failure_is_reported_and_remembered():
     lines = []
     assert up(Graph((script('a', 'raise SystemExit(3)'),)), lines.append) == 1
     assert any('a exit status 3; the graph goes on without it' in line for line in lines)

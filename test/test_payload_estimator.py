@@ -168,11 +168,11 @@ def test_loads_that_follow_each_other_for_hours() -> None:
     states = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1))
     masses = []
     for load in np.tile([20.0, 300.0, 80.0], 30):
-        told = np.zeros((100, 3 + payload._doubtful.size))
-        told[0, 2] = -30.0
-        told[10:, 0], told[10:, 1] = 1.0, load + rng.standard_normal(90)
-        gone = payload.process(states[:10], P, DT, told[:10])
-        found = payload.process(states[10:], P, DT, told[10:])
+        reported = np.zeros((100, 3 + payload._doubtful.size))
+        reported[0, 2] = -30.0
+        reported[10:, 0], reported[10:, 1] = 1.0, load + rng.standard_normal(90)
+        gone = payload.process(states[:10], P, DT, reported[:10])
+        found = payload.process(states[10:], P, DT, reported[10:])
         masses.append([found.mass, load])
         assert np.isnan(gone.mass) and abs(found.mass - load) < 4 * found.stddev < 1.0
     np.testing.assert_allclose(*np.array(masses).T, atol=0.5)
@@ -181,10 +181,10 @@ def test_loads_that_follow_each_other_for_hours() -> None:
 def test_a_mass_whose_information_fades_is_unknown() -> None:
     """Information goes, little by little, down to nothing, without one sample: then there is no mass."""
     payload = PayloadEstimator(crane(), PayloadSettings(), 'vm')
-    states, told = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1)), np.zeros((100, 3 + payload._doubtful.size))
-    told[:, 0], told[:, 1] = 1.0, 50.0
-    known = payload.process(states, P, DT, told)
-    told[:, :2], told[:, 2] = 0.0, -0.01
-    widths = [payload.process(states, P, DT, told).stddev for _ in range(200)]
+    states, reported = np.tile([0.3, SPEED, 0.0, 4e6, 3e6, 0.0], (100, 1)), np.zeros((100, 3 + payload._doubtful.size))
+    reported[:, 0], reported[:, 1] = 1.0, 50.0
+    known = payload.process(states, P, DT, reported)
+    reported[:, :2], reported[:, 2] = 0.0, -0.01
+    widths = [payload.process(states, P, DT, reported).stddev for _ in range(200)]
     assert known.mass == pytest.approx(50.0) and np.all(np.diff(widths[:10]) > 0)
     assert np.isnan(widths[-150:]).all()

@@ -71,7 +71,7 @@ def test_nis_counts_a_changing_number_of_measurements():
     assert chart.panels[0].note == 'mean 12.0, expected 2.33; 66.7 % inside'
 
 
-def test_an_outlier_of_the_raw_mass_does_not_set_the_axis_but_is_told(run):
+def test_an_outlier_of_the_raw_mass_does_not_set_the_axis_but_is_reported(run):
     mass, samples, _ = charts_of(run)[0].panels
     raw = run.payload.raw
     assert mass.limits[1] < samples.limits[1] < 150 < np.nanmax(raw)

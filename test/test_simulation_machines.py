@@ -62,7 +62,7 @@ def test_pressures_stay_above_zero(name: str, cycle: str, stop: float) -> None:
     assert (q > machine.stroke[:, 0]).all() and (q < machine.stroke[:, 1]).all()
     sent = np.array([list(frame.commands.values()) for frame in frames])
     assert (np.ptp(sent, axis=0) > 1.0).all()
-    for one in range(sent.shape[1]):       # no valve repeats what another one is told
+    for one in range(sent.shape[1]):       # no valve repeats another one's command
         for other in range(one):
             assert np.abs(sent[:, one] - sent[:, other]).max() > 1.0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad samples, holes, sensors that die, clocks that jump: told, nothing lost, the stream goes on."""
+"""Bad samples, holes, sensors that die, clocks that jump: reported, nothing lost, the stream goes on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_nan_makes_both_its_intervals_missing_and_delays_nothing() -> None:
     assert not np.isnan(segments[3].values).any() and interpolator.lost == ()
 
 
-def test_after_a_gap_of_two_seconds_all_starts_anew() -> None:
+def test_after_a_gap_of_two_seconds_all_starts_again() -> None:
     interpolator = Interpolator(CHANNELS, COMMANDS)
     segments = feed(interpolator, rows(0, 30))
     after = rows(2033, 2063)
@@ -151,7 +151,7 @@ def test_commands_alone_make_no_segments_and_fill_no_memory() -> None:
     assert segments[0].restart
 
 
-def test_a_clock_that_goes_back_starts_all_anew_without_loss() -> None:
+def test_a_clock_that_goes_back_restarts_all_without_loss() -> None:
     """A bag in a loop: the second round is like the first; the first sample of each input is refused, then used."""
     interpolator = Interpolator(CHANNELS, COMMANDS)
     first = feed(interpolator, rows(0, 500))

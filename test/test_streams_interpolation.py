@@ -139,7 +139,7 @@ def test_settings_change_from_the_next_segment_on() -> None:
         InterpolationSettings(step=0.0)
 
 
-def test_reset_starts_anew_and_counts_on() -> None:
+def test_reset_starts_again_and_counts_on() -> None:
     interpolator = Interpolator(CHANNELS, COMMANDS)
     last = feed(interpolator, rows(0, 50))[-1]
     interpolator.reset()

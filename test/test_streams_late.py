@@ -90,8 +90,8 @@ def test_a_wild_sample_is_rejected_and_named(crane_samples):
     machine, samples = crane_samples
     wild = faulty(samples, 'pressure/lift_piston', lambda p: p + 3e6, 4_000 * MS, 4_010 * MS)
     outputs, _ = run(machine, wild)
-    told = [o.state for o in outputs if 'rejected: pressure/lift_piston' in o.state.reason]
-    assert len(told) == 1 and told[0].status is ObserverStatus.OK
+    found = [o.state for o in outputs if 'rejected: pressure/lift_piston' in o.state.reason]
+    assert len(found) == 1 and found[0].status is ObserverStatus.OK
     clean, _ = run(machine, samples)
     before, after = clean[-1].state, outputs[-1].state
     stddev = np.sqrt(np.diag(before.covariance))

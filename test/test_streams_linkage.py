@@ -149,7 +149,7 @@ def test_a_constant_sensor_is_left_out(model, measured):
     assert feed(one, stuck, range(300, COUNT))[-1].status is ObserverStatus.OK
 
 
-def test_a_silent_sensor_and_a_gap_are_told(model, measured, motion):
+def test_a_silent_sensor_and_a_gap_are_reported(model, measured, motion):
     one = stage(model)
     feed(one, measured[:100])
     half = [one.add(START + k * STEP, {'crank_gyro': measured[k, 1]})[-1] for k in range(100, 200)]
@@ -160,7 +160,7 @@ def test_a_silent_sensor_and_a_gap_are_told(model, measured, motion):
     assert np.linalg.eigvalsh(later.covariance).min() > 0
 
 
-def test_a_jump_of_time_starts_anew_once_it_is_confirmed(model, measured):
+def test_a_jump_of_time_starts_again_once_it_is_confirmed(model, measured):
     one = stage(model)
     feed(one, measured[:50])
     assert one.add(START + 10 ** 12, {'encoder': 1.0}) == ()        # one wrong stamp alone changes nothing
@@ -186,7 +186,7 @@ def test_switching_keeps_the_state(model, measured, motion, estimator):
     assert first.estimator == estimator and first.sequence == 201 and not first.restart
     assert first.q[model.z[0]] == pytest.approx(motion.of('theta')[201], abs=0.02)
     place = first.names.index('position/theta')
-    assert first.covariance[place, place] < 4 * before.covariance[0, 0]     # it did not begin anew
+    assert first.covariance[place, place] < 4 * before.covariance[0, 0]     # it did not begin again
     one.configure(SETTINGS)
     again = feed(one, measured, range(300, COUNT))
     assert again[0].estimator == 'errorEKF_EJ' and again[-1].status is ObserverStatus.OK
@@ -333,7 +333,7 @@ def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
 
 
 @pytest.mark.parametrize('estimator', ['joint', 'dual'])
-def test_estimated_parameters_are_told(estimator):
+def test_estimated_parameters_are_reported(estimator):
     model = load_model('four_bar', free=('bodies.coupler.mass',))
     settings = replace(SETTINGS, estimator=estimator, noises='', options='parameters=bodies.coupler.mass',
                        start_parameter=0.2)
@@ -354,7 +354,7 @@ def test_the_force_says_what_it_is_along():
     assert estimate.force_names == ('torque_2',) and estimate.force.shape == estimate.force_stddev.shape == (1,)
 
 
-def test_a_bias_is_told_and_goes_along():
+def test_a_bias_is_reported_and_goes_along():
     model = load_model('four_bar')
     one = LinkageStage(model, replace(SETTINGS, noises='acceleration=20', options='biases=crank_gyro', start_bias=0.03),
                        ('encoder', 'crank_gyro'), DT)

@@ -96,9 +96,9 @@ def test_a_solver_that_runs_less_often_says_the_same(stage, frames, offline):
     for k, frame in enumerate(frames):
         stage.add(START + frame.stamp_ns, samples(stage, frame))
         if stage.ready == 5:
-            told = stage.solve()
-            assert stage.ready == 0 and len(told) == (5 if k >= 28 else 0)
-            found |= {e.sequence - 1: e for e in told}
+            published = stage.solve()
+            assert stage.ready == 0 and len(published) == (5 if k >= 28 else 0)
+            found |= {e.sequence - 1: e for e in published}
     assert sorted(found) == list(range(len(found))) and len(found) > 200
     last = list(found)[4::5]
     off = np.array([(found[k].mean - offline.mean[k]) / offline.stddev[k] for k in last])
@@ -154,7 +154,7 @@ def test_a_short_gap_is_coasting_a_long_one_a_new_start(stage, frames):
     assert [e.status for e in found][-100:] == [ObserverStatus.OK] * 100
 
 
-def test_a_divergence_is_told_and_followed_by_a_new_start(stage, frames, monkeypatch):
+def test_a_divergence_is_reported_and_followed_by_a_new_start(stage, frames, monkeypatch):
     extend = StridedWindow.extend
 
     def fail(self, step, rows):
@@ -182,7 +182,7 @@ def test_sensors_that_contradict_the_estimate_are_lost(model, frames):
     assert sum(e.restart for e in found) > 1 and found[-1].status is not ObserverStatus.LOST
 
 
-def test_a_solver_far_behind_starts_anew_and_says_so(stage, frames, monkeypatch):
+def test_a_solver_far_behind_starts_again_and_says_so(stage, frames, monkeypatch):
     monkeypatch.setattr(module, 'BEHIND', 50)
     first = run(stage, frames[:40], every=1000)
     assert [e.sequence for e in first] == list(range(1, 41))

@@ -46,7 +46,7 @@ def by_time(inputs: list[list[Sample]]) -> list[Sample]:
 @settings(max_examples=100)
 @given(SEEDS)
 @example(138202377)     # all sensors aim across a gap while a command is still to come before it
-@example(43)            # a command whose rate is learnt anew after a gap
+@example(43)            # a command whose rate is learnt again after a gap
 def test_order_of_arrival_changes_nothing(seed: int) -> None:
     random = Random(seed)
     inputs = streams(random, faults=True)

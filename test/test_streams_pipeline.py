@@ -62,7 +62,7 @@ def test_one_segment_per_sensor_period() -> None:
 
 
 def test_a_gap_of_two_seconds() -> None:
-    """The estimate starts anew after it; the mass so far stays and goes on."""
+    """The estimate starts again after it; the mass so far stays and goes on."""
     whole = feed(Pipeline(crane()), between(0, 4.0) + between(6.0, 12.0))
     restart = [k for k, o in enumerate(whole) if o.state.restart]
     assert len(restart) == 2 and restart[0] == 0
@@ -113,7 +113,7 @@ def test_samples_that_are_nan(channels: tuple[str, ...]) -> None:
         assert (np.abs(error) < 5 * np.sqrt(np.diag(o.state.covariance))[[0, 3, 4]]).all()
 
 
-def test_all_sensors_nan_is_lost_and_starts_anew() -> None:
+def test_all_sensors_nan_is_lost_and_starts_again() -> None:
     outputs = feed(Pipeline(crane()), between(0, 2) + spoilt(between(2, 2.5), *crane().channels) + between(2.5, 4))
     lost = [k for k, o in enumerate(outputs) if o.state.status is ObserverStatus.LOST]
     assert len(lost) >= 49
@@ -140,7 +140,7 @@ def test_bad_samples_are_refused_and_the_rest_goes_on() -> None:
 
 
 def test_commands_nobody_needs_are_ignored() -> None:
-    """Valve unknown: its command is no input, and no error."""
+    """Valve unknown: its command is neither an input nor an error."""
     pipeline = Pipeline(crane('unknown'))
     assert pipeline.add('command/lift_valve', 5, 3.0) == () and pipeline.add('command/other', 1, 1.0) == ()
     assert Pipeline(crane()).add('command/other', 1, 1.0) == ()
@@ -219,7 +219,7 @@ def test_merger_joins_up_to_its_duration() -> None:
 
 @pytest.mark.parametrize('changes', [{'restart': True}, {'start_ns': 25_000_000}, {'step_ns': 2_000_000},
                                      {'repeats': np.array([5.0])}, {'values': np.full((10, 1), np.nan)}])
-def test_merger_begins_anew_where_segments_do_not_fit(changes: dict) -> None:
+def test_merger_begins_again_where_segments_do_not_fit(changes: dict) -> None:
     merger = Merger(100_000_000)
     assert merger.add(plain(0)) == merger.add(plain(1)) == ()
     out = [*merger.add(plain(2, **changes)), *merger.flush()]

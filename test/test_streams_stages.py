@@ -80,7 +80,7 @@ def test_coasts_where_a_sample_is_missing(stage: ObserverStage, missing: object)
     assert run(stage, REST, first=26)[0].status is ObserverStatus.OK
 
 
-def test_is_lost_when_nothing_is_measured_and_starts_anew(stage: ObserverStage) -> None:
+def test_is_lost_when_nothing_is_measured_and_starts_again(stage: ObserverStage) -> None:
     *_, lost = run(stage, *[REST] * 25, np.full(3, np.nan))
     assert lost.status is ObserverStatus.LOST and lost.reason == 'nothing is measured' and lost.nis_dof == 0
     again = run(stage, *[REST] * 25, first=26)
@@ -88,7 +88,7 @@ def test_is_lost_when_nothing_is_measured_and_starts_anew(stage: ObserverStage) 
 
 
 def test_is_lost_when_the_position_is_not_known_any_more() -> None:
-    """The position sensor dies, flows unknown: the deviation grows past a tenth of the stroke, then it is told."""
+    """The position sensor dies, flows unknown: the deviation grows past a tenth of the stroke, then it is reported."""
     stage, machine = ObserverStage(crane('unknown')), crane('unknown')
     states = [stage.process(segment(k, REST * [1 if k < 25 else np.nan, 1, 1], machine)) for k in range(425)][25:]
     kinds = [s.status for s in states]
@@ -98,7 +98,7 @@ def test_is_lost_when_the_position_is_not_known_any_more() -> None:
     assert max(deviation) < 0.0536 and (np.diff(deviation) > 0).all()
 
 
-def test_a_known_valve_tells_the_position_for_a_while(stage: ObserverStage) -> None:
+def test_a_known_valve_gives_the_position_for_a_while(stage: ObserverStage) -> None:
     """Without a position sensor, with an exact valve: the deviation grows slowly, and says so."""
     *_, last = run(stage, *[REST] * 25, *[REST * [np.nan, 1, 1]] * 200)
     assert last.status is ObserverStatus.COASTING and 5e-5 < np.sqrt(last.covariance[0, 0]) < 5e-4
@@ -221,9 +221,9 @@ def test_a_load_that_is_wholly_new_is_unknown() -> None:
     """Where nothing of the old information counts any more there is no mass, until the new load is weighed."""
     payload, outputs = PayloadStage(crane()), cycle_run('orifice').outputs
     before = [payload.process(o.state) for o in outputs[:300]][-1]
-    told = outputs[300].state.weighing.copy()
-    told[:, :2], told[:, 2] = 0.0, -100.0
-    gone = payload.process(replace(outputs[300].state, weighing=told))
+    reported = outputs[300].state.weighing.copy()
+    reported[:, :2], reported[:, 2] = 0.0, -100.0
+    gone = payload.process(replace(outputs[300].state, weighing=reported))
     after = [payload.process(o.state) for o in outputs[301:340]][-1]
     assert np.isfinite(before.mass) and np.isnan(gone.mass) and abs(after.mass - 50.0) < 3 * after.stddev + 1.0
 

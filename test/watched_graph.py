@@ -37,7 +37,7 @@ class Watched:
         """Messages of a topic so far."""
         return self.peer.heard[topic]
 
-    def told(self, text):
+    def logged(self, text):
         """Whether a line of the log holds a text."""
         return any(text in line for line in self.log)
 

@@ -10,7 +10,7 @@ root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd -P)
 cd "$root"
 log=$env.log
 
-# A process inside an environment may be the one that makes it anew: its own interpreter is no candidate.
+# A process inside an environment may be the one that rebuilds it: its own interpreter is not a candidate.
 PATH=:$PATH:
 while [[ $PATH == *":$root/.env/"* ]]; do
   tail=${PATH#*":$root/.env/"}
@@ -121,7 +121,7 @@ check() {
     >>"$log" 2>&1 || fail 'importing rclpy and mbse_ros.msg'
 }
 
-# What the venv and its packages depend on: while it stays the same only the build is done anew.
+# What the venv and its packages depend on: while it stays the same only the build is repeated.
 packages_fingerprint() {
   echo "$root ${AMENT_PREFIX_PATH:-}"
   sha256sum "${lists[@]}"

@@ -11,7 +11,7 @@ echo "mbse_ros: apt-get install $*" >&2
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-apt-get update -qq </dev/null >"$log" 2>&1 || true   # a repository that does not answer is no reason to stop
+apt-get update -qq </dev/null >"$log" 2>&1 || true   # a repository that does not answer is not a reason to stop
 apt-get install -y -qq --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || {
   tail -n 20 "$log" >&2
   echo "mbse_ros: apt-get install $* failed" >&2

@@ -90,10 +90,10 @@ class Bag:
         if self.path.is_file():
             return [self.path]
         if not self.path.is_dir():
-            raise BagError(str(self.path), 'is not there')
+            raise BagError(str(self.path), 'does not exist')
         found = sorted((path for path in self.path.iterdir() if _format(path)), key=_natural)
         if not found:
-            raise BagError(str(self.path), 'is no bag: it has no file .mcap or .db3')
+            raise BagError(str(self.path), 'is not a bag: it has no file .mcap or .db3')
         try:
             listed = [self.path / name for name in listed_files(self.path)]
         except ValueError as error:
@@ -108,7 +108,7 @@ class Bag:
         """The file, or None and a warning where nothing in it can be read."""
         kind = FORMATS.get(_format(path))
         if kind is None:
-            raise BagError(str(path), 'is no bag: expected a folder, .mcap or .db3')
+            raise BagError(str(path), 'is not a bag: expected a folder, .mcap or .db3')
         try:
             return kind(self._decompressed(path) if path.suffix == _ZSTD else path)
         except (ValueError, OSError) as error:
@@ -136,7 +136,7 @@ def open_bag(bag: Bag | str | Path) -> Bag:
 
 
 def decode(raw: RawMessage) -> Any:
-    """Message object of the typestore; raises SampleError where the bytes are no such message."""
+    """Message object of the typestore; raises SampleError where the bytes are not such a message."""
     try:
         return _deserialized(raw.data, raw.msgtype)
     except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
@@ -154,7 +154,7 @@ def _deserialized(data: bytes, msgtype: str) -> Any:
 
 
 def _decompressed_message(data: bytes) -> bytes:
-    """The message, or the bytes as they are where they are damaged: decoding tells."""
+    """The message, or the bytes as they are where they are damaged: decoding reports it."""
     try:
         return zstandard.ZstdDecompressor().decompressobj().decompress(data)
     except zstandard.ZstdError:

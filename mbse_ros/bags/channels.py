@@ -40,7 +40,7 @@ def parse_channel(text: str, kinds: tuple[str, ...] = SENSORS) -> Channel:
         name, dot, axis = name.partition('.')
         axis = axis if dot else _USUAL_AXIS[kind]
     if kind not in kinds or not name or kind in IMU_FIELDS and axis not in ('x', 'y', 'z'):
-        raise ValueError(f'{text} is no channel such as {examples(kinds)}')
+        raise ValueError(f'{text} is not a channel such as {examples(kinds)}')
     return Channel(kind, name, axis)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one mcap file, whole or cut: by its index where it has one, else by one built anew from what is there."""
+"""Reads one mcap file, whole or cut: by its index where it has one, else by one rebuilt from what is there."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Block:
 class McapFile:
     """One mcap file: ``topics`` to types, ``definitions`` of types, ``last_ns`` (None: no messages), ``warnings``.
 
-    Raises ValueError, with the reason, where the file is no mcap file.
+    Raises ValueError, with the reason, where the file is not an mcap file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class McapFile:
         self._blocks: list[Block] = []
         with open(path, 'rb') as stream:
             if stream.read(len(MAGIC)) != MAGIC:
-                raise ValueError('no mcap file: it does not begin as one')
+                raise ValueError('not an mcap file: wrong first bytes')
             stream.seek(0)
             if not self._read_index(stream):
                 self._forget()

@@ -68,7 +68,7 @@ def stamp_of(message: Any) -> int:
 
 
 class SensorTemplate:
-    """Serialized sensor message in which only the stamp and the values change: far cheaper than building each anew."""
+    """Serialized sensor message in which only the stamp and the values change: cheaper than building each of them."""
 
     def __init__(self, frame: str, names: tuple[str, ...] | None) -> None:
         """JointState with positions of these names, or, without names, a FluidPressure with variance 0."""
@@ -113,7 +113,7 @@ def record_of(kind: type, message: Any) -> Any:
             sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
         elif name == 'weighing':
-            value = _shaped(label, stamp, value, *_told(message))
+            value = _shaped(label, stamp, value, *_weighing_shape(message))
         elif name == 'status':
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
         values[name] = tuple(value) if isinstance(value, list) else value
@@ -136,8 +136,8 @@ def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, 
         observability_rank=health.rank, observability_size=health.size)
 
 
-def _told(message: Any) -> tuple[int, int]:
-    """Shape of what the steps of a state tell of the mass."""
+def _weighing_shape(message: Any) -> tuple[int, int]:
+    """Shape (steps, 3 + k) of what the steps of a state measure of the mass; (0, 3) where empty."""
     count = len(message.weighing)
     return (message.steps, max(3, count // message.steps)) if count else (0, 3)
 

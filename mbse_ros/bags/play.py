@@ -24,7 +24,7 @@ class Due(NamedTuple):
 
 
 class Playback:
-    """Schedule of a bag's messages; iterating begins anew at the beginning.
+    """Schedule of a bag's messages; iterating begins at the beginning again.
 
     ``rate`` (1: as recorded) may be changed while it is iterated: it counts from the next message on. A ``loop``
     begins again half a second of the bag's time after the end, where ``stamp_ns`` goes back and ``due_s`` does not.

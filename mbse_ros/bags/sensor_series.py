@@ -88,7 +88,7 @@ def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> d
         with open(path, newline='', encoding='utf-8-sig') as file:
             rows = [row for row in csv.reader(file) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BagError(str(path), f'is no table: {error}') from error
+        raise BagError(str(path), f'is not a table: {error}') from error
     heads = [head.partition('[')[0].strip() for head in rows[0]] if rows else []
     columns = {channel: channel for channel in channels} | {name: f'input/{name}' for name in inputs if name in heads}
     for wanted in ('t', *columns):

@@ -22,7 +22,7 @@ Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized mes
 class Sqlite3File:
     """One sqlite3 file: ``topics`` to types, ``definitions`` of types, ``last_ns`` (None: no messages), ``warnings``.
 
-    Raises ValueError, with the reason, where the file is no database of rosbag2. The file is never written to.
+    Raises ValueError, with the reason, where the file is not a database of rosbag2. The file is never written to.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class Sqlite3File:
             self.last_ns = self._last()
         except sqlite3.DatabaseError as error:
             self._database.close()
-            raise ValueError(f'no database of a bag, or cut before its messages: {error}') from error
+            raise ValueError(f'not a database of a bag, or cut before its messages: {error}') from error
         self._names = {number: name for number, name, _ in rows}
         self.topics = {name: msgtype for _, name, msgtype in rows}
         self._read_definitions()
@@ -67,7 +67,7 @@ class Sqlite3File:
                 if row[:2] > done:
                     yield row
         except sqlite3.DatabaseError:
-            return      # a warning tells up to where
+            return      # a warning says up to where
 
     def _warn(self, text: str) -> None:
         warning = f'{self.path.name}: {text}'
@@ -114,11 +114,11 @@ class Sqlite3File:
 
 
 def _pages(path: Path) -> tuple[int, int]:
-    """Size of a page and number of pages by the header, 0: not told; raises ValueError where it has no such header."""
+    """Size of a page and number of pages by the header, 0: unknown; raises ValueError where it has no such header."""
     with open(path, 'rb') as stream:
         head = stream.read(100)
     if len(head) < 100 or not head.startswith(MAGIC):
-        raise ValueError('no sqlite3 file: it does not begin as one')
+        raise ValueError('not an sqlite3 file: wrong first bytes')
     size, = struct.unpack('>H', head[16:18])
     count, = struct.unpack('>I', head[28:32])
     current = head[24:28] == head[92:96]      # the number of pages is only then up to date

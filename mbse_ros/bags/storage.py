@@ -155,7 +155,7 @@ class Contents:
                 'files': [{'path': self.file, **self._extent()}], 'custom_data': None, 'ros_distro': 'jazzy'}
 
     def _extent(self) -> dict:
-        """Times and number of messages, made anew each time: YAML would write an alias for one object twice."""
+        """Times and number of messages, new objects each time: YAML would write an alias for one object twice."""
         start = self.first_ns or 0
         count = sum(topic.count for topic in self.topics.values())
         return {'duration': {'nanoseconds': self.last_ns - start if count else 0},

@@ -40,8 +40,8 @@ def import_table(csv_path: str | Path, map_path: str | Path, bag: str | Path, st
                  namespace: str = '') -> ImportedTable:
     """Write a table into a new bag, on the topics of the crane graph.
 
-    Raises DescriptionError (map file, or a column it names that the table has not) and BagError (a cell that is no
-    number, a time that does not increase, ..., with file, line, column and value; or the bag cannot be written).
+    Raises DescriptionError (map file, or a column it names that the table has not) and BagError (a cell that is not
+    a number, a time that does not increase, ..., with file, line, column and value; or the bag cannot be written).
     A bag begun before an error in the table is left readable up to there.
     """
     table = load_table_map(map_path)
@@ -175,7 +175,7 @@ def load_table_map(path: str | Path) -> TableMap:
     delimiter = parts['delimiter'].choice(DELIMITERS, 'a delimiter') if 'delimiter' in parts else 'comma'
     decimal = parts['decimal'].choice(['point', 'comma'], 'a decimal sign') if 'decimal' in parts else 'point'
     if delimiter == decimal:
-        raise parts['delimiter' if 'delimiter' in parts else 'decimal'].error('a delimiter that is no decimal sign')
+        raise parts['delimiter' if 'delimiter' in parts else 'decimal'].error('a delimiter that is not a decimal sign')
     return TableMap(str(path), parts['name'].name(), DELIMITERS[delimiter], ',' if decimal == 'comma' else '.',
                     _start(parts['start']) if 'start' in parts else 0, _column(parts['time'], ('s',)), columns)
 

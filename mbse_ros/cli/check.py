@@ -27,7 +27,7 @@ from .units import shown, unit_of
 
 _UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
-FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth telling
+FAR = 0.05             # change of the guess by the assembly, m or rad, that is worth a line
 _LONGEST = 40          # coordinates of the start that are listed
 
 

@@ -29,4 +29,4 @@ def convert_command(old: Path, output: Path) -> None:
     machine = Machine(parse_mechanism(text, str(old)))
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding='utf-8')
-    typer.echo(f'wrote {output}: machine {machine.name}; mbse check {output} tells what was understood')
+    typer.echo(f'wrote {output}: machine {machine.name}; mbse check {output} shows what was understood')

@@ -136,7 +136,7 @@ def measured_lift(console: Console, folder: Path) -> None:
     last = estimate.outputs[-1].payload
     page = write_report(report_run(estimate, 'Measured lift, PATU 655'), folder / 'measured_report')
     console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and '
-                  f'load cannot be told apart from one lift\nreport: [bold]{page}[/bold]')
+                  f'load cannot be separated by one lift\nreport: [bold]{page}[/bold]')
 
 
 def run_mechanism_demo(console: Console, folder: Path) -> None:

@@ -29,7 +29,7 @@ from .described import check_sensors
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
 
 TRUTH = 'truth/joint_states'
-USUAL_STEP = 0.005      # s, where the samples do not tell one
+USUAL_STEP = 0.005      # s, where the samples do not give one
 
 
 def estimate_linkage(mechanism: str, estimator: str, request: LogRequest) -> None:
@@ -182,7 +182,7 @@ def _period(samples: Samples) -> float:
 
 
 def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEstimate]) -> np.ndarray:
-    """True coordinates (k, n) where a simulated mechanism told them."""
+    """True coordinates (k, n) where a simulated mechanism recorded them."""
     places = {estimate.stamp_ns: i for i, estimate in enumerate(estimates)}
     truth = np.full((len(estimates), len(model.names)), np.nan)
     for raw in source.messages([f'{space}/{TRUTH}']):

@@ -37,7 +37,7 @@ MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
            'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
            'force': 'the same with an unknown force (errorEKF_FE)'}
 FALLING = ("at rest 'exact' sees only by the acceleration with which the weight would set it in motion; what holds the "
-           "mechanism is a force that it does not know: 'force' is the honest one")
+           "mechanism is a force that it does not know: use 'force'")
 FEW = 12        # poses at which the motion is looked at
 START, ALL, MOVING, TABLE = 'the start', 'all coordinates', 'all coordinates, accelerating', 'the motion'
 

@@ -24,7 +24,7 @@ GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Accel
           'payload': 'Payload in the state'}
 LARGEST = 8     # causes of the uncertainty that are shown
 ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
-ONE_LIFT = ('Friction and load cannot be told apart from one lift: both push against the piston. The mass rests on the '
+ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '
             "friction in the machine's file; only a run that also lowers the load can check it.")
 
 
@@ -55,7 +55,7 @@ def _notes(estimate: Estimate) -> list[str]:
     if _one_way(estimate):
         notes.append(ONE_LIFT)
     notes.append("The 95 % interval holds the scatter of the samples and the uncertainties stated in the machine's "
-                 'file; it cannot hold what that file does not know of.')
+                 'file; it does not include errors that the file does not state.')
     return notes
 
 

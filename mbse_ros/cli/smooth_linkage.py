@@ -39,7 +39,7 @@ def smooth_linkage(mechanism: str, request: LogRequest) -> Answer:
 
 
 def unseen(found: SmoothedLog) -> list[str]:
-    """Positions that the sensors never told, which are known by the start alone."""
+    """Positions that no sensor measured, known from the start alone."""
     start = np.broadcast_to(found.smoother.noises.position, len(found.model.z))
     best = found.column('stddev')[:, :len(start)].min(axis=0)
     return [f'{name}: the sensors do not see it: its standard deviation is {low:.2g} at best, that of the start '

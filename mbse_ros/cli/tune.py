@@ -127,7 +127,7 @@ def show(request: Request, observer: LinkageObserver, tuned: Tuned) -> None:
 def _factor(stddev_log10: float, value: float) -> str:
     """Spread of a noise as a factor."""
     if not np.isfinite(stddev_log10):
-        return 'not told by the logs'
+        return 'not determined by the logs'
     return number(10.0 ** stddev_log10) if value else '–'
 
 

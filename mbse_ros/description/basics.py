@@ -41,7 +41,7 @@ MISSING = Scalar(0.0, source='not given')      # a moment of inertia that cannot
 
 
 def scalars(part: object) -> dict[str, Scalar]:
-    """Every number of a mechanism, or of parts of one, by the key at which it stands in the file, where it has one:
+    """Every number of a mechanism, or of parts of one, by its key in the file, where it has one:
     'parameters.crank', 'bodies.crank.mass', 'points.B.fixed[0]'."""
     return {item.key: item for item in _walk(part) if item.key}
 

@@ -60,12 +60,12 @@ def measure(text: str, names: Mapping[str, Measure]) -> Measure:
     """Value and dimension of arithmetic over the names; ValueError with the reason, as expressions.evaluate."""
     result = evaluate_with(text, names, _FUNCTIONS)
     if not isinstance(result, (Measure, float)):
-        raise ValueError(f'{text!r} is no finite number')
+        raise ValueError(f'{text!r} is not a finite number')
     return result if isinstance(result, Measure) else Measure(result, {})
 
 
 def fits(dimension: Dimension | None, unit: str) -> bool:
-    """Whether a number of this dimension may stand where the SI unit is wanted; a plain number fits anything."""
+    """Whether a number of this dimension may be used where the SI unit is wanted; a plain number fits anything."""
     wanted = _plain(parse_unit(unit)[1])
     return not dimension or _plain(dimension) == wanted
 

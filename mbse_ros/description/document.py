@@ -2,7 +2,7 @@
 """YAML text to plain dictionaries, lists and text, without YAML's guesses.
 
 Scalars stay text: YAML 1.1 would read `on` as true, 012 as ten, 1:30 as ninety and 1e7 as text. Refused: keys that
-stand twice, tags, aliases that contain themselves, several documents.
+appear twice, tags, aliases that contain themselves, several documents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Tree = object   # None, str, list of Tree or dict from str to Tree
 def read_document(text: str, file: str) -> Tree:
     """The tree of one YAML document; an empty scalar or null is None.
 
-    Raises DescriptionError whose key is 'line N' where the text is no usable YAML.
+    Raises DescriptionError whose key is 'line N' where the text is not usable YAML.
     """
     if len(text) > MAX_CHARACTERS or _depth(text) > MAX_DEPTH:
         raise DescriptionError(file, '', f'{len(text)} characters',

@@ -76,7 +76,7 @@ class Entry:
         return self.choice(('true', 'false'), 'true or false') == 'true'
 
     def one_of(self, keys: Iterable[str]) -> str:
-        """The one of these keys that stands in the mapping."""
+        """The one of these keys that is in the mapping."""
         found = [key for key in keys if key in self.value]
         if len(found) != 1:
             raise self.error('exactly one of the keys ' + ', '.join(keys))

@@ -31,15 +31,15 @@ def evaluate(text: str, names: Mapping[str, Number]) -> Number:
     """Value of the arithmetic; SX where one of the used names is one, else a finite float. Angles are in rad.
 
     Functions: sqrt sin cos tan asin acos atan atan2 exp log abs min max hypot radians degrees; the constant pi.
-    Raises ValueError, with the reason, for everything that is no finite real number.
+    Raises ValueError, with the reason, for everything that is not a finite real number.
     """
     result = evaluate_with(text, names, FUNCTIONS)
     if isinstance(result, SX):
         if result.shape != (1, 1) or (result.is_constant() and not math.isfinite(float(result))):
-            raise ValueError(f'{text!r} is no finite number')
+            raise ValueError(f'{text!r} is not a finite number')
         return result
     if not isinstance(result, (int, float)) or not math.isfinite(result):
-        raise ValueError(f'{text!r} is no finite number')
+        raise ValueError(f'{text!r} is not a finite number')
     return float(result)
 
 
@@ -49,7 +49,7 @@ def motion(text: str, names: Mapping[str, Number], time: Number) -> Number:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Names that the arithmetic uses, functions and pi left out; ValueError where it is no arithmetic."""
+    """Names that the arithmetic uses, functions and pi left out; ValueError where it is not arithmetic."""
     called = {id(node.func) for node in ast.walk(_parse(text)) if isinstance(node, ast.Call)}
     return frozenset(node.id for node in ast.walk(_parse(text))
                      if isinstance(node, ast.Name) and id(node) not in called and node.id != 'pi')
@@ -68,7 +68,7 @@ def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str
     except OverflowError as error:
         raise ValueError(f'{text!r} is too large a number') from error
     except (TypeError, simpleeval.InvalidExpression) as error:
-        raise ValueError(f'{text!r} is no arithmetic: {error}') from error
+        raise ValueError(f'{text!r} is not arithmetic: {error}') from error
     except RecursionError as error:
         raise ValueError('the arithmetic is nested too deeply') from error
 
@@ -92,7 +92,7 @@ def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode='eval').body
     except SyntaxError as error:
-        raise ValueError(f'{text!r} is no arithmetic: {error.msg}') from error
+        raise ValueError(f'{text!r} is not arithmetic: {error.msg}') from error
     except (MemoryError, RecursionError) as error:
         raise ValueError('the arithmetic is nested too deeply') from error
 
@@ -106,7 +106,7 @@ def _check_tokens(text: str) -> None:
             hint = ', a power is written **' if text[place] == '^' else ''
             raise ValueError(f'the character {text[place]!r} has no meaning in arithmetic{hint}')
         if match.lastgroup == 'name' and (keyword.iskeyword(match[0]) or match[0].startswith('_')):
-            raise ValueError(f'the word {match[0]!r} cannot stand in arithmetic')
+            raise ValueError(f'the word {match[0]!r} is not allowed in arithmetic')
         if kind == 'number' and match.lastgroup in ('name', 'number'):
             raise ValueError(f'an operator is missing before {match[0]!r}')
         place, kind = match.end(), match.lastgroup
@@ -146,7 +146,7 @@ def _function(name: str, real: Callable, symbolic: Callable, most: int = 1, leas
         try:
             return real(*arguments)
         except ValueError as error:
-            raise ValueError(f'{name}({", ".join(f"{item:g}" for item in arguments)}) is no real number') from error
+            raise ValueError(f'{name}({", ".join(f"{item:g}" for item in arguments)}) is not a real number') from error
     return call
 
 

@@ -12,7 +12,7 @@ LARGEST = 200      # loops; a larger chain would hold more than the reader of th
 def n_four_bar(n: int) -> str:
     """YAML of the four-bar mechanism with n loops, benchmark A02 of the IFToMM library of multibody problems.
 
-    n + 1 vertical rods (the cranks) stand on pins of the ground 1 m apart, n horizontal rods join their upper ends;
+    n + 1 vertical rods (the cranks) are on pins of the ground 1 m apart, n horizontal rods join their upper ends;
     all rods are uniform, 1 m and 1 kg. It starts with a speed of 1 m/s at the upper ends and then turns through the
     flat position, where all rods lie on one line and the mechanism could part into other motions. SettingError for n
     outside 1 to 200.

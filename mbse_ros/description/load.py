@@ -47,7 +47,7 @@ _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
 def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
     """Read and check a mechanism: a name out of config/mechanisms, 'n_four_bar:N', or a path to a YAML file.
 
-    Raises DescriptionError (file, key path, value, expected) for a file that cannot be read, is no YAML, or says
+    Raises DescriptionError (file, key path, value, expected) for a file that cannot be read, is not YAML, or says
     something that cannot be used.
     """
     name = str(name_or_path)
@@ -151,7 +151,7 @@ def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spr
 
 
 def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
-    """Bodies, joints and dampers of the URDF file that stands beside this one."""
+    """Bodies, joints and dampers of the URDF file next to this one."""
     entry = parts['urdf']
     robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
                       entry.file, entry.key)

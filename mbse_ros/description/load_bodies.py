@@ -152,7 +152,7 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
             raise entry.error('one number, the moment of inertia in the plane; a tensor is for space')
         return (numbers.scalar(entry, not_negative('kg*m^2')),)
     parts = entry.mapping([], [*_MOMENTS, *_PRODUCTS])
-    if not set(_MOMENTS) <= set(parts):     # whether one moment is enough, the joints tell: see the consistency check
+    if not set(_MOMENTS) <= set(parts):     # the joints decide whether one moment is enough: see the consistency check
         if set(_PRODUCTS) & set(parts) or not parts:
             raise entry.error('xx, yy and zz' + (' beside products of inertia' if parts else ''))
         return tuple(numbers.optional(parts, name, not_negative('kg*m^2'), MISSING) for name in _MOMENTS) + (ZERO,) * 3

@@ -10,7 +10,7 @@ from .model import GROUND, Joint, PointRef
 from .references import References
 from .scalar import Numbers
 
-# Keys beside type, parent and child: those that must stand there and those that may.
+# Keys beside type, parent and child: required ones and optional ones.
 _PLANE = {'revolute': ((), ('start', 'limits')), 'prismatic': (('axis',), ('angle', 'start', 'limits')),
           'slot': (('axis',), ('start',)), 'fixed': ((), ('angle',)), 'distance': (('length',), ())}
 _SPACE = {'revolute': (('axis',), ('rpy', 'start', 'limits')), 'prismatic': (('axis',), ('rpy', 'start', 'limits')),

@@ -21,7 +21,7 @@ class MachineParts:
     base: Base | None = None
 
 _COMMON = ('stddev', 'resolution')
-# By kind: the keys that must stand there, and those that may.
+# By kind: the required keys, and the optional ones.
 _KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
           'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
           'accelerometer': (('point',), ('body', 'axes', 'gravity')), 'distance': (('points',), ()),

@@ -94,8 +94,8 @@ def _walked(references: References, guesses: Mapping[str, Guess], starts: Mappin
     """The first waiting body that a joint ties to a placed one."""
     for joint in references.joints.values():
         ends = joint.parent.body, joint.child.body
-        tells_nothing = joint.type == 'distance' or references.same_place(joint.parent, joint.child)
-        if tells_nothing or sum(end in poses for end in ends) != 1:
+        undetermined = joint.type == 'distance' or references.same_place(joint.parent, joint.child)
+        if undetermined or sum(end in poses for end in ends) != 1:
             continue
         forward = ends[0] in poses
         name = ends[forward]

@@ -46,7 +46,7 @@ class Tag:
 
     def children(self, required: Collection[str] = (), optional: Collection[str] = (),
                  ignored: Collection[str] = ()) -> dict[str, Tag]:
-        """Children that stand at most once, by tag; refuses unknown and missing ones; ``ignored`` may repeat."""
+        """Children that appear at most once, by tag; refuses unknown and missing ones; ``ignored`` may repeat."""
         found: dict[str, Tag] = {}
         for child in self.element:
             if child.tag in ignored:
@@ -74,7 +74,7 @@ class Tag:
         return found
 
     def text(self, attribute: str) -> str:
-        """An attribute as it stands."""
+        """An attribute as it is written."""
         return self.element.get(attribute, '')
 
     def numbers(self, attribute: str, count: int, low: float, high: float, unit: str) -> tuple[float, ...]:
@@ -99,7 +99,7 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
     """The root element of an XML file.
 
     Raises DescriptionError: about ``key`` of ``file`` (which names the path) where the path cannot be read, about
-    the XML file where it is no XML, has a document type, is not yet expanded by xacro or has another root.
+    the XML file where it is not XML, has a document type, is not yet expanded by xacro or has another root.
     """
     try:
         with path.open('rb') as stream:

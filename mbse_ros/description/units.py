@@ -3,7 +3,7 @@
 
 Importing pint and reading its definitions takes about 0.9 s, far more than all the rest of loading a machine, so pint
 is asked only for symbols that are not in the table; a test holds the table against pint. An angle is a dimension of
-its own here: '5 %' is no angle, '5 deg' no factor.
+its own here: '5 %' is not an angle, '5 deg' no factor.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def unit_factor(text: str, wanted: str) -> float:
     """
     factor, dimension = parse_unit(text)
     if dimension != parse_unit(wanted)[1]:
-        raise ValueError(f'{text!r} is not a unit of {wanted}' if wanted != '1' else f'{text!r} is no plain factor')
+        raise ValueError(f'{text!r} is not a unit of {wanted}' if wanted != '1' else f'{text!r} is not a plain factor')
     return factor
 
 
@@ -66,14 +66,14 @@ def parse_unit(text: str) -> Unit:
     while place < len(plain.rstrip()):
         match = _TOKEN.match(plain, place)
         if match is None:
-            raise ValueError(f'{text!r} is no unit')
+            raise ValueError(f'{text!r} is not a unit')
         tokens.append(match.group().strip())
         place = match.end()
     if tokens == ['1']:
         return 1.0, {}
     unit = _product(tokens, text)
     if tokens:
-        raise ValueError(f'{text!r} is no unit')
+        raise ValueError(f'{text!r} is not a unit')
     return unit
 
 
@@ -102,7 +102,7 @@ def _power(tokens: list[str], text: str) -> Unit:
     elif token and (token[0].isalpha() or token[0] in '°%_'):
         unit = _symbol(token)
     else:
-        raise ValueError(f'{text!r} is no unit')
+        raise ValueError(f'{text!r} is not a unit')
     if tokens[:1] in (['^'], ['**']):
         exponent = tokens[1] if len(tokens) > 1 else ''
         if not re.fullmatch(r'-?[1-9]', exponent):
@@ -129,13 +129,13 @@ def _registry():
 
 @lru_cache(maxsize=256)
 def _from_pint(name: str) -> Unit:
-    """A symbol that is not in the table; ValueError where pint does not know it or it is no plain multiple of SI."""
+    """A symbol that is not in the table; ValueError where pint does not know it or it is not a plain multiple of SI."""
     quantity = _registry().Quantity
     try:
         one, two = (quantity(value, name).to_base_units() for value in (1.0, 2.0))
     except Exception as error:   # pint raises its own, AttributeError, TypeError, ... on odd names
-        raise ValueError(f'{name!r} is no known unit') from error
+        raise ValueError(f'{name!r} is not a known unit') from error
     if not math.isclose(two.magnitude, 2.0 * one.magnitude, rel_tol=1e-12):
-        raise ValueError(f'{name!r} is no multiple of an SI unit')
+        raise ValueError(f'{name!r} is not a multiple of an SI unit')
     powers = {_PINT_NAMES.get(base, base): power for base, power in one.unit_items()}
     return float(one.magnitude), powers

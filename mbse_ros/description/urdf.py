@@ -61,7 +61,7 @@ def read_urdf(path: Path, file: str, key: str) -> Robot:
     """The robot of a URDF file; ``file`` and ``key`` say who names the path, for the error where it cannot be read.
 
     The bodies' guesses are at joint coordinates 0, or in the middle of the limits where these exclude 0. Raises
-    DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where the file is no XML.
+    DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where it is not XML.
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
@@ -110,7 +110,7 @@ def _by_name(robot: Tag, kind: str) -> dict[str, Tag]:
             raise tag.error(f'another name than {ORIGIN}, which is the point of a link frame', text, 'name')
         if name in found:
             other = found[name].text('name')
-            raise tag.error(f'a name whose letters and digits tell it from {other!r}', text, 'name')
+            raise tag.error(f'a name whose letters and digits differ from those of {other!r}', text, 'name')
         found[name] = tag
     return found
 
@@ -138,7 +138,7 @@ def _link(tag: Tag, links: dict[str, Tag]) -> str:
 
 
 def _root(robot: Tag, links: dict[str, Tag], tags: dict[str, Tag], ends: dict[str, tuple[str, str]]) -> str:
-    """The one link that is no child."""
+    """The one link that is not a child."""
     above: dict[str, str] = {}
     for name, (_, child) in ends.items():
         if child in above:

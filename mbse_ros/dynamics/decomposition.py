@@ -3,7 +3,7 @@
 
 Rows of constraints come in all units (a length squared, a length, an angle), so a row counts as dependent where what
 the others leave of it is below ``RANK_TOLERANCE`` of its own size: the scale of a row never decides. At an assembled
-position redundant rows leave about 1e-13, rows of a usable mechanism more than 1e-5; the tolerance stands between.
+position redundant rows leave about 1e-13, rows of a usable mechanism more than 1e-5; the tolerance is between.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ MASSLESS = 1e-10    # eigenvalue of the mass matrix with unit diagonal below whi
 def mass_roots(M: np.ndarray, least: float = 0.0) -> np.ndarray:
     """Square roots (n,) of the diagonal, by which kg and kg m2 become comparable.
 
-    A typical one stands where there is no mass, or less than ``least`` of the largest.
+    A typical one is used where there is no mass, or less than ``least`` of the largest.
     """
     diagonal = np.diag(M)
     own = diagonal > least * diagonal.max(initial=0.0)

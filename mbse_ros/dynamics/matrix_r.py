@@ -78,5 +78,5 @@ def dependent_solver(system: System, J: ca.SX) -> BlockSolver:
 
 
 def places(order: list[int]) -> list[int]:
-    """Where each coordinate stands in the given order."""
+    """Place of each coordinate in the given order."""
     return [order.index(i) for i in range(len(order))]

@@ -61,7 +61,7 @@ def read_motion_table(path: str | Path, units: Mapping[str, str],
 
     ``units``: 'rad', 'm' or '1' of each coordinate that may be a column; ``impossible``: coordinates that may not, and
     why. Raises BagError with the file, line, column, value and what was expected: not readable, empty, a column that
-    is unknown, double or has a wrong unit, a cell that is no finite number, a time that does not increase, fewer than
+    is unknown, double or has a wrong unit, a cell that is not finite, a time that does not increase, fewer than
     4 rows.
     """
     file = str(path)

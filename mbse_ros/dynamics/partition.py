@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of the independent coordinates at one position.
 
-The rows of N (n, g), an orthonormal basis of the motions that J allows, tell how much each coordinate sees of each
+The rows of N (n, g), an orthonormal basis of the motions that J allows, show how much each coordinate sees of each
 motion. g coordinates determine the motion where their rows ``N_z`` are regular; then ``R = N N_z^-1``, and
 ``|R| = 1 / s_min(N_z)`` is the condition here: the fastest motion of all coordinates for a unit of the independent
 ones. s_min(N_z) is also the smallest singular value of the dependent block of J, made to have orthonormal rows.

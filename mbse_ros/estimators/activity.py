@@ -18,7 +18,7 @@ import numpy as np
 from ..machine import Machine
 from .hydraulic_model import HydraulicModel
 
-SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are no accident
+SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are not chance
 MEMORY = 0.1        # share of the trend that a sample forgets
 RATE = 0.03         # growth of the activity by the product of innovation and trend
 BALANCED = 3e-3     # the same by a residual of the force balance, of which every step has one

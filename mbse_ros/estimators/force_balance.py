@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force balance of a machine: what the cylinders' forces, its motion and its payload say of each other.
+"""The force balance of a machine: how the cylinders' forces, its motion and its payload are related.
 
 Paper 003 Eq. 55: ``g = Mbar(z, m) zdd - Qbar(z, zd, m) - S' (F_hydraulic - F_friction)`` in any independent
 coordinates, S being the pistons' speeds by theirs. The payload's inverse dynamics solve it for the mass; the observer
@@ -51,7 +51,7 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
                   ) -> ForceBalance:
     """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
 
-    The sensors' offsets and gains stand in it as errors of what the observer found, so that their uncertainty reaches
+    The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
     ``open_loops``: in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X.
     """

@@ -42,7 +42,7 @@ class SegmentResult:
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step tells of the
+    numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
     mass, see StateEstimate."""
 
     mean: np.ndarray
@@ -75,7 +75,7 @@ class HydraulicObserver:
         """The model that the tuning asks for, with no state."""
         self.model = hydraulic_model(self.machine, _weighs(self.machine, settings))
         self.names, n = self.model.names, len(self.model.names)
-        self._full = np.zeros((n, n), dtype=int)            # where each entry of P stands in the packed state
+        self._full = np.zeros((n, n), dtype=int)            # place of each entry of P in the packed state
         columns, rows = np.triu_indices(n)                  # CasADi packs the lower triangle column by column
         self._full[rows, columns] = self._full[columns, rows] = n + np.arange(len(rows))
         first = n + len(rows) + self.model.U.numel()

@@ -68,7 +68,7 @@ def direct(machine: Machine) -> dict[str, Channel]:
 
 
 def _index(machine: Machine, channel: Channel, names: tuple[str, ...]) -> int | None:
-    """Place in the state of what the channel measures, None where it is no entry."""
+    """Place in the state of what the channel measures, None where it is not an entry."""
     sensor = channel.sensor
     if sensor.kind == 'pressure':
         name = f'{"pressure" if sensor.volume in machine.volumes else "supply"}/{sensor.volume}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sensors tell of a state over a window of time: information, in units of what is known before."""
+"""What sensors measure of a state over a window of time: information, in units of what is known before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 BLIND = 1e-6        # information, in units of the prior's, below which a direction is not seen at all
-WEAK = 1.0          # below it the window tells less than was known before
+WEAK = 1.0          # below it the window adds less than was known before
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def observability(F: np.ndarray, H: np.ndarray, stddev: np.ndarray, prior: np.nd
 
     ``F`` (k, l, l) over the step after each sample, ``H`` (k, s, l), ``stddev`` (s,) of the sensors, ``prior`` (l,)
     standard deviations of the state. The information is the observability Gramian ``sum Phi' H' R^-1 H Phi`` of the
-    state at the window's start, scaled by the prior: 1 means that the window tells as much as was known.
+    state at the window's start, scaled by the prior: 1 means that the window adds as much as was known.
     """
     k, size = len(F), F.shape[1]
     window = min(window, k)

@@ -15,7 +15,7 @@ from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
-from .weighing import by_doubtful, doubtful, lesson, weighed, within
+from .weighing import by_doubtful, doubtful, mass_information, weighed, within
 
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
@@ -25,12 +25,12 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, liveliness and trend of the mass, derivatives of the state by the uncertain
+    each equation of the force balance, activity and trend of the mass, derivatives of the state by the uncertain
     numbers where it weighs, dependent coordinates where the model needs them, near which Newton's method starts;
-    ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, what the force
-    balance does not tell, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
-    variances, and what the step tells of the mass: see Lesson. ``halvings`` of the step make 'exact' exact (see
-    halvings_for).
+    ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
+    of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
+    variances, and what the step measures of the mass: see MassInformation. ``halvings`` of the step make 'exact'
+    exact (see halvings_for).
     """
     n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
     X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
@@ -51,21 +51,21 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     W, known = ca.diag(factors * ca.diag(model.W)), P[-1, -1]
     X, P, F = predict(X, P, f, A, W, dt, order, noise, halvings)
     T = F @ doubt + slopes * dt
-    predicted, lessons, told, ratios = (X[-1], T[-1, :].T, known, P[-1, -1]), [], [], None
+    predicted, mass_after, reported, ratios = (X[-1], T[-1, :].T, known, P[-1, -1]), [], [], None
     X, P, T, innovations, spreads = _corrected(machine, model, X, P, T, solved, measured, variance)
     if model.weighs:
         solved = _closed(machine, model, solved, X[:g], 1)
         X, P, T, ratios, says = weighed(machine, model, X, P, T, solved, force_psd, dt)
         X[-1], P[-1, -1] = ca.if_else(says, X[-1], predicted[0]), ca.if_else(says, P[-1, -1], predicted[-1])
         T[-1, :] = ca.if_else(says, T[-1, :], predicted[1].T)      # at rest friction alone would be weighed
-        found = lesson(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
-        lessons, unit = [found.lively, found.trend], model.scale[-1]
-        told = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]
+        found = mass_information(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
+        mass_after, unit = [found.activity, found.trend], model.scale[-1]
+        reported = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]
     X = X * ca.SX(model.scale)
     after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
                          ratios)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *lessons, ca.vec(T), solved),
-                        ca.vertcat(X, *innovations, *spreads, *told)])
+    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *mass_after, ca.vec(T), solved),
+                        ca.vertcat(X, *innovations, *spreads, *reported)])
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
     return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, ca.vec(doubt), near),
                                          ca.vertcat(measured, commands), p], [x_next, y], ['x', 'u', 'p'],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the mass of a payload and its centre can be told apart by the pressures of the cylinders.
+"""Whether the pressures of the cylinders distinguish the mass of a payload from its centre.
 
 The forces that a point mass takes are linear in ``pi = (m, m c)`` at rest, c (d,) leading from the file's centre to its
 own, along the axes of its body; their regressor, divided by the noise of the forces that the pressures give, has a

@@ -79,7 +79,7 @@ def _plan(n: int, repeats: np.ndarray, dt: float, due: np.ndarray) -> SamplePlan
 
 
 def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Steps between samples, which stand at the steps ``samples``; both ends of their lines; shares of the way."""
+    """Steps between samples, which are at the steps ``samples``; both ends of their lines; shares of the way."""
     ends = np.concatenate([[-1], samples])
     steps = np.setdiff1d(np.arange(ends[-1] + 1), samples)
     k = np.searchsorted(ends, steps)

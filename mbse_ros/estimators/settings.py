@@ -11,14 +11,14 @@ from ..transition.exponential import ORDERS
 
 @dataclass(frozen=True)
 class ObserverSettings(Settings):
-    """Tuning of the hydraulic observer; the noise of the sensors stands in the machine's YAML."""
+    """Tuning of the hydraulic observer; the noise of the sensors is in the machine's YAML."""
 
     transition: str = setting('exact', 'Order of the exponential series, or exact (matrix exponential)', choices=ORDERS)
     noise: str = setting('van_loan', "Process noise: exact (Van Loan) or the paper's closed form",
                          choices=('van_loan', 'paper'))
     acceleration_psd: float = setting(20.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
-    pressure_psd: float = setting(0.4, 'What the valve model does not tell of the pressures', 'MPa^2/s', 0.0, 1e4)
-    spool_psd: float = setting(1e-6, 'What the lag model does not tell of the spool', 'V^2/s', 0.0, 1e3)
+    pressure_psd: float = setting(0.4, 'Random walk of the pressures: errors of the valve model', 'MPa^2/s', 0.0, 1e4)
+    spool_psd: float = setting(1e-6, 'Random walk of the spool: errors of the lag model', 'V^2/s', 0.0, 1e3)
     flow_psd: float = setting(1.25e-3, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
                               1e-9, 1e3)
     free_psd: float = setting(1.0, 'Random walk of the acceleration of a coordinate that no cylinder moves', '(SI)^2/s',
@@ -27,7 +27,7 @@ class ObserverSettings(Settings):
     inclination_psd: float = setting(1e-5, 'Random walk of a measured inclination of the base', 'rad^2/s', 0.0, 1e2)
     payload_psd: float = setting(1e-7, 'Random walk of the mass of the payload, in ranges of its limits', '1/s', 0.0,
                                  1e2)
-    force_psd: float = setting(2e-6, 'What the force balance does not tell of a cylinder, as pressure on its piston',
+    force_psd: float = setting(2e-6, 'Error of the force balance of a cylinder, as pressure on its piston',
                                'MPa^2 s', 1e-12, 1e3)
     weighing: str = setting('joint', 'joint: motion and mass of the payload in one estimate, tied by the force balance;'
                                      ' apart: the motion alone, as in the paper', choices=('joint', 'apart'))

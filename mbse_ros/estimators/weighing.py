@@ -3,13 +3,13 @@
 
 An inverse dynamics that takes the observer's acceleration as it is has the same error in both factors of the mass's
 lever, and comes out too low (errors in variables). Here accelerations, pressures and mass give way to each other as far
-as their covariance says, and the motion gains as much as the mass: forces over inertia tell an acceleration that the
-derivatives of positions hardly do.
+as their covariance says, and the motion gains as much as the mass: forces over inertia give an acceleration
+that the derivatives of positions hardly show.
 
-Friction near standstill is anything between two bounds, for as long as the piston stands: a variance for the motion,
-and nothing for the mass, unless that is known worse still: then it takes the equation once, with the friction as its
-error. And an uncertain number is wrong for ever: the mass takes less from an equation that depends
-much on such (a bucket's friction, where its inertia is small) than the motion does.
+Friction near standstill is anything between two bounds, for as long as the piston is at rest: a variance for the
+motion, and no information on the mass, unless that is known worse still: then it takes the equation once, with the
+friction as its error. An uncertain number has a constant error: the mass takes less from an equation that depends much
+on such (a bucket's friction, where its inertia is small) than the motion does.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from .force_balance import force_balance
 from .hydraulic_model import MPA, HydraulicModel
 
 STANDING = 0.02     # s for which the friction of a standing piston is taken to be the same
-KNOWN = 0.99        # square of the friction's mean sign from which the mass may believe it
+KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
 MEMORY = 0.005       # share of the trend of the mass that a step forgets
-NO_CHANCE = 2.5     # standard deviations of the trend that are no accident
-GROWTH = 0.03       # of the logarithm of the liveliness of the mass in a step, by the square of what is beyond
-FADE = 0.004        # of that logarithm in a step
+SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance
+GROWTH = 0.03       # of the logarithm of the mass's activity in a step, by the square of what is beyond
+FADE = 0.004        # decrease of that logarithm in a step
 STEP = 0.7          # at most so much in a step
-LIVELIEST = 1e6
+LARGEST_ACTIVITY = 1e6
 
 
 def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
@@ -64,7 +64,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass.
 
-    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, what the balance does not tell. It is linearised
+    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
     negative.
     """
@@ -100,7 +100,7 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass may believe them, squares of
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass uses them, squares of
     the largest friction in them (a,), and their derivatives (a, k) by the uncertain numbers; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
@@ -120,9 +120,9 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What a step taught of the mass: ``information``, 1/kg2, ``weighted``, that times the mass it speaks for, and
-    ``slopes`` (k,), that times its derivatives by the uncertain numbers; ``lively``, the factor on the random walk of
+class MassInformation:
+    """What a step measures of the mass: ``information``, 1/kg2, ``weighted``, that times the mass measured, and
+    ``slopes`` (k,), that times its derivatives by the uncertain numbers; ``activity``, the factor on the random walk of
     the mass, and ``trend``, the sum of its changes over their standard deviations, older ones forgotten; ``forgotten``:
     logarithm of the share of older information that still counts."""
 
@@ -130,25 +130,26 @@ class Lesson:
     weighted: ca.SX
     slopes: ca.SX
     forgotten: ca.SX
-    lively: ca.SX
+    activity: ca.SX
     trend: ca.SX
 
 
-def lesson(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX, ca.SX], walk: ca.SX, lively: ca.SX,
-           trend: ca.SX) -> Lesson:
+def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX, ca.SX], walk: ca.SX,
+                     activity: ca.SX, trend: ca.SX) -> MassInformation:
     """From a step that took mass, its derivatives (k,) and its variance from ``before``, where the variance is that
     before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
 
-    The changes of a filter that is right have nothing to do with those before; where they go on in one direction
-    another load is on the machine, and the mass becomes lively.
+    The changes in a consistent filter are independent of those before; where they go on in one direction the load has
+    changed, and the activity of the mass rises.
     """
     (mass, slopes, known, old), (found, steeper, new) = before, after
     learnt = old - new
-    told = learnt > 1e-12 * old
-    change = ca.if_else(told, (found - mass) / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
+    informative = learnt > 1e-12 * old
+    change = ca.if_else(informative, (found - mass) / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
     trend = (1 - MEMORY) * trend + change
-    beyond = ca.fmax(trend ** 2 * (1 - (1 - MEMORY) ** 2) - NO_CHANCE ** 2, 0)
+    beyond = ca.fmax(trend ** 2 * (1 - (1 - MEMORY) ** 2) - SIGNIFICANT ** 2, 0)
     grown = ca.exp(ca.fmin(GROWTH * beyond, STEP) - FADE)
-    return Lesson(ca.if_else(told, learnt / (old * new), 0), ca.if_else(told, found / new - mass / old, 0),
-                  ca.if_else(told, steeper / new - slopes / old, 0), ca.log(known / (old - walk)),
-                  ca.fmin(ca.fmax(lively * grown, 1), LIVELIEST), trend)
+    return MassInformation(ca.if_else(informative, learnt / (old * new), 0),
+                           ca.if_else(informative, found / new - mass / old, 0),
+                           ca.if_else(informative, steeper / new - slopes / old, 0), ca.log(known / (old - walk)),
+                           ca.fmin(ca.fmax(activity * grown, 1), LARGEST_ACTIVITY), trend)

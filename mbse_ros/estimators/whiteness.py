@@ -25,7 +25,7 @@ def autocorrelation(series: np.ndarray, lags: int = LAGS) -> np.ndarray:
 
 def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
     """Probability that a white series (k,) is as correlated as this one, or more (Ljung and Box 1978); 1 where the
-    series is too short to tell."""
+    series is too short."""
     count = int(np.sum(np.isfinite(series)))
     lags = min(lags, count - 2)
     if lags < 1:

@@ -114,7 +114,7 @@ def shared(source: str) -> str:
     def renamed(text: str) -> str:
         return re.sub(r'\bcasadi_f\d+\b', lambda found: same.get(found[0], found[0]), text)
 
-    def kept(found: re.Match) -> str:       # called ones stand before their callers
+    def kept(found: re.Match) -> str:       # called ones come before their callers
         name, body = found[1], renamed(found[2])
         same[name] = first.setdefault(body, name)
         return found[0].replace(found[2], body) if same[name] == name else ''

@@ -79,7 +79,7 @@ int @name@_rates(const double *q, const double *zd, const double *u, double t, c
 /* One transition over dt, s: X_next (NX) = X + G f(X, u), and the transition F (NX x NX) of small deviations, with
  * @series@
  * q (NQ) are the coordinates at X, from @name@_position or the last step; q_next (NQ) those at X_next, by a fixed
- * number of Newton iterations; residual (1) is left of them, @NAME@_NOT_CLOSED tells that it is above the tolerance. */
+ * number of Newton iterations; residual (1) is left of them, @NAME@_NOT_CLOSED says that it is above the tolerance. */
 int @name@_step(const double *X, const double *q, const double *u, double t, const double *p, double dt, double *X_next,
 @pad@          double *q_next, double *F, double *residual);
 @sensors@

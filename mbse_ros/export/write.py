@@ -77,10 +77,10 @@ def _earlier(folder: Path) -> list[str]:
     if not any(folder.iterdir()):
         return []
     try:
-        told = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
-        if told['format'] != FORMAT:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+        if manifest['format'] != FORMAT:
             raise wrong
-        return [name for name in told['files'] if re.fullmatch(r'\w[\w.]*', name, flags=re.ASCII)]
+        return [name for name in manifest['files'] if re.fullmatch(r'\w[\w.]*', name, flags=re.ASCII)]
     except (OSError, ValueError, KeyError, TypeError):
         raise wrong from None
 
@@ -210,10 +210,10 @@ def _manifest(model: Model, names: Names, files: list[str], dt: float, order: st
     vectors = {key: [{'name': item.name, 'unit': item.unit, 'macro': item.macro} for item in getattr(names, key)]
                for key in 'qzuhp'}
     rates = [COORDINATE_RATES[item.unit] for item in names.z]
-    told = {'format': FORMAT, 'mechanism': model.description.name, 'prefix': names.prefix, 'files': sorted(files),
+    manifest = {'format': FORMAT, 'mechanism': model.description.name, 'prefix': names.prefix, 'files': sorted(files),
             'dt': dt, 'order': order, 'vectors': vectors, 'rate_units': rates,
             'parameters': list(model.system.values.mean), 'redundant': list(model.redundant)}
-    return json.dumps(told, indent=2, ensure_ascii=False) + '\n'
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + '\n'
 
 
 def _stack(generated: Generated, names: Names) -> int:

@@ -18,7 +18,7 @@ Steps = int | Iterable[int]
 
 @dataclass(frozen=True)
 class Series:
-    """Variables of one name: ``size`` of each, ``steps`` (k,) ascending, and where they stand in a vector of all."""
+    """Variables of one name: ``size`` of each, ``steps`` (k,) ascending, and their places in a vector of all."""
 
     name: str
     size: int
@@ -67,7 +67,7 @@ class FactorGraph:
 
     A variable is known by its name (``q``, ``qd``, ``Q``, ...) and its step: the number of an instant, or ALWAYS.
     ``components``: names of the entries of a variable, where they have names. All values together are one vector
-    ``x`` (size,); ``values`` makes it, ``series`` says where each variable stands.
+    ``x`` (size,); ``values`` makes it, ``series`` gives the place of each variable.
     """
 
     factors: list[Factors] = field(default_factory=list)

@@ -19,7 +19,7 @@ class Likelihood:
     that depends on the number of rows alone.
 
     ``-|A dx + e|^2 / 2 - log det R - sum(log sigma)`` with the rows divided by their sigma, dx least squares, R of
-    A = QR. A call takes how many times as large the sigmas of factors are, by their label: nothing is built anew.
+    A = QR. A call takes how many times as large the sigmas of factors are, by their label: nothing is built again.
     """
 
     def __init__(self, graph: FactorGraph, x: np.ndarray) -> None:

@@ -29,7 +29,7 @@ class MachineKinds:
     """Kinds of one machine; ``names`` of the uncertain numbers that forces depend on, ``scale`` their stddev.
 
     ``follow``: dependent coordinates, piston positions and speeds along a motion. ``needs`` (a, cylinders): which
-    cylinders stand in each equation; ``levers`` (g,): metres of piston motion for a unit of each coordinate, NaN where
+    cylinders are in each equation; ``levers`` (g,): metres of piston motion for a unit of each coordinate, NaN where
     no cylinder moves it.
     """
 

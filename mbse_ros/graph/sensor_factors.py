@@ -56,7 +56,7 @@ def channels_of(equations: Equations, sensor: str) -> SensorModel:
 
 
 def wraps(description: MechanismDescription, sensor: str) -> bool:
-    """Whether a sensor tells an angle, of which full turns do not count."""
+    """Whether a sensor measures an angle modulo full turns."""
     given: Sensor = description.mechanical_sensors[sensor]
     return given.kind == 'inclinometer' or given.kind == 'encoder' and is_angle(description, given.coordinate)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gauss-Newton on graphs without exact rows: a step that does not lower the cost is halved, then damped.
 
-Friction bends near standstill, where whole steps can go to and fro for ever.
+Friction bends near standstill, where whole steps can oscillate without end.
 """
 
 from __future__ import annotations

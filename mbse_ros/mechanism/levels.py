@@ -9,7 +9,7 @@ from ..description.model import GROUND
 
 
 def level_rows(system: MechanismSystem) -> list[list[int]]:
-    """Constraint rows by level, from the lowest: each row stands in the first level that holds all its bodies.
+    """Constraint rows by level, from the lowest: each row is in the first level that holds all its bodies.
 
     A level of modules enforces what lies inside one of them (the ground belongs to every module); the last level
     takes all that is left, drivers included. Without ``levels`` there is one.

@@ -43,20 +43,20 @@ def log_status(logger: RcutilsLogger, estimate: Estimate) -> None:
 
 
 class StatusChange:
-    """Tells the changes of a status; one seen less than ``patience`` times in a row is passed over."""
+    """Finds the changes of a status; one seen less than ``patience`` times in a row is passed over."""
 
     def __init__(self, patience: int) -> None:
         self._patience, self._count = patience, 0
-        self._told: IntEnum | None = None
+        self._reported: IntEnum | None = None
         self._new: IntEnum | None = None
 
     def __call__(self, status: IntEnum) -> bool:
-        """Whether this status is a change to be told now."""
+        """Whether this status is a change to report now."""
         self._count = self._count + 1 if status == self._new else 1
         self._new = status
-        if status == self._told or self._count < self._patience:
+        if status == self._reported or self._count < self._patience:
             return False
-        self._told = status
+        self._reported = status
         return True
 
 
@@ -69,7 +69,7 @@ class Diagnostics:
         self._last: int | None = None
 
     def __call__(self, estimate: Estimate, level: bytes, values: Callable[[], Values]) -> bool:
-        """Publish where the status has changed or it is due, and tell whether it has changed; ``values`` is asked only
+        """Publish where the status has changed or it is due; returns whether it has changed. ``values`` is called only
         where it is published. See `StatusChange` for ``patience``."""
         changed, stamp_ns = self._changed(estimate.status), estimate.stamp_ns
         if changed or self._last is None or abs(stamp_ns - self._last) >= self._period_ns:

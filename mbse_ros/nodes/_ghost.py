@@ -10,7 +10,7 @@ import numpy as np
 from ..estimators.hydraulic_sensors import direct
 from ..machine import Machine
 
-FRESH_NS = 500_000_000      # older values are none
+FRESH_NS = 500_000_000      # older values are ignored
 
 
 class MeasuredPosition:

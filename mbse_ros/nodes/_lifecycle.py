@@ -61,7 +61,7 @@ class ManagedNode(Runnable, LifecycleNode):
         """Take the inputs, with the stage as after its start."""
 
     def retune(self, tuning: Settings) -> str | None:
-        """Give a new tuning to the stage, and tell what is to be known; only called when there is one."""
+        """Give a new tuning to the stage; returns a note for the caller, if any. Only called when there is one."""
 
     def output(self, kind: type, topic: str, qos: QoSProfile = OUTPUT) -> Publisher:
         """Publisher that is silent while the node is not active; the first one is the main output."""
@@ -96,7 +96,7 @@ class ManagedNode(Runnable, LifecycleNode):
         return response
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """As rclpy's, which the services come through, too; the answer tells what `retune` told."""
+        """As rclpy's, which the services come through, too; the answer carries the note of `retune`."""
         self._answer = ''
         result = super().set_parameters_atomically(parameter_list)
         if result.successful and not result.reason:
@@ -133,7 +133,7 @@ class ManagedNode(Runnable, LifecycleNode):
 
     def _guarded(self, verb: str, action: Callable[[], None], state: Any,
                  base: Callable | None = None) -> TransitionCallbackReturn:
-        """Run a transition's action; an error is told (rclpy would swallow it) and undone."""
+        """Run a transition's action; an error is logged (rclpy would swallow it) and undone."""
         try:
             action()
         except MbseError as error:

@@ -20,11 +20,11 @@ from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_estimate, to_ns, unpacked
 from ._qos import deep_input
 
-PATIENCE = 5        # instants that a status must last to be told
+PATIENCE = 5        # instants that a status must last to be reported
 
 
 class MechanismNode(ManagedNode):
-    """Reads the sensors and tells estimates on the topic ``sends``; a child gives `make_stage` and `take`."""
+    """Reads the sensors and publishes estimates on the topic ``sends``; a child gives `make_stage` and `take`."""
 
     forgets = 'the state is forgotten; the next sample starts it'
     sends: str
@@ -62,7 +62,7 @@ class MechanismNode(ManagedNode):
         for refusal in self.stage.refusals():
             self.warnings(refusal.channel, f'sample dropped: {refusal}')
 
-    def tell(self, estimate: LinkageEstimate) -> None:
+    def publish_estimate(self, estimate: LinkageEstimate) -> None:
         """Publish an estimate, its status and the node's health."""
         self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels))
         if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):

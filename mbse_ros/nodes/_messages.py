@@ -63,7 +63,7 @@ def header(stamp_ns: int, frame: str) -> Header:
 
 
 def unpacked(topic: str, kind: str, cdr: bytes) -> Any:
-    """Message of serialized bytes; raises SampleError for bytes that are none of this type."""
+    """Message of serialized bytes; raises SampleError for bytes that are not of this type."""
     return decode(RawMessage(0, topic, kind, cdr))
 
 

@@ -50,7 +50,7 @@ class RealTimePlant(ManagedNode):
         self._clock = self.output(Clock, '/clock') if self.settings.publish_clock else None
 
     def connect(self) -> None:
-        """Begin anew."""
+        """Start again from the beginning."""
         self._outbox: list[tuple[Publisher, Any]] = []
         self._begin: float | None = None
 
@@ -76,7 +76,7 @@ class RealTimePlant(ManagedNode):
         return max(0.0, self._left()) if self._outbox else None
 
     def begin(self, stamp_ns: int) -> None:
-        """What is to be told at the beginning of the motion."""
+        """Publish what is needed at the beginning of the motion."""
 
     def next_frame(self) -> Frame:
         """Compute the next frame; raises DivergenceError."""

@@ -32,7 +32,7 @@ class Source(NamedTuple):
 class Inbox:
     """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
 
-    Time decides; the number of a record tells how many are missing. ``dropped`` counts the messages that were not used,
+    Time decides; the number of a record shows how many are missing. ``dropped`` counts the messages that were not used,
     those included that the stage refused (see `refuse`).
     """
 
@@ -51,7 +51,7 @@ class Inbox:
         if bad:
             return self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
         if odd:
-            self._warnings('starting anew', f'{self._source.topic}: {odd}; starting anew')
+            self._warnings('starting again', f'{self._source.topic}: {odd}; starting again')
         first, self._last = self._last is None, (record.sequence, record.stamp_ns)
         return replace(record, restart=True) if first or odd else record
 
@@ -61,7 +61,7 @@ class Inbox:
         self._warnings(kind, text)
 
     def _judge(self, record: Segment | StateEstimate) -> tuple[str, str]:
-        """Why a record must not be used, and why the stage has to start anew with it; '' where neither is so."""
+        """Why a record must not be used, and why the stage has to start again with it; '' where neither is so."""
         if self._last is None:
             return '', ''
         (last, stop_ns), number = self._last, record.sequence
@@ -76,7 +76,7 @@ class Inbox:
             return f'number {number} begins {-missing:.6f} s before the end of number {last}', ''
         if start == stop_ns and number == last + 1:
             return '', ''
-        count = f'{number - last - 1} lost' if number - last > 1 else 'the source started anew'
+        count = f'{number - last - 1} lost' if number - last > 1 else 'the source started again'
         return '', f'{missing:.3f} s are missing between number {last} and number {number}: {count}'
 
 

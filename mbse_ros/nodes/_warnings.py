@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings that come a hundred times a second, told the first time and then once in a while with their number."""
+"""Warnings that come a hundred times a second, logged the first time and then once in a while with their number."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     """Processes of a machine's graph; raises DescriptionError for a machine that cannot be used so, SettingError for a
     cycle that is not its own."""
     a = arguments
-    check_machine(a)        # tell now, not in five processes
+    check_machine(a)        # fail now, not in five processes
     readers = 1 + bool(a.record)
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
@@ -170,7 +170,7 @@ def check_machine(arguments: MachineArguments) -> None:
     """Raise what its nodes would: DescriptionError for the machine, SettingError for the cycle."""
     a = arguments
     if a.machine in known_mechanisms():
-        raise SettingError('machine', a.machine, 'a machine, with cylinders; a mechanism without them goes up by '
+        raise SettingError('machine', a.machine, 'a machine, with cylinders; start a mechanism without them by '
                            f'`mbse up linkage mechanism:={a.machine}`')
     machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
     if machine.description.payload is None:

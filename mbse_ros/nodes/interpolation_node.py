@@ -82,10 +82,10 @@ class InterpolationNode(ManagedNode):
                 self._patience = time.monotonic() + SILENCE
                 self._segments.publish(packed_record(segment, self.machine.name))
         if set(self.interpolator.lost) != self._lost:
-            self._tell_lost()
+            self._log_lost()
 
     def _refuse(self, error: SampleError) -> None:
-        """A line about a sample that is dropped; a name of the machine that no sensor has is none of ours."""
+        """A line about a sample that is dropped; a name of the machine that no sensor has is ignored."""
         if error.value not in self._own:
             self.warnings(f'{error.channel}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
 
@@ -99,7 +99,7 @@ class InterpolationNode(ManagedNode):
         return diagnostic_array(self.get_clock().now().nanoseconds, WARN if text else OK, self.get_name(),
                                 self.machine.name, text or 'OK', dropped)
 
-    def _tell_lost(self) -> None:
+    def _log_lost(self) -> None:
         """A line in the log when an input dies or comes back."""
         lost = set(self.interpolator.lost)
         if lost - self._lost:

@@ -58,7 +58,7 @@ def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str
 def linkage_graph(arguments: LinkageArguments) -> Graph:
     """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used."""
     a = arguments
-    topics = linkage_topics(a.mechanism, a.sensors.split())       # tell now, not in every process
+    topics = linkage_topics(a.mechanism, a.sensors.split())       # fail now, not in every process
     readers = int(bool(a.record))
     mechanism = {'mechanism': a.mechanism, 'sensors': a.sensors}
     reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}

@@ -60,7 +60,7 @@ class LinkageNode(MechanismNode):
         if self.stage.ordered is not None:
             return (f'{tuning.estimator} is being compiled and follows when it is ready; until then {before} goes on '
                     'as it was')
-        self._tell_change(before)
+        self._log_change(before)
         return ''
 
     def connect(self) -> None:
@@ -79,7 +79,7 @@ class LinkageNode(MechanismNode):
         if self.stage.ordered is not None:
             self._take_up()
         for estimate in self.stage.add(stamp_ns, samples):
-            self.tell(estimate)
+            self.publish_estimate(estimate)
             if self._joints.get_subscription_count():
                 self._joints.publish(self._all_coordinates(estimate))
             self._follow_viewers()
@@ -108,7 +108,7 @@ class LinkageNode(MechanismNode):
         try:
             if self.stage.take_up():
                 gc.freeze()     # as after the start: what stays is not walked through again
-                self._tell_change(before)
+                self._log_change(before)
         except Exception as error:      # of CasADi, too: the running filter must not end by it
             used = self.stage.settings
             self.get_logger().error(f'{wanted.estimator} cannot be used: {error}; {before} goes on')
@@ -116,12 +116,12 @@ class LinkageNode(MechanismNode):
                 Parameter(item.name, value=getattr(used, item.name)) for item in fields(used)
                 if getattr(used, item.name) != getattr(wanted, item.name)])
 
-    def _tell_change(self, before: str) -> None:
+    def _log_change(self, before: str) -> None:
         if self.stage.estimator != before:
             self.get_logger().info(f'estimator {self.stage.estimator} instead of {before}')
 
     def _follow_viewers(self) -> None:
-        """Hear the truth of a simulated mechanism, which comes as often as samples, only while somebody looks."""
+        """Subscribe to the truth of a simulated mechanism, as frequent as samples, only while somebody looks."""
         watched = self._markers.get_subscription_count() > 0
         if watched and self._ghost is None:
             self._ghost: Subscription | None = self.input(JointState, 'truth/joint_states', self.on_truth,
@@ -131,7 +131,7 @@ class LinkageNode(MechanismNode):
             self._ghost = None
 
     def _draw_measured(self, stamp_ns: int, samples: dict[str, float]) -> None:
-        """The ghost of the encoders, where they tell all independent coordinates."""
+        """The ghost of the encoders, where they measure all independent coordinates."""
         model = self.machine
         if self._is_due('measured', stamp_ns):
             values = np.array([samples.get(name, np.nan) for name in self.stage.channels])

@@ -33,7 +33,7 @@ class LinkagePlantNode(RealTimePlant):
         self.get_logger().info(f'{self.machine.description.name}: {channels}, seed {s.seed}')
 
     def begin(self, stamp_ns: int) -> None:
-        """Tell the inputs that are in force from now on."""
+        """Publish the inputs that are in force from now on."""
         if self.machine.inputs:
             self._sensors[INPUTS].publish(packed(JOINT_STATE, stamp_ns, self.machine.description.name, {
                 'name': self.machine.inputs, 'effort': self._plant.inputs()}))

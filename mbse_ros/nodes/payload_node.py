@@ -30,7 +30,7 @@ class PayloadNode(RecordNode):
         return stage
 
     def level(self, result: PayloadEstimate) -> bytes:
-        """Level of the diagnostics: most of the time no mass can be told, and nothing is wrong."""
+        """Level of the diagnostics: most of the time no mass can be measured, and nothing is wrong."""
         return WARN if result.status is PayloadStatus.NO_DATA else OK
 
     def values(self, result: PayloadEstimate) -> dict[str, object]:

@@ -177,14 +177,14 @@ class LinkageNodeSettings(MechanismSensorSettings):
 class SmootherNodeSettings(MechanismSensorSettings):
     """The smoother of a mechanism; all of it is fixed at the start."""
 
-    lag: float = setting(0.2, 'Each instant is told with the samples of so long after it; the window is as long', 's',
-                         1e-3, 60.0)
+    lag: float = setting(0.2, 'Each instant is published with the samples of so long after it; the window is as '
+                              'long', 's', 1e-3, 60.0)
     delay: float = setting(0.02, 'A sample that comes so late still counts: the window takes an instant so long after '
                                  'it', 's', 1e-4, 4.0)
     period: float = setting(0.02, 'Between two solutions; each serves all instants since the last one. Where a '
                                   'solution takes longer, or messages wait, they come less often', 's', 1e-3, 1.0)
-    silence: float = setting(0.5, 'After so long without a message, by the clock on the wall, the rest of the window '
-                                  'is told; what comes next starts anew', 's', 0.05, 3600.0)
+    silence: float = setting(0.5, 'After so long without a message, by the wall clock, the rest of the window '
+                                  'is published; what comes next starts again', 's', 0.05, 3600.0)
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,13 @@ class SmootherNode(MechanismNode):
         if busy and now < self._turn:       # another message may wait
             return 0.0
         if self.stage.ready:
-            self._tell_all(self.stage.solve())
+            self._publish_all(self.stage.solve())
             end = time.monotonic()
             self._due, self._turn = now + (0.0 if self.stage.ready else self.settings.period), end + 3 * (end - now)
             return max(0.0, self._due - end)
         if now - self._heard >= self.settings.silence:
             self._heard = None
-            self._tell_all(self.stage.flush())
+            self._publish_all(self.stage.flush())
             return None
         return self.settings.period
 
@@ -56,9 +56,9 @@ class SmootherNode(MechanismNode):
         self._heard, self._busy = time.monotonic(), True
         self.stage.add(stamp_ns, samples)
 
-    def _tell_all(self, estimates: Iterable[LinkageEstimate]) -> None:
+    def _publish_all(self, estimates: Iterable[LinkageEstimate]) -> None:
         for estimate in estimates:
-            self.tell(estimate)
+            self.publish_estimate(estimate)
 
 
 main = SmootherNode.main

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the processes of a graph without ROS launch, shows their output, starts anew what dies, stops all."""
+"""Starts the processes of a graph without ROS launch, shows their output, restarts what dies, stops all."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ..streams.pipeline import Output
 from ..streams.records import ObserverStatus, PayloadStatus
 
 WORDS = {'before the start': 'came before every sensor and command had sent',
-         'before a restart': 'were still waiting for another sensor when the estimate started anew'}
+         'before a restart': 'were still waiting for another sensor when the estimate started again'}
 LIMIT = 200     # characters of a refused sample's message
 STROKE_MARGIN = 0.01
 FAR, VERY_FAR = 6.0, 20.0     # standard deviations; hard steps of the valve reach 12 on a model that fits
@@ -91,7 +91,7 @@ def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
 def _pauses(stamps: np.ndarray, start: int, end: int, gap: int) -> list[str]:
     """The longest of the pauses, and the silence before the end of the log."""
     lines, steps = [], np.diff(stamps)
-    steps[:-1][steps[1:] < 0] = 0     # a lone stamp in the future is no pause
+    steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
     count = int(np.sum(steps > gap))
     if count:
         place = int(np.argmax(steps))
@@ -138,7 +138,7 @@ def state_lines(outputs: Sequence[Output], t: np.ndarray) -> list[str]:
         more = '' if len(restarts) == 1 else f', and {len(restarts) - 1} times more'
         back = any(outputs[i].segment.start_ns < outputs[i - 1].state.stamp_ns for i in restarts)
         reason = 'the clock was set back' if back else 'no sensor had sent for longer than interpolation.max_gap'
-        lines.append(f'the estimate started anew at t = {t[restarts[0]]:.2f} s{more}: {reason}')
+        lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
     for status, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
         found = [place for place, o in enumerate(outputs) if o.state.status is status]
         if found:
@@ -163,7 +163,7 @@ def fit_lines(outputs: Sequence[Output], t: np.ndarray) -> list[str]:
 
 
 def mass_lines(outputs: Sequence[Output], t: np.ndarray, limits: tuple[float, float]) -> list[str]:
-    """A mass that the machine cannot carry, and one that is old because the data or the state gave out."""
+    """A mass that the machine cannot carry, and one that is old because data ended or the state was lost."""
     last, (low, high) = outputs[-1].payload, limits
     if not math.isfinite(last.mass):
         return []

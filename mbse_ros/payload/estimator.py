@@ -46,7 +46,7 @@ class PayloadEstimator:
         """Take new tuning from the next segment on.
 
         The mass so far stays; with another gain, window or batch the filters go on from it, and its scatter is
-        gathered anew.
+        collected again.
         """
         shape = ('low_pass_gain', 'window', 'batch_time')
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in shape)
@@ -82,19 +82,19 @@ class PayloadEstimator:
 
     @property
     def columns(self) -> int:
-        """How many numbers an observer that knows the mass tells of a step."""
+        """How many numbers per step an observer that estimates the mass reports."""
         return 3 + len(self._doubtful)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
-                told: np.ndarray | None = None) -> Mass:
+                reported: np.ndarray | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
-        ``told`` (n, 3 + k): what an observer that estimates motion and mass together tells of the mass, see
-        StateEstimate; None or empty: it knows no mass, and the inverse dynamics of the states gives it.
+        ``reported`` (n, 3 + k): what an observer that estimates motion and mass together reports on the mass, see
+        StateEstimate; None or empty: it estimates no mass, and the inverse dynamics of the states gives it.
         Raises PositionProblemError where the cylinders cannot reach.
         """
-        if told is not None and told.size:
-            return self._weighed(mean, dt, told)
+        if reported is not None and reported.size:
+            return self._weighed(mean, dt, reported)
         samples, before = self._dynamics.process(mean, covariance), self._samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -107,17 +107,17 @@ class PayloadEstimator:
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
                             self._samples - before)
 
-    def _weighed(self, mean: np.ndarray, dt: float, told: np.ndarray) -> Mass:
-        """Take what the observer tells of the mass and of its derivatives by the uncertain numbers.
+    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray) -> Mass:
+        """Take the information on the mass that the observer reports, and its derivatives by the uncertain numbers.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
         """
         self._remember(len(mean) * dt)
         closed = self._dynamics.gates(mean)
         closed[closed == GATES.index('accelerating')] = 0
-        information, weighted, forgotten = told[:, :3].T
-        rows = np.zeros((len(told), 1 + self._width))
-        rows[:, :2], rows[:, 2 + self._doubtful] = told[:, :2], told[:, 3:] / self._deviations
+        information, weighted, forgotten = reported[:, :3].T
+        rows = np.zeros((len(reported), 1 + self._width))
+        rows[:, :2], rows[:, 2 + self._doubtful] = reported[:, :2], reported[:, 3:] / self._deviations
         taken = (closed == 0) & (information > 0.0)
         if self._restarted and taken.any():
             self._forget(NOTHING)
@@ -143,7 +143,7 @@ class PayloadEstimator:
                          self._kept, self.kept))
 
     def doubt(self) -> None:
-        """What was learnt within the last half second, or up to a second, is not believed any more."""
+        """Discard what the last half second, or up to a second, has added."""
         if self._memories:
             kept = self.kept
             (self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value, self._kept,
@@ -161,11 +161,11 @@ class PayloadEstimator:
             if self._kept < 0.8:
                 self._window, self._scatter, self._kept = TriangularWindow(self.settings.window, self._width), None, 1.0
 
-    def hold(self, told: np.ndarray | None = None) -> Mass:
-        """The mass so far, when there is no state to use; of ``told`` only that another load came is believed."""
+    def hold(self, reported: np.ndarray | None = None) -> Mass:
+        """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
         self._quarantine.clear()
-        if told is not None and told.size:
-            self._forget(float(np.exp(told[:, 2].sum())))
+        if reported is not None and reported.size:
+            self._forget(float(np.exp(reported[:, 2].sum())))
         return self._result(nan, GATES[0])
 
     def budget(self, noise: float) -> tuple[Cause, ...]:
@@ -193,7 +193,7 @@ class PayloadEstimator:
         self._scatter.update(weight, weighted, len(rows))
 
     def _result(self, raw: float, gate: str, taken: int = 0) -> Mass:
-        """Of what an observer told the information is believed, unless the samples scatter more than it says."""
+        """The information that an observer reports is used, unless the samples scatter more than it says."""
         total = self._low_pass.total
         if self._window_value is None or self._stated and total < self._least:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)

@@ -2,11 +2,11 @@
 """Payload mass by inverse dynamics: the residual of the equations of motion is affine in the mass.
 
 Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any independent coordinates,
-S being the pistons' speeds by theirs; least squares over the equations that a cylinder stands in, weighted by the
+S being the pistons' speeds by theirs; least squares over the equations with a cylinder, weighted by the
 covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 
-Gates belong to equations. The friction of a standing cylinder is anything between two bounds, for as long as it stands:
-no noise that a mean takes out. So a cylinder that stands, is at an end of its stroke or accelerates too much takes its
+Gates belong to equations. The friction of a cylinder at rest is anything between two bounds, for as long as it
+rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too much takes its
 equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or just where the
 set of them changes, for what stopped or started there was not steady.
 """
@@ -63,7 +63,7 @@ class Residual:
 def residual(machine: Machine) -> Residual:
     """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
 
-    The sensors' offsets and gains stand in it as errors of what the observer found, so that their uncertainty reaches
+    The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter.
     """
     names, _ = state_names(machine)
@@ -137,7 +137,7 @@ def _gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
 
     In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
-    both beyond what the observer's covariance may feign.
+    both beyond what the observer's covariance explains.
     """
     count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
     pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Readable on white and on dark grey, and told apart by people who do not see red and green.
+# Readable on white and on dark grey, and distinguishable for people who do not see red and green.
 COLORS = {
     'measured': '#8b929c',
     'estimated': '#2a7de1',

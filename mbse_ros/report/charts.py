@@ -82,7 +82,7 @@ def error_chart(signals: Sequence[Signal]) -> Chart:
     panels = (_error_panel(s) for s in signals if _has_points(s.true) and _has_points(s.estimated))
     return Chart('Estimation error', 'errors', tuple(panels),
                  'Estimate minus truth, and the 95 % band that the estimator gives itself. '
-                 'An honest band holds the error about 95 % of the time.')
+                 'A consistent band contains the error about 95 % of the time.')
 
 
 def _error_panel(signal: Signal) -> Panel:

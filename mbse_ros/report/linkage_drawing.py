@@ -41,7 +41,7 @@ def write_linkage(linkage: Linkage, path: Path) -> None:
 
 
 def write_animation(linkages: Sequence[Linkage], t: np.ndarray, path: Path) -> None:
-    """A small looping GIF of the poses at times ``t`` (k,), s, equally spaced; it tells when it is not in real time."""
+    """A small looping GIF of the poses at times ``t`` (k,), s, equally spaced; it says so when not in real time."""
     chosen = spread_frames(len(t), _GIF_FRAMES)
     speed = (t[-1] - t[0]) * _GIF_RATE / max(1, len(chosen) - 1)
     figure, ax = _canvas(linkages, _GIF_WIDTH, _GIF_DPI)

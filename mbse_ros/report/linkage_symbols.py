@@ -10,7 +10,7 @@ from matplotlib.path import Path as Outline
 from .linkage import Element, Link, Part, round_length
 from .png import INK
 
-# Told apart by people who do not see red and green, and dark enough for names.
+# Distinguishable for people who do not see red and green, and dark enough for names.
 _COLORS = ('#2a7de1', '#c4520a', '#0b8a63', '#8a3fa0', '#9a7400', '#0f7f92', '#b82d5e', '#6a4a3d')
 SPRING, ACTUATOR, GROUND = '#b3261e', '#4a5361', '#c3c8d0'
 
@@ -45,7 +45,7 @@ def draw_joint(ax: Axes, joint: Link, size: float) -> list:
     if joint.kind in ('prismatic', 'slot', 'cylindrical'):
         return _slider(ax, joint, size)
     artists = draw_support(ax, joint.start, size) if joint.grounded else []
-    if joint.kind == 'revolute' and joint.axis is not None:      # in space: the axis tells how it turns
+    if joint.kind == 'revolute' and joint.axis is not None:      # in space: the axis shows how it turns
         artists += _line(ax, [joint.start - 2.6 * size * joint.axis, joint.start + 2.6 * size * joint.axis], '-.', INK,
                          1.0, 5)
     if joint.kind == 'fixed':

@@ -19,7 +19,7 @@ from .scene import Scene, scene_json
 from .text import mass_answer
 
 _FOOTER = ('Drag in a plot to zoom: all time axes follow. A double click shows the whole run again, a click moves the '
-           'animation to that moment. Gaps in the data are gaps in the curves. The same plots lie beside this page as '
+           'animation to that moment. Gaps in the data are gaps in the curves. The same plots are next to this page as '
            'PNG files.')
 
 
@@ -43,7 +43,7 @@ def _resource(name: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot end the script element around it."""
     return json.dumps(value, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
 
 

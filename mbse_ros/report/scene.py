@@ -74,7 +74,7 @@ def _seen(side: dict[str, np.ndarray], axes: list[int]) -> dict[str, np.ndarray]
 
 
 def _turned(points: np.ndarray, angle: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Points (frames, k, 3) as seen by who stands on the axis (x, y) and turns by ``angle`` (frames,), rad."""
+    """Points (frames, k, 3) as seen from the axis (x, y), turned by ``angle`` (frames,), rad."""
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     x, y = points[:, :, 0] - axis[0], points[:, :, 1] - axis[1]
     return np.stack([c * x + s * y, c * y - s * x, points[:, :, 2]], axis=2)

@@ -87,7 +87,7 @@ class ChannelBuffer:
         return interval if interval <= gap else UNKNOWN
 
     def aim(self, cursor: int, step: int, gap: int) -> int:
-        """Find the target: the first sample a step or more after the cursor, save one in whose nearer half it stands.
+        """Find the target: the first sample a step or more after the cursor, except one in whose nearer half it is.
 
         Returns the target's index, -1 if the sample has not come yet.
         """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of several sensors, each at its own times, to segments on one time grid.
 
-Time. The grid stands at start + k step and goes on from segment to segment: a segment starts where the one before
+Time. The grid is at start + k step and goes on from segment to segment: a segment starts where the one before
 ended, unless ``restart`` is set. It starts at the first instant at which every input has sent a sample. Integer ns.
 
 Segments. A segment ends near the next sample of the slowest channel: it aims at the latest of the channels' next
@@ -30,7 +30,7 @@ Late samples. With ``delay`` above 0 all samples wait until one has come that is
 order of their stamps: what comes late or out of order by less is used.
 
 Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than ``max_gap`` back
-mean that the clock went back (a bag played in a loop): all starts anew there, the first refused sample included.
+mean that the clock went back (a bag played in a loop): all starts again there, the first refused sample included.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class InterpolationSettings(Settings):
 
     step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.1)
     max_gap: float = setting(0.1, 'longest interval between samples that is interpolated; where all sensors are silent '
-                                  'for longer the estimate starts anew', 's', 0.001, 10.0)
+                                  'for longer the estimate starts again', 's', 0.001, 10.0)
     delay: float = setting(0.0, 'A sample that comes so late, or out of order by so much, is still used: every segment '
                                 'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
     lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
@@ -160,7 +160,7 @@ class Interpolator:
     def _give_up_silent(self, sender: ChannelBuffer) -> None:
         """Samples of ``sender`` have waited for long: give up the inputs that were silent meanwhile.
 
-        Commands alone give up no channel; if no channel sends at all the grid ends, to start anew later.
+        Commands alone give up no channel; if no channel sends at all the grid ends, to start again later.
         """
         grid, longest = self._grid, min(self._gap, self._patience // 2)     # a hole of the sender proves little
         silent = [buffer for buffer in self._inputs.values() if buffer is not sender and buffer.has_sent
@@ -185,7 +185,7 @@ class Interpolator:
         raise self._refusal(reason, buffer.name, stamp, value, f'a stamp after {buffer.newest} ns')
 
     def _rewind(self) -> None:
-        """The clock went back: start anew from the samples that told so."""
+        """The clock went back: start again from the samples that showed it."""
         self._grid.stop(None)
         for buffer in self._inputs.values():
             first = buffer.suspect

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the stages take and tell: the same fields as the messages in ``msg/``, SI units."""
+"""What the stages take and give: the same fields as the messages in ``msg/``, SI units."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PayloadStatus(IntEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """One sensor period of samples on the observer's time grid; step k stands at start_ns + (k + 1) step_ns.
+    """One sensor period of samples on the observer's time grid; step k is at start_ns + (k + 1) step_ns.
 
     ``values`` (n, channels), NaN where missing; ``repeats`` (channels,) steps that share one sample's
     information; ``command_values`` (n, commands).
@@ -59,7 +59,7 @@ class Segment:
 class StateEstimate:
     """State over one segment: ``mean`` (n, nx) at each step, ``covariance`` (nx, nx) at the last, all SI.
 
-    ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step tells of the mass of the
+    ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step measures of the mass of the
     payload: information, 1/kg2; that times the mass, 1/kg; the logarithm of the share of older information that still
     counts, below 0 where the load changes; the information times the derivatives of the mass by the k uncertain numbers
     of the machine, 1/kg for one standard deviation of each.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time grid of the segments: when one can be released, where it ends, what stands in it.
+"""The time grid of the segments: when one can be released, where it ends, what is in it.
 
 The rules are those of ``interpolation``; all stamps are integer nanoseconds.
 """
@@ -115,7 +115,7 @@ class SegmentGrid:
         self._restart = True
         for buffer in self.held:
             buffer.trim(self.cursor)
-            buffer.since = self.cursor                          # its rate is learnt anew: until then wait for it,
+            buffer.since = self.cursor                          # its rate is learnt again: until then wait for it,
             buffer.interval = UNKNOWN if buffer.lost else 0     # unless it is silent
         return True
 
@@ -183,7 +183,7 @@ class SegmentGrid:
         return min(end, cursor + self._most_steps * step)
 
     def _segment(self, end: int) -> Segment:
-        """The segment from the cursor to ``end``, where the cursor then stands."""
+        """The segment from the cursor to ``end``, where the cursor then is."""
         cursor, step = self.cursor, self.step
         steps = (end - cursor) // step
         if self._restart:       # a sample before the start may have come after it

@@ -24,11 +24,11 @@ from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, St
 
 WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
-# reasons of a state that is wrong; that a sample is missing is none
+# reasons of a state that is wrong; a missing sample is not one
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 BEYOND = 0.01        # of the range of the payload's limits, within which a mass beyond them is taken for noise
-LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is no position
+LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
     'too slow': (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
@@ -66,7 +66,7 @@ class ObserverStage:
         self._observer.configure(settings)
 
     def reset(self) -> None:
-        """Forget the state; the next segment starts it anew."""
+        """Forget the state; the next segment starts it again."""
         self._observer.reset()
         self._watch.reset()
         self._age = 0.0
@@ -217,7 +217,7 @@ class PayloadStage:
         return self._loads.all(self._t, self._mass) if self._mass is not None else ()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
-        """Mass after a state estimate. Raises SampleError where it tells of another machine's uncertain numbers."""
+        """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
         if state.weighing.size and state.weighing.shape[1] != self._estimator.columns:
             raise SampleError('state.weighing', state.stamp_ns, state.weighing.shape[1],
                               f'{self._estimator.columns} columns, as of this machine')

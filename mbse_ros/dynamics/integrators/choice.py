@@ -17,7 +17,7 @@ from .task import Record, Task, at_time
 HYSTERESIS = 2.0        # a choice may be so many times worse than the best before it is changed
 NEAR = 1e4              # volume that is a dead point to a solver with error control
 REVIEW = 64             # steps after which the best choice is looked for anyway
-RANK_LOST = 1e-3        # smallest singular value of the rows of unit length that tells a singular position
+RANK_LOST = 1e-3        # smallest singular value of the rows of unit length at a singular position
 
 
 class Choice:

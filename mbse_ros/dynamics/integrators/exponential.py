@@ -18,8 +18,8 @@ def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
     """Fill the record by the exponential scheme, second order in dt from order 1 on.
 
     ``order`` 0..4 of the series of G (paper 000 Eq. 25) or 'exact'; SettingError for another. A truncated order where
-    the system is stiff for this dt is told once in ``record.warnings``. Where inputs or drivers depend on time, f and A
-    are those in the middle of the step, so that the order stays two.
+    the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or drivers depend on time, f
+    and A are those in the middle of the step, so that the order stays two.
     """
     check_choice('order', str(order), ORDERS)
     march(task, record, partial(_step, str(order)))

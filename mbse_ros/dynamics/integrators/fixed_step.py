@@ -35,7 +35,7 @@ def march(task: Task, record: Record, step: Step) -> None:
 
 
 def _stepped(field: Field, point: Point, t: float, step: Step) -> Point:
-    """One step; where z went beyond what the mechanism reaches, the dead point at its end is told or avoided."""
+    """One step; where z went beyond what the mechanism reaches, the dead point at its end is reported or avoided."""
     try:
         return step(field, point, t)
     except PositionProblemError:

@@ -128,7 +128,7 @@ class Field:
         return arrival if arrival.arrived else self._arrive_slowly(arrival, t)
 
     def _arrive_slowly(self, arrival: Arrival, t: float) -> Arrival:
-        """From a guess that is far, or with the error that tells why not."""
+        """From a guess that is far, or with the error that says why not."""
         partition = self.choice.partition
         try:
             arrival.guess[:] = partition.close(arrival.guess, t)

@@ -17,7 +17,7 @@ from .update import constant_noise, correction, propagation
 NOISES = ('plant', 'sensors', 'both')
 SMALLEST = 1e-3      # of the start: a noise is not adapted below this share of it
 LARGEST = 10.0       # of the start: nor above it, where a filter that is lost would lose itself
-OUTLIER = 9.0        # largest square of one sample's ratio, beyond which it tells of something else than noise
+OUTLIER = 9.0        # largest square of one sample's ratio, beyond which it is more than noise
 TINY = 1e-300
 
 
@@ -25,7 +25,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
                           actuators: Sequence[str] = ()) -> Filter:
     """AerrorEKF_FE; noise ``acceleration`` (g,), density of the acceleration error's random walk, is where it starts.
 
-    ``adapt``: the plant's noise, the sensors' (Eq. 92), or both, which one sensor a coordinate cannot tell apart (the
+    ``adapt``: the plant's noise, the sensors' (Eq. 92), or both, which one sensor a coordinate cannot distinguish (the
     paper saw it diverge). ``actuators`` as in errorEKF_FE. Raises SettingError.
 
     Of Eq. 91 only the diagonal of the acceleration error counts (Eq. 94); there the mean term over the ``window`` is
@@ -33,7 +33,7 @@ def adaptive_error_ekf_fe(problem: Problem, motion: str = 'trapezoid', window: i
     negative; here the noise is multiplied by the ratio of the two (mean over the window): it has the same solution and
     stays positive. Places of the window that are still empty count as no noise, in Eq. 91 as here, so that the start
     rules the first step alone. To keep it until the window is full, or to take the mean of the few samples that there
-    are, costs what they tell of a position that the sensors see only through the accelerations: with the papers'
+    are, costs what they say about a position that the sensors see only through the accelerations: with the papers'
     start, 40 times too large, one to four runs of twenty with a coupler's gyro are then lost.
     """
     check_choice('adapt', adapt, NOISES)

@@ -133,7 +133,7 @@ def driven(problem: Problem, choice: Choice, u: ca.SX, force: ca.SX) -> tuple[ca
 
 
 def along(ahead: Parts, Sigma: ca.SX) -> ca.SX:
-    """Plant noise of which the acceleration error keeps to what the actuators can do, and of what stood still."""
+    """Plant noise whose acceleration error keeps to what the actuators can do, and that of coordinates held still."""
     return (ahead['onto'] @ Sigma @ ahead['onto'].T if 'onto' in ahead else Sigma) + ahead['added']
 
 

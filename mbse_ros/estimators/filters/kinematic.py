@@ -123,14 +123,14 @@ def _suffice(problem: Problem, driving: list[int], correcting: list[int]) -> Non
         if np.isfinite(H_z).all() and np.isfinite(H_zdd).all():
             seen[:, k] = [np.linalg.matrix_rank(part, tol=1e-9) if part.size else 0 for part in (H_zdd, H_z)]
     of = ', '.join(names)
-    for rank, kind in zip(seen.max(axis=1), ('inputs: accelerometers that tell the accelerations',
-                                             'corrections: sensors that tell the positions')):
+    for rank, kind in zip(seen.max(axis=1), ('inputs: accelerometers that determine the accelerations',
+                                             'corrections: sensors that determine the positions')):
         if rank < g:
-            raise SettingError('sensors', list(problem.channels), f'{kind} of {of} ({g}, these tell {int(rank)})')
+            raise SettingError('sensors', list(problem.channels), f'{kind} of {of} ({g}, these determine {int(rank)})')
 
 
 def _accelerations(problem: Problem, driving: list[int], silent: float) -> ca.Function:
-    """``(q, zd, prior, u, o, t, variance, p, P, gate) -> (zdd, C, a, b)``: accelerations that the accelerometers tell,
+    """``(q, zd, prior, u, o, t, variance, p, P, gate) -> (zdd, C, a, b)``: accelerations by the accelerometers,
     by least squares (Eq. 86) from a prior with the standard deviation ``silent``, their covariance and derivatives by
     z, zd. A sample that this prior and the covariance P (2g, 2g) of z, zd make impossible is left out."""
     g = problem.g

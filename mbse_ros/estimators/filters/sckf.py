@@ -28,9 +28,9 @@ def sckf(problem: Problem, alpha: float = 0.1, beta: float = 30.0, passes: int =
     prediction of the dependent coordinates and velocities by themselves, SI. Noise ``acceleration`` (g,): density of
     the accelerations along the independent coordinates, m2/s3 or rad2/s3. Raises SettingError.
 
-    The slack makes way for the constraints and is no statement about the prediction. So the spread of the innovations,
-    and with it the gate, and the covariance of z and zd are those along the constraints, of which the passes know
-    nothing: on a linear mechanism the same, else without taking the constraints' curvature for information.
+    The slack makes way for the constraints and is not a statement about the prediction. So the spread of the
+    innovations, and with it the gate, and the covariance of z and zd are those along the constraints, of which the
+    passes know nothing: on a linear mechanism the same, else without taking the constraints' curvature for information.
     """
     check_positive(alpha=alpha, beta=beta, passes=passes, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)

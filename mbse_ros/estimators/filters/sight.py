@@ -15,7 +15,7 @@ from ..observability import BLIND, Window, observability
 from .linearised import Linearised, linearised
 from .problem import Problem, problem
 
-POSITION, VELOCITY, ACCELERATION = 0.1, 0.5, 5.0    # known before, rad or m: what a direction's information is told by
+POSITION, VELOCITY, ACCELERATION = 0.1, 0.5, 5.0    # known before, rad or m: the prior of the information
 SHOWN = 0.05        # of the largest component: a direction in words leaves out what is smaller
 
 
@@ -110,7 +110,7 @@ def least_information(windows: Sequence[Window]) -> float:
 
 
 def blind_in_words(window: Window, names: Sequence[str], prior: np.ndarray) -> list[str]:
-    """Each direction that is not seen: 'theta', or 'theta with theta force' where they can only be told together."""
+    """Each direction that is not seen: 'theta', or 'theta with theta force' where only both together are determined."""
     return [' with '.join(names[i] for i in np.argsort(-np.abs(column), kind='stable')
                           if abs(column[i]) > SHOWN * np.max(np.abs(column)))
             for column in echelon(window.blind).T]

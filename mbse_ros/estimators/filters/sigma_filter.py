@@ -25,7 +25,7 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
                  transition: str = 'trapezoid') -> Filter:
     """Filter with points that the model moves by a ``transition`` (``motion.TRANSITIONS``).
 
-    Noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. The points are drawn afresh for the measurements,
+    Noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. The points are drawn again for the measurements,
     from the covariance with its noise; with ``reuse`` those that the model moved are taken (paper 001, end of 4.1), at
     most one correction to a prediction.
     """

@@ -15,7 +15,7 @@ ROUNDING = 1e-14      # of a pivot, against its diagonal entry
 
 @lru_cache(maxsize=64)
 def factor(size: int) -> ca.Function:
-    """``P -> S``, lower triangular (size, size), ``S S' = P``: Cholesky's factor, of which rounding is no failure.
+    """``P -> S``, lower triangular (size, size), ``S S' = P``: Cholesky's factor; rounding does not make it fail.
 
     A pivot below the rounding of its diagonal entry, which a semidefinite or slightly indefinite P has, is raised to
     it, and its column left out; no entry exceeds what is left of its row's variance, as in the factor of every

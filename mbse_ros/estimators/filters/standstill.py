@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a filter predicts of a position that it does not know: that it stands where it was last known.
+"""What a filter predicts of a position that it does not know: that it rests where it was last known.
 
 The derivatives of the model hold near the mean. Where a position is known no better than ``UNKNOWN`` they say nothing,
 and a covariance that follows them grows to thousands of rad/s, which the next sample then turns into a speed; a force
-estimated long ago drives the mean round and round. So the mean stands still, without the forces, and the squares of
+estimated long ago drives the mean round and round. So the mean is held still, without the forces, and the squares of
 what it leaves out go into the covariance; the velocity's error is forgotten with the time constant ``RELAX`` while its
 variance stays, and the position's grows as the root of time. The next sample finds it again.
 """

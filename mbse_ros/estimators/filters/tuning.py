@@ -48,7 +48,7 @@ class Quality:
 @dataclass(frozen=True)
 class Tuned:
     """``stddev_log10``: of the logarithm of each noise, by the curvature of the likelihood; NaN where it is flat, so
-    that the log does not tell that noise. ``converged``: whether the search ended by itself."""
+    that the log does not determine that noise. ``converged``: whether the search ended by itself."""
 
     before: Quality
     after: Quality

@@ -86,10 +86,10 @@ class Channels:
 
 def judged(t: float, start: float, names: tuple[str, ...], covariance: np.ndarray, channels: Channels,
            threshold: float, settings: LinkageSettings) -> tuple[ObserverStatus, str]:
-    """Status and reason at a time, s, of a state that was started (anew) at ``start``."""
+    """Status and reason at a time, s, of a state that was (re)started at ``start``."""
     variance = covariance.diagonal().tolist()
     if not np.isfinite(covariance).all() or min(variance) < 0:
-        return ObserverStatus.LOST, 'the covariance is none'
+        return ObserverStatus.LOST, 'the covariance is not finite or has a negative variance'
     for name, value in zip(names, variance):
         if name.startswith('position/') and value > settings.lost_stddev ** 2:
             return ObserverStatus.LOST, f'{name} known to {np.sqrt(value):.3g} only'

@@ -20,7 +20,7 @@ SIMPLE = ('DEKF', 'errorEKF', 'ADEKF')      # whose covariance does not follow t
 
 
 class HealthWatch:
-    """Keeps the last instants of a filter and tells, when asked, how it is."""
+    """Keeps the last instants of a filter, and computes its health when asked."""
 
     def __init__(self, engine: Engine, prior: tuple[float, float, float], options: str = '') -> None:
         """``prior``: standard deviations of positions, velocities and all else, the units of observability."""
@@ -53,7 +53,7 @@ class HealthWatch:
         self._ratios.append(ratio)
         self._states.append((q, qd[self._engine.problem.z], row))
 
-    def tell(self, stddev: np.ndarray) -> Health:
+    def health(self, stddev: np.ndarray) -> Health:
         """Health over the last instants; ``stddev`` (s,) of the sensors."""
         mean, white = innovation_health(np.array(self._ratios))
         return Health(mean, white, self._rank(stddev) if mean == mean else -1, self._size)

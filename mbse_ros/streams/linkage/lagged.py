@@ -2,7 +2,7 @@
 """``LaggedStage``: stamped samples of a mechanism's sensors in, estimates a lag later out, by the smoother.
 
 A filter of the same model goes ahead: it judges the samples, says how far the estimate of an instant is to be trusted,
-and gives the state to start from where the smoother has to start anew. The smoother takes each instant once no more of
+and gives the state to start from where the smoother has to start again. The smoother takes each instant once no more of
 its samples are waited for. To take samples and to solve are two calls, so that samples are taken while the solver is
 busy or behind.
 """
@@ -73,14 +73,14 @@ class LaggedStage:
             window.extend(i, [(i * self.smoother.dt, none, rest)])
 
     def reset(self) -> None:
-        """Forget state and samples; the next sample starts anew."""
+        """Forget state and samples; the next sample starts again."""
         self._filter.reset()
         self._fresh: deque[Instant] = deque()       # samples of them may still come
         self._ready: deque[Instant] = deque()       # wait for the solver
         self._inside: deque[Instant] = deque()      # in the window
         self._window: StridedWindow | None = None
         self._settled, self._restart = 0, True
-        self._used = 0      # the last instant told of which a sample was used
+        self._used = 0      # the last published instant of which a sample was used
 
     @property
     def ready(self) -> int:
@@ -117,7 +117,7 @@ class LaggedStage:
             before = self._fresh.pop().filtered
             filtered = replace(filtered, restart=before.restart)
         self._fresh.append(Instant(filtered, self._sampled(filtered)))
-        if filtered.status is ObserverStatus.LOST:      # the filter may start anew
+        if filtered.status is ObserverStatus.LOST:      # the filter may start again
             self._settle_all()
 
     def _sampled(self, filtered: LinkageEstimate) -> Sampled:
@@ -154,7 +154,7 @@ class LaggedStage:
         return (*ended, *self._extend())
 
     def flush(self) -> tuple[LinkageEstimate, ...]:
-        """All that is not told yet, with the samples that there are; the next sample starts anew."""
+        """All that is not published yet, with the samples that there are; the next sample starts again."""
         self._settle_all()
         found: list[LinkageEstimate] = []
         while self._ready:
@@ -188,16 +188,16 @@ class LaggedStage:
         except DivergenceError as error:
             lost, self._inside, self._window = self._inside, deque(), None
             return tuple(self._lost(instant, str(error)) for instant in lost)
-        return self._told(found)
+        return self._estimates(found)
 
     def _end(self) -> tuple[LinkageEstimate, ...]:
         """The rest of the window, of which nothing more comes."""
         if self._window is None:
             return ()
         window, self._window = self._window, None
-        return self._told(window.rest())
+        return self._estimates(window.rest())
 
-    def _told(self, found: Sequence[tuple[np.ndarray, ...]]) -> tuple[LinkageEstimate, ...]:
+    def _estimates(self, found: Sequence[tuple[np.ndarray, ...]]) -> tuple[LinkageEstimate, ...]:
         return tuple(self._estimate(self._inside.popleft(), *values) for values in found)
 
     def _estimate(self, instant: Instant, t: float, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
@@ -207,7 +207,7 @@ class LaggedStage:
         return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason)
 
     def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str]:
-        """Status and reason: the filter's, if the positions (g,) are known and samples are near. The filter hears of
+        """Status and reason: the filter's, if the positions (g,) are known and samples are near. The filter sees
         a gap when it is over."""
         filtered, settings = instant.filtered, self._filter.settings
         if any(item is Measured.USED for item in instant.sampled.measured) or filtered.sequence < self._used:
@@ -220,7 +220,7 @@ class LaggedStage:
         return filtered.status, filtered.reason
 
     def _lost(self, instant: Instant, reason: str) -> LinkageEstimate:
-        """An estimate that says that there is none."""
+        """An estimate without values."""
         n, size = len(self.model.names), len(self.names)
         return self._made(instant, np.full(size, np.nan), np.full((size, size), np.nan), np.full((3, n), np.nan),
                           ObserverStatus.LOST, reason)

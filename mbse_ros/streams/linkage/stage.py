@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``LinkageStage``: stamped samples of a mechanism's sensors in, estimates on a grid out, by any filter.
 
-The grid stands at the first sample plus multiples of the step; a sample counts at the nearest instant. A new instant is
+The grid is at the first sample plus multiples of the step; a sample counts at the nearest instant. A new instant is
 estimated at once with what is there; a sample that comes later, but within the window, corrects it: the filter goes
 back and runs again, so that the order of arrival does not matter. Time is that of the stamps: without samples nothing
 moves.
@@ -63,7 +63,7 @@ class LinkageStage:
     # State and tuning
 
     def reset(self) -> None:
-        """Forget state and samples; the next sample starts anew."""
+        """Forget state and samples; the next sample starts again."""
         self._cells: Cells | None = None
         self._held = np.zeros(len(self.inputs))
         self._waiting: list[tuple[int, int, float]] = []        # instant, place, value of inputs
@@ -122,15 +122,15 @@ class LinkageStage:
         return True
 
     def health(self) -> Health:
-        """Health now; costs a millisecond or two. The estimates carry what was told last."""
-        self._health = self._watch.tell(self._tuned.stddev)
+        """Health now; costs a millisecond or two. The estimates carry the health computed last."""
+        self._health = self._watch.health(self._tuned.stddev)
         return self._health
 
     # Samples
 
     def add(self, stamp_ns: int, samples: Mapping[str, float]) -> tuple[LinkageEstimate, ...]:
         """Take samples of one instant by channel, SI, NaN where missing; the estimates of new instants, or of the
-        newest one, revised. What cannot be used is dropped, counted and told by ``refusals``."""
+        newest one, revised. What cannot be used is dropped, counted and reported by ``refusals``."""
         values = {name: float(value) for name, value in samples.items() if self._usable(stamp_ns, name, float(value))}
         values = self._timely(stamp_ns, values) if values else values
         if not values:
@@ -240,10 +240,10 @@ class LinkageStage:
         if joined:
             self._watched(cells[-1], [value if name in joined else nan
                                       for name, value in zip(self.channels, cells[-1].o.tolist())])
-        told = [cell for cell, _ in new] or cells[-1:]
-        if len(told) * self._engine.dt > self.settings.lost_after:
-            told = told[-1:]
-        estimates = tuple(self._estimate(cell) for cell in told)
+        changed = [cell for cell, _ in new] or cells[-1:]
+        if len(changed) * self._engine.dt > self.settings.lost_after:
+            changed = changed[-1:]
+        estimates = tuple(self._estimate(cell) for cell in changed)
         self._cells.trim(round(self.settings.delay_window / self._engine.dt))
         if estimates[-1].status is ObserverStatus.LOST:
             self._widen(estimates[-1])
@@ -345,7 +345,7 @@ class LinkageStage:
         self._started = t
 
     def _diverged(self, cell: Cell) -> tuple[LinkageEstimate, ...]:
-        """An estimate that says so; the next sample starts anew."""
+        """An estimate that says so; the next sample starts again."""
         of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
         cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
         estimate = replace(

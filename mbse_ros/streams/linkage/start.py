@@ -15,7 +15,7 @@ FARTHEST = 4 * np.pi
 
 
 def encoded(model: Model, channels: tuple[str, ...], values: np.ndarray) -> dict[int, float]:
-    """Independent coordinates, by their place in q, that encoders among the channels (s,) tell; NaN: no sample."""
+    """Independent coordinates, by their place in q, measured by encoders among the channels (s,); NaN: no sample."""
     found = {}
     for channel, value in zip(channels, values):
         sensor = model.description.sensors.get(channel)

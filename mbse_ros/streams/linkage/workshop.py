@@ -22,7 +22,7 @@ class Workshop:
     def __init__(self, model: Model, sensors: tuple[str, ...], step: float, backend: str) -> None:
         self._of = model, sensors, step, backend
         self._orders: dict[tuple[str, str], Future[Made]] = {}
-        self._pool = ThreadPoolExecutor(1, 'filters')       # CasADi's symbols bear one thread at a time
+        self._pool = ThreadPoolExecutor(1, 'filters')       # CasADi's symbols allow one thread at a time
 
     def is_ready(self, settings: LinkageSettings) -> bool:
         """Whether ``made`` would not wait."""
