@@ -25,7 +25,7 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import LIVELIEST as LIVELIEST_MASS, doubtful
+from .weighing import LARGEST_ACTIVITY, doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
@@ -217,7 +217,7 @@ class HydraulicObserver:
         lively[self._activity] = LIVELIEST * self.settings.activity_range
         force_psd = self._p[FORCE_PSD]
         if self.model.weighs:
-            lively[self._slopes.start - 2], self._p[FORCE_PSD] = LIVELIEST_MASS, JOLT * force_psd
+            lively[self._slopes.start - 2], self._p[FORCE_PSD] = LARGEST_ACTIVITY, JOLT * force_psd
         y, far = self._looked(lively, u)
         while far is not None:
             refused[far[:2]], u[far[:2]] = far[2:], nan
