@@ -103,7 +103,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
             if 'pressure' in topic else message, [
         'the observer coasted for', MOST_OF_THE_ROD_PRESSURES], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
-        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest 1'], None),
+        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest '], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
         'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 28 pauses of more than 0.1 s '
         '(interpolation.max_gap)', 'the observer coasted for 4.', 'the observer was lost for 0.'], 'no_data'),
@@ -123,11 +123,13 @@ def test_goes_on_and_warns(name, tmp_path):
     missing = [text for text in expected if not any(found(text, line) for line in lines)]      # in this order
     assert not missing, done.warnings
     payload = json.loads((tmp_path / 'result.json').read_text())['payload']
+    budget, loads = payload.pop('budget'), payload.pop('loads')
     assert payload['status'] == (status or payload['status']) and payload['status'] in ('no_data', 'updating',
                                                                                        'accelerating', 'too_slow')
     if name not in ('millimetres', 'slow sensor', 'bar'):
         assert payload['interval'][0] < 50.0 < payload['interval'][1] and abs(payload['mass'] - 50.0) < 1.0
     if name in ('millimetres', 'slow sensor', 'bar'):
+        assert budget == [] and [load['status'] for load in loads] == ['unknown']
         assert payload == {'mass': None, 'stddev': None, 'interval': [None, None], 'status': 'no_data', 'samples': 0}
         assert done.out.startswith('payload unknown: observer ')
 

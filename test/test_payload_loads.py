@@ -37,7 +37,7 @@ def test_taken_carried_dropped() -> None:
     loads = log.all(t, mass(1.0, 3.0))
     assert [(load.status, load.mass) for load in loads] == [('empty', 0.0), ('weighed', 800.0), ('empty', 1.0)]
     begins, ends = [load.start for load in loads], [load.end for load in loads]
-    np.testing.assert_allclose(begins, [10.0, 15.0, 20.0], atol=0.06)
+    np.testing.assert_allclose(begins, [10.0, 15.0, 20.0], atol=0.06)       # begun when known for half a second
     np.testing.assert_allclose(ends, [13.0, 19.0, 25.0], atol=0.6)      # it looks half a second back
     assert [load.end <= after.start for load, after in zip(loads, loads[1:])] == [True, True]
 

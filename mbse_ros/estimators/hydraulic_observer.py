@@ -25,11 +25,12 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import LARGEST_ACTIVITY, doubtful
+from .weighing import doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
+JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
 JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 
@@ -83,7 +84,8 @@ class HydraulicObserver:
         self._to_si = np.outer(self.model.scale, self.model.scale)
         self._doubtful = len(doubtful(self.machine, self.model))
         first += len(self.machine.coordinates) + len(self.channels)
-        first += (len(self.machine.actuated) + 2) * self.model.weighs
+        self._mass_activity = first + len(self.machine.actuated)
+        first += (2 * len(self.machine.actuated) + 2) * self.model.weighs
         self._slopes = slice(first, first + n * self._doubtful)
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x: np.ndarray | None = None
@@ -152,7 +154,7 @@ class HydraulicObserver:
             dependent = self.machine.position(z)[self.machine.system.dependent]
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels) + len(self.machine.actuated) * self.model.weighs),
-                                  [1.0, 0.0] if self.model.weighs else [], np.zeros(n * self._doubtful), dependent])
+                                  [1.0, 0.0, *np.zeros(len(self.machine.actuated))] if self.model.weighs else [], np.zeros(n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
 
@@ -217,7 +219,8 @@ class HydraulicObserver:
         lively[self._activity] = LIVELIEST * self.settings.activity_range
         force_psd = self._p[FORCE_PSD]
         if self.model.weighs:
-            lively[self._slopes.start - 2], self._p[FORCE_PSD] = LARGEST_ACTIVITY, JOLT * force_psd
+            lively[self._mass_activity] = max(lively[self._mass_activity], JOLTED_MASS)
+            self._p[FORCE_PSD] = JOLT * force_psd
         y, far = self._looked(lively, u)
         while far is not None:
             refused[far[:2]], u[far[:2]] = far[2:], nan

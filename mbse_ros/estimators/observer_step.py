@@ -25,7 +25,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, activity and trend of the mass, derivatives of the state by the uncertain
+    each equation of the force balance, activity and trend of the mass, in which equations the pistons move, derivatives of the state by the uncertain
     numbers where it weighs, dependent coordinates where the model needs them, near which Newton's method starts;
     ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
     of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
@@ -37,6 +37,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
+    moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
     largest, force_psd = ca.SX.sym('largest'), ca.SX.sym('force_psd')
     doubt = ca.SX.sym('T', n, len(doubtful(machine, model)))
     lively = activity_of(machine, model)
@@ -55,11 +56,11 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     X, P, T, innovations, spreads = _corrected(machine, model, X, P, T, solved, measured, variance)
     if model.weighs:
         solved = _closed(machine, model, solved, X[:g], 1)
-        X, P, T, ratios, says = weighed(machine, model, X, P, T, solved, force_psd, dt)
+        X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
         X[-1], P[-1, -1] = ca.if_else(says, X[-1], predicted[0]), ca.if_else(says, P[-1, -1], predicted[-1])
         T[-1, :] = ca.if_else(says, T[-1, :], predicted[1].T)      # at rest friction alone would be weighed
         found = mass_information(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
-        mass_after, unit = [found.activity, found.trend], model.scale[-1]
+        mass_after, unit = [found.activity, found.trend, moved_now], model.scale[-1]
         reported = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]
     X = X * ca.SX(model.scale)
     after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
@@ -67,7 +68,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *mass_after, ca.vec(T), solved),
                         ca.vertcat(X, *innovations, *spreads, *reported)])
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
-    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, ca.vec(doubt), near),
+    return ca.Function('mbse_observer', [ca.vertcat(X_si, lower, model.U, activity, trend, mass, moved, ca.vec(doubt), near),
                                          ca.vertcat(measured, commands), p], [x_next, y], ['x', 'u', 'p'],
                        ['x_next', 'y'])
 

@@ -25,6 +25,7 @@ from .hydraulic_model import MPA, HydraulicModel
 
 STANDING = 0.02     # s for which the friction of a standing piston is taken to be the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
+STILL_KNOWN = 0.8   # ... and down to which it goes on
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
 MEMORY = 0.005       # share of the trend of the mass that a step forgets
@@ -58,21 +59,22 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
     return slopes @ ca.diag(machine.parameters.stddev[places])
 
 
-def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, force_psd: ca.SX,
-            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, moved: ca.SX,
+            force_psd: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by the uncertain numbers, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
-    of the mass.
+    of the mass; in which (a,) the pistons move.
 
-    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
+    ``near``: dependent coordinates there; ``moved`` (a,): in which the pistons moved a step before; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
     negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
     scale, g = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
-    g, H, R, known, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
     H, ratios, says, doubt = H @ ca.diag(scale), [], [], ca.sum2(slopes ** 2) * CONSTANT / dt
+    known = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN))
     for i in range(g.numel()):
         column = P @ H[i, :].T
         variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
@@ -89,7 +91,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))
-    return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says))
+    return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known
 
 
 def within(machine: Machine, z: ca.SX) -> ca.SX:
@@ -100,8 +102,8 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Residuals (a,), their derivatives (a, nx), their variances (a,), whether the mass uses them, squares of
-    the largest friction in them (a,), and their derivatives (a, k) by the uncertain numbers; SI."""
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), the least square of a mean sign of
+    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by the uncertain numbers; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)
@@ -109,12 +111,12 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')
     areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
     R = ca.sum2((balance.levers @ ca.diag(standing + noise[0] * areas ** 2)) * balance.levers) / noise[1]
-    known = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) > KNOWN for own in balance.concerns))
+    sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
     slopes, grip = ca.densify(by_doubtful(machine, model, g)), ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, known, grip, slopes],
+    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, sure, grip, slopes],
                         {'cse': True})
     return terms(*here, deviation, force_psd, dt)
 

@@ -15,12 +15,13 @@ from math import hypot, isfinite, nan
 from .mass import Mass
 
 LOOK_BACK = 0.5         # s over which forgetting counts as a change
-CHANGED = 0.5           # of the logarithm of the share of information that is kept, from which a change begins
-CALM = 0.1              # ... and below which it is over
+CHANGED = 0.5           # of the logarithm of the share of information that is kept, and ...
+LOST = 1.1              # ... factor on the noise, from which a change begins
+CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
 DIFFERENT = 4.0         # standard deviations (of the noise; what is wrong for ever is wrong in both masses)
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
-KNOWN = 0.02            # of that range: standard deviation of the noise from which the mass after a change is judged
+KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,6 @@ class LoadLog:
         self._recent: deque[tuple[float, float, Mass]] = deque()
         self._start: float | None = None
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
-        self._calm: float | None = None                     # since when the change is over
 
     def take(self, t: float, mass: Mass, kept: float) -> None:
         """The mass at ``t``, s, and ``kept``: logarithm of the share of the first information that still counts."""
@@ -66,29 +66,26 @@ class LoadLog:
         while t - self._recent[0][0] > LOOK_BACK:
             self._recent.popleft()
         begin, most, old = self._recent[0]
-        if most - kept > CHANGED:
-            self._calm = None
-            if self._before is None:
+        if not self.changing:
+            if most - kept > CHANGED and mass.noise > LOST * old.noise:
                 self._before = begin, old
-        elif self._before is not None and most - kept < CALM:
-            self._calm = begin if self._calm is None else self._calm
-            if mass.noise < KNOWN * self._span:
-                self._judge(mass)
+        elif mass.noise < KNOWN * self._span and abs(mass.mass - old.mass) <= CALM * mass.noise:
+            self._judge(begin, mass)
 
     @property
     def changing(self) -> bool:
         """Whether the load changes, or has changed and is not known yet."""
         return self._before is not None
 
-    def _judge(self, mass: Mass) -> None:
-        """The mass after a change is known: another load, or the same."""
+    def _judge(self, begin: float, mass: Mass) -> None:
+        """The mass after a change is known, since ``begin``: another load, or the same."""
         since, old = self._before
         if not abs(mass.mass - old.mass) <= max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span):
             load = self._load(self._start, since, old)
             if load.status != 'unknown' or since - self._start > SHORT:
                 self.closed.append(load)
-            self._start = self._calm
-        self._before = self._calm = None
+            self._start = begin
+        self._before = None
 
     def all(self, t: float, mass: Mass) -> tuple[Load, ...]:
         """The loads up to ``t``, s, the last one still carried."""
