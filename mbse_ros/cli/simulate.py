@@ -17,6 +17,7 @@ from ..machine import Machine
 from ..simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name
 
 START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same bag
+HARDEST = 500e3                          # N
 STEEPEST = 45.0                          # deg
 USUAL = 50.0                             # kg
 
@@ -30,18 +31,18 @@ def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) ->
 
 def simulate_bag(description: MechanismDescription, output: Path, payload: float | None = None, seed: int = 1,
                  cycle: str = 'lift_hold_lower', ramp: float = 0.2, rate: float = 100.0, storage: str = 'mcap',
-                 base_roll: float | None = None, base_pitch: float | None = None) -> None:
+                 base_roll: float | None = None, base_pitch: float | None = None, soil: float = 0.0) -> None:
     """Simulate and write; the same arguments give the same bag.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg. Raises DescriptionError, SettingError, BagError.
+    in deg, ``soil``: force on the payload's contact while the cycle digs, N. Raises DescriptionError, SettingError, BagError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
     machine = Machine(description)
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
     crane = SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
-                           start_ns=START_NS, base=base)
+                           start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle))
     count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
     with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
@@ -62,6 +63,16 @@ def _payload(machine: Machine, payload: float | None) -> float:
     if not low <= payload <= high:
         raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {machine.name})')
     return payload
+
+
+def _soil(machine: Machine, force: float, cycle: str) -> float:
+    """Only where the machine's file says where it pushes, and in a cycle that digs."""
+    payload = machine.description.payload
+    if force and (cycle != 'dig' or payload is None or not payload.contact):
+        raise SettingError('soil', force, f'0 N: only the cycle dig of a machine with `payload.contact` touches soil')
+    if not 0.0 <= force <= HARDEST:
+        raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
+    return force
 
 
 def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:

@@ -18,11 +18,11 @@ def read_payload(entry: Entry, references: References) -> Payload:
     """At a point of a body, or with its centre in the frame of a body."""
     numbers = references.numbers
     if isinstance(entry.value, dict) and 'point' in entry.value:
-        parts = entry.mapping(['point', 'limits'])
+        parts = entry.mapping(['point', 'limits'], ['contact'])
         ref = references.point(parts['point'], on_body=True)
         body, center, point = ref.body, references.bodies[ref.body].points[ref.point], ref.point
     else:
-        parts = entry.mapping(['body', 'center', 'limits'])
+        parts = entry.mapping(['body', 'center', 'limits'], ['contact'])
         body, point = references.body(parts['body']), ''
         center = numbers.vector(parts['center'], Kind('m'), references.dimension)
     low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
@@ -30,7 +30,9 @@ def read_payload(entry: Entry, references: References) -> Payload:
         raise parts['limits'].error('a lower and a higher mass')
     if not _leads_to_ground(body, references):
         raise entry.error('a body that joints tie to the ground', body, 'point' if point else 'body')
-    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point)
+    touched = references.point(parts['contact'], on_body=True) if 'contact' in parts else None
+    contact = f'{touched.body}.{touched.point}' if touched else ''
+    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point, contact)
 
 
 def read_base(entry: Entry, references: References) -> Base:

@@ -127,7 +127,8 @@ class Hydraulics:
 class Payload:
     """A rigid load: a point mass at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
 
-    ``center``: its place (m) in the frame of ``body``, that of ``point`` where the file names one.
+    ``center``: its place (m) in the frame of ``body``, that of ``point`` where the file names one; ``contact``: where
+    the soil pushes against the machine, as ``body.point``, '' where the file does not say.
     """
 
     body: str
@@ -135,6 +136,7 @@ class Payload:
     limits: tuple[float, float]
     mass: Scalar
     point: str = ''
+    contact: str = ''
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
-from .weighing import doubtful
+from .outside_force import OPENED, OutsideForce
+from .weighing import LARGEST_ACTIVITY, doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
@@ -44,7 +45,7 @@ class SegmentResult:
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
     numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
-    mass, see StateEstimate."""
+    mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -53,6 +54,7 @@ class SegmentResult:
     rejected: np.ndarray
     finite: bool
     weighing: np.ndarray
+    outside: bool = False
 
 
 class HydraulicObserver:
@@ -87,6 +89,7 @@ class HydraulicObserver:
         self._mass_activity = first + len(self.machine.actuated)
         first += (2 * len(self.machine.actuated) + 2) * self.model.weighs
         self._slopes = slice(first, first + n * self._doubtful)
+        self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x: np.ndarray | None = None
 
@@ -157,6 +160,7 @@ class HydraulicObserver:
                                   [1.0, 0.0, *np.zeros(len(self.machine.actuated))] if self.model.weighs else [], np.zeros(n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
+        self._outside.reset()
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -178,7 +182,7 @@ class HydraulicObserver:
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
-                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)))
+                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts)
 
     def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
@@ -189,18 +193,27 @@ class HydraulicObserver:
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
         while done < len(u):
-            start, stop = self._x, min(len(u), done + LOOKED_AHEAD)
+            start, stop = self._x, min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
+            self._use_balance(not self._outside.acts)
+            if self._outside.acts:
+                start[self._mass_activity] = LARGEST_ACTIVITY
             y, far = self._looked(start, u[done:stop])
-            if far is not None:
+            if far is None:
+                self._outside.calm(stop - done, bool(there[done:stop].any()), self._p[0])
+            else:
                 row = done + far[0]
                 sampled = np.flatnonzero(there[done:row].any(axis=1))
                 begin, stop = done + (int(sampled[-1]) + 1 if sampled.size else 0), row + 1
                 if begin > done:
                     self._x, clear = self._scan(start, u[done:begin], self._p)
                     found.append(clear)
+                    self._outside.calm(begin - done, True, self._p[0])
                 else:
                     self._x = start
                 y, beyond = self._jolted(u[begin:stop])
+                self._outside.calm(stop - begin, False, self._p[0])
+                if self._outside.jolt(there[row], [channel for _, channel in beyond], self._p[0]) and self.model.weighs:
+                    self._open_motion()
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)
             done = stop
@@ -210,27 +223,51 @@ class HydraulicObserver:
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
 
-        All is looked at as if there had been a jolt, which all sensors see, by a force that the balance does not know,
-        as of a load that drops: then the farthest sample beyond the gate is
-        left out, until none is. If without these the machine is quiet, it was.
+        All is looked at as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
+        left out, until none is. A jolt may come from a force that the balance does not know, as of a load that drops:
+        so it is looked at without the balance, but for pressures that contradict it alone and for the first time. If
+        without those left out the machine is quiet, it was.
         """
-        start, refused = self._x, {}
-        lively = start.copy()
+        start, lively = self._x, self._x.copy()
         lively[self._activity] = LIVELIEST * self.settings.activity_range
-        force_psd = self._p[FORCE_PSD]
+        y, refused, left = self._left_out(lively, u)
         if self.model.weighs:
+            if self._outside.possible([channel for _, channel in refused]):
+                refused, left = {}, u
+            lively = lively.copy()
             lively[self._mass_activity] = max(lively[self._mass_activity], JOLTED_MASS)
-            self._p[FORCE_PSD] = JOLT * force_psd
-        y, far = self._looked(lively, u)
-        while far is not None:
-            refused[far[:2]], u[far[:2]] = far[2:], nan
-            y, far = self._looked(lively, u)
-        self._p[FORCE_PSD] = force_psd
+            self._use_balance(False)
+            y, more, left = self._left_out(lively, left)
+            self._use_balance(not self._outside.acts)
+            refused |= more
         if refused:
             end = self._x
-            again, far = self._looked(start, u)
+            again, far = self._looked(start, left)
             y, self._x = (again, self._x) if far is None else (y, end)
         return y, refused
+
+    def _left_out(self, start: np.ndarray, u: np.ndarray
+                  ) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]], np.ndarray]:
+        """Outputs of the steps without the samples beyond the gate, these samples, and what is left of ``u``."""
+        left, refused = u.copy(), {}
+        y, far = self._looked(start, left)
+        while far is not None:
+            refused[far[:2]], left[far[:2]] = far[2:], nan
+            y, far = self._looked(start, left)
+        return y, refused, left
+
+    def _use_balance(self, used: bool) -> None:
+        self._p[FORCE_PSD] = self.settings.force_psd * (1.0 if used else JOLT)
+
+    def _open_motion(self) -> None:
+        """Speeds and accelerations as uncertain as at a jolting start."""
+        s, x = self.settings, self._x.copy()
+        for i, name in enumerate(self.names):
+            start = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration}.get(name.partition('/')[0])
+            if start is not None:
+                x[self._full[i]] = 0.0
+                x[self._full[i, i]] = (OPENED * start) ** 2
+        self._x = x
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond

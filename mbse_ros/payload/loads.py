@@ -67,7 +67,8 @@ class LoadLog:
             self._recent.popleft()
         begin, most, old = self._recent[0]
         if not self.changing:
-            if most - kept > CHANGED and mass.noise > LOST * old.noise:
+            forgotten = most - kept > CHANGED and mass.noise > LOST * old.noise
+            if forgotten or isfinite(old.mass) and not isfinite(mass.mass):
                 self._before = begin, old
         elif mass.noise < KNOWN * self._span and abs(mass.mass - old.mass) <= CALM * mass.noise:
             self._judge(begin, mass)

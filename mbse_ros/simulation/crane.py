@@ -12,7 +12,7 @@ from ..errors import SettingError
 from ..machine import Machine, with_valves
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
-from .plant import STEP_NS, Plant
+from .plant import SOIL, STEP_NS, Plant
 from .samples import TrueSamples
 
 
@@ -43,15 +43,15 @@ class SimulatedCrane:
 
     ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
     and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
-    once.
+    once; ``soil``: force of the soil, N, where the cycle digs.
     """
 
     def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
                  settings: CraneSettings = CraneSettings(), parameters: np.ndarray | None = None,
-                 plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None) -> None:
+                 plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None, soil: float = 0.0) -> None:
         self.plant = plant or plant_of(machine)
         self.machine, self.payload, self.settings = machine, float(payload), settings
-        self.cycle, self.base = cycle or lift_hold_lower(), dict(base or {})
+        self.cycle, self.base, self.soil = cycle or lift_hold_lower(), dict(base or {}), float(soil)
         self.parameters = self.plant.machine.parameters.mean if parameters is None else parameters
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
         self.controls = controls_of(self.plant)
@@ -79,7 +79,7 @@ class SimulatedCrane:
         sent = self._commands(command, time, q)
         self._x, self._acceleration = self.plant.advance(
             self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, payload,
-            self.parameters, **self.base)
+            self.parameters, **self.base, **{SOIL: self.soil * self.cycle.soil_at(time)})
         self._next_ns = stamp + self.period_ns
         return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
                            *truth, payload)

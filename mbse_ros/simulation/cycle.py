@@ -35,7 +35,7 @@ class WorkCycle:
 
     ``start``: shares of the strokes, one for all cylinders or by name; ``moves`` of the first valve, ``others`` of the
     rest, by the names of valves and drives; ``load``: times, s, and what share of the payload hangs on the machine
-    then, linear between them.
+    then, linear between them; ``soil``: the same of the force of the soil.
     """
 
     start: float | Mapping[str, float]
@@ -43,11 +43,16 @@ class WorkCycle:
     others: Mapping[str, tuple[Move, ...]] = field(default_factory=dict)
     load: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
     timed: bool = False
+    soil: tuple[tuple[float, float], ...] = ((0.0, 0.0),)
 
     @property
     def duration(self) -> float:
         """Longest time it takes, s."""
         return max(sum(move.duration for move in moves) for moves in (self.moves, *self.others.values()))
+
+    def soil_at(self, time: float) -> float:
+        """Share of the soil's force that pushes at a time, s."""
+        return float(np.interp(time, *np.array(self.soil, dtype=float).T))
 
     def share_of(self, cylinder: str) -> float:
         """Where a piston starts, as a share of its stroke."""
@@ -69,8 +74,9 @@ class WorkCycle:
         def filled(moves: tuple[Move, ...]) -> tuple[Move, ...]:
             rest = length - sum(move.duration for move in moves)
             return (*moves, *((Move(0.0, rest),) if rest > 0 else ())) * count
+        soil = [(k * length + t, share) for k in range(count) for t, share in self.soil]
         return WorkCycle(self.start, filled(self.moves), {name: filled(moves) for name, moves in self.others.items()},
-                         tuple(load), self.timed)
+                         tuple(load), self.timed, tuple(soil))
 
 
 def lift_hold_lower(ramp: float = 0.2, commands: Sequence[float] = (3.0, 5.0, 8.0), start: float = 0.3) -> WorkCycle:
@@ -121,7 +127,8 @@ def dig(valves: Mapping[str, str], drives: Sequence[str]) -> WorkCycle:
     swing = (hold, Move(0.0, 5.5), Move(0.4, 3.0, 0.8), Move(0.0, 4.0), Move(-0.4, 3.0, 0.8), Move(0.0, 5.5))
     others = {valves['arm']: arm, valves['bucket']: bucket, **{name: swing for name in drives}}
     load = ((0.0, 0.0), (3.0, 0.0), (5.0, 1.0), (11.0, 1.0), (12.5, 0.0))
-    return WorkCycle({'boom': 0.35, 'arm': 0.35, 'bucket': 0.25}, boom, others, load, timed=True)
+    soil = ((0.0, 0.0), (1.5, 0.0), (2.0, 1.0), (4.5, 1.0), (5.0, 0.0))
+    return WorkCycle({'boom': 0.35, 'arm': 0.35, 'bucket': 0.25}, boom, others, load, True, soil)
 
 
 class Operator:

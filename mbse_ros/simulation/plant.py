@@ -18,7 +18,9 @@ from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine
 
 MPA = 1e6
+SOIL = 'soil'
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
+DRAGGED = 0.05         # m/s of the contact point, above which the soil pushes with all its force
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 
@@ -28,7 +30,8 @@ class Plant:
 
     Controls (u,): commands of the valves, V, then speeds of the ``drives``, SI. ``parameters`` are the true values of
     the uncertain numbers (default: nominal); ``slow``: what is not one of them but has a symbol, by its key: the
-    payload's mass, kg, and measured inclinations, rad. Raises DescriptionError when a valve has no data.
+    payload's mass, kg, and measured inclinations, rad; 'soil': force against the motion of the payload's `contact`, N.
+    Raises DescriptionError when a valve has no data.
     """
 
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
@@ -38,7 +41,7 @@ class Plant:
         self.machine, g = machine, len(machine.coordinates)
         self._free = [k for k in range(g) if k not in machine.actuated]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
-        self.slow = tuple(machine.parameters.states)
+        self.slow = (*machine.parameters.states, SOIL)
         self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
         self._scan = Scan(self._step_function(), backend)
         self._static = self._static_balance()
@@ -88,7 +91,7 @@ class Plant:
         return q
 
     def _slow(self, payload: float, slow: dict[str, float]) -> np.ndarray:
-        known = {MASS: payload, **{f'base.{name}': value for name, value in slow.items()}}
+        known = {MASS: payload, SOIL: slow.get(SOIL, 0.0), **{f'base.{name}': value for name, value in slow.items()}}
         return np.array([known.get(name, 0.0) for name in self.slow])
 
     def _at_pistons(self, position: np.ndarray) -> np.ndarray:
@@ -132,14 +135,26 @@ class Plant:
         s, sd = q[machine.pistons], S @ zd
         force = circuit.hydraulic_forces(pressure) - circuit.friction_forces(sd, pressure) + circuit.end_stop_forces(
             s, sd)
-        zdd = self._accelerations(Mbar, Qbar + S.T @ force, zd, u[len(machine.valves):])
+        soil = ca.SX.sym('soil')
+        (pushed,) = ca.substitute([self._dragged(soil)], *place)
+        zdd = self._accelerations(Mbar, Qbar + S.T @ force + pushed, zd, u[len(machine.valves):])
         flows = ca.vertcat(*(self._flows(name, spools[i], pressure) for i, name in enumerate(machine.valves)))
         lag = ca.vertcat(*(circuit.spool_rate(name, spools[i], u[i]) for i, name in enumerate(machine.valves)))
         rates = circuit.pressure_rates(s, sd, flows) / MPA
         xd = ca.vertcat(ca.SX.zeros(near.numel()), zd, zdd, rates, lag)
-        slow = ca.vertcat(*machine.parameters.states.values())
+        slow = ca.vertcat(*machine.parameters.states.values(), soil)
         return ca.Function('mbse_plant_rhs', [x, u, slow, machine.parameters.symbol],
                            [xd, q[machine.system.dependent], zdd], {'cse': True})
+
+    def _dragged(self, force: ca.SX) -> ca.SX:
+        """Generalised force (g,) of a soil that pushes against the motion of the contact point with ``force``, N."""
+        machine = self.machine
+        payload = machine.description.payload
+        if payload is None or not payload.contact:
+            return ca.SX.zeros(len(machine.coordinates))
+        J = ca.jacobian(machine.system.points[payload.contact], machine.system.q) @ machine.reduced.R
+        velocity = J @ machine.reduced.zd
+        return -J.T @ velocity * force / ca.sqrt(ca.sumsqr(velocity) + DRAGGED ** 2)
 
     def _accelerations(self, Mbar: ca.SX, forces: ca.SX, zd: ca.SX, speeds: ca.SX) -> ca.SX:
         """``zdd`` (g,): drives follow their speeds, whatever force it takes."""
@@ -166,6 +181,6 @@ class Plant:
         needed = ca.substitute(-machine.reduced.Qbar, machine.reduced.zd, ca.SX.zeros(machine.reduced.zd.numel()))
         S = machine.piston_rates[:, moved]
         force = S @ ca.solve(S.T @ S, needed[moved])
-        slow = ca.vertcat(*machine.parameters.states.values())
+        slow = ca.vertcat(*machine.parameters.states.values(), ca.SX.sym('soil'))
         return Kernel(ca.Function('mbse_static', [machine.system.q, slow, machine.parameters.symbol],
                                   [force, machine.circuit.areas()]), 'vm')

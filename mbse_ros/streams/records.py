@@ -29,6 +29,7 @@ class PayloadStatus(IntEnum):
     ACCELERATING = 5
     IMPLAUSIBLE = 6
     CHANGING = 7
+    CONTACT = 8
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, St
 WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 # reasons of a state that is wrong; a missing sample is not one
+OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 BEYOND = 0.01        # of the range of the payload's limits, within which a mass beyond them is taken for noise
@@ -149,7 +150,7 @@ class ObserverStage:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
         if self._age < self.settings.settle_time:
             return ObserverStatus.STARTING, 'settling after a start'
-        return ObserverStatus.OK, refused
+        return ObserverStatus.OK, '; '.join([*([OUTSIDE] if result.outside else []), *([refused] if refused else [])])
 
     def _far_outside(self, result: SegmentResult) -> str:
         """Which coordinate is where it cannot be, or is not known; '' for none."""
@@ -229,6 +230,10 @@ class PayloadStage:
                 self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
+        if OUTSIDE in state.reason:
+            self._doubted_ns = state.stamp_ns
+            self._estimator.doubt()
+            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.CONTACT, OUTSIDE)
         if state.weighing.size and 0 <= state.stamp_ns - self._doubted_ns < RETURN_NS:
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A force that the balance does not know: when it is seen, how long, and an excavator that digs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from core_support import feed
+from mbse_ros.cli.simulate import simulate_bag
+from mbse_ros.errors import SettingError
+from mbse_ros.estimators.outside_force import JOLTS, LASTS, STREAK, OutsideForce
+from mbse_ros.machine import load_machine
+from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
+from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+
+POSITION, PRESSURE, DT = 0, 1, 1e-3
+BOTH = np.array([True, True])
+
+
+def force() -> OutsideForce:
+    return OutsideForce(np.array([True, False]))
+
+
+def test_positions_refused_in_a_row_are_a_force() -> None:
+    it = force()
+    assert [it.jolt(BOTH, [POSITION], DT) for _ in range(STREAK)] == [False] * (STREAK - 1) + [True]
+    assert it.acts and it.steps == round(LASTS / DT)
+    it.calm(it.steps - 1, True, DT)
+    assert it.acts
+    it.calm(1, True, DT)
+    assert not it.acts
+
+
+@pytest.mark.parametrize('between', ['accepted', 'clear', 'pressure'])
+def test_what_is_not_in_a_row_is_none(between: str) -> None:
+    """A sample accepted in between, clear ones in between, or a pressure that is refused."""
+    it = force()
+    for _ in range(2 * STREAK):
+        if between == 'pressure':
+            assert not it.jolt(BOTH, [PRESSURE], DT)
+        else:
+            assert not it.jolt(BOTH, [POSITION], DT)
+            if between == 'accepted':
+                it.jolt(BOTH, [], DT)
+        it.calm(1000, True, DT)
+    assert not it.acts
+
+
+def test_a_sample_that_is_missing_breaks_no_row() -> None:
+    it = force()
+    found = []
+    for _ in range(STREAK):
+        found.append(it.jolt(BOTH, [POSITION], DT))
+        it.jolt(np.array([False, True]), [], DT)
+    assert found[-1]
+
+
+def test_many_jolts_at_once_are_a_force() -> None:
+    fast, slow = force(), force()
+    for _ in range(round(JOLTS) + 1):
+        assert not fast.jolt(BOTH, [], DT) and not slow.jolt(BOTH, [], DT)
+        fast.calm(10, True, DT)
+        slow.calm(500, True, DT)
+    assert fast.acts and not slow.acts
+    fast.reset()
+    assert not fast.acts
+
+
+@pytest.fixture(scope='module')
+def dug() -> list[SensorFrame]:
+    """`dig` with 30 kN of soil against the teeth from 1.5 to 5 s; 800 kg are taken from 3 to 5 s."""
+    machine = load_machine('zx200')
+    crane = SimulatedCrane(machine, 800.0, 1, cycle_by_name('dig', machine, 1), plant=plant_of(machine), soil=30e3)
+    return list(crane.advance(10_800_000_000))
+
+
+def test_the_soil_pushes_against_the_motion(dug: list[SensorFrame]) -> None:
+    """The same commands without soil: the bucket goes further; before it nothing differs."""
+    machine = load_machine('zx200')
+    free = list(SimulatedCrane(machine, 800.0, 1, cycle_by_name('dig', machine, 1),
+                               plant=plant_of(machine)).advance(3_000_000_000))
+    np.testing.assert_array_equal(dug[150].position, free[150].position)
+    assert free[300].position[3] - dug[300].position[3] > 0.02
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_an_excavator_that_digs_holds_its_mass(valve: str, dug: list[SensorFrame]) -> None:
+    """In contact no mass that is wrong is UPDATING (but for the first 0.1 s); the motion is found but for 0.1 s; the
+    load is weighed as soon as the soil lets go, and is one load."""
+    pipeline, truth = Pipeline(load_machine('zx200', valve)), {f.stamp_ns: f.payload for f in dug}
+    outputs = feed(pipeline, dug)
+    wrong = [o for o in outputs[300:] if o.payload.status is PayloadStatus.UPDATING
+             and not o.payload.lower <= truth.get(o.state.stamp_ns, o.payload.mass) <= o.payload.upper]
+    contact = [o for o in outputs if 1.6e9 < o.state.stamp_ns < 5e9]
+    assert sum(1.6e9 < o.state.stamp_ns < 5e9 for o in wrong) <= 10
+    assert {PayloadStatus.CONTACT, PayloadStatus.CHANGING} & {o.payload.status for o in contact}
+    assert any('outside force' in o.state.reason for o in contact)
+    assert sum(o.state.status is not ObserverStatus.OK for o in outputs[60:]) <= 10
+    after = next(o.payload for o in outputs if o.state.stamp_ns > 7.5e9)
+    assert after.status is PayloadStatus.UPDATING and after.lower < 800.0 < after.upper
+    last = pipeline.payload.loads[-1]
+    assert last.status == 'weighed' and 4.4 < last.start < 7.5 and last.lower < 800.0 < last.upper
+
+
+def test_soil_where_there_is_none(tmp_path: Path) -> None:
+    for name, cycle, soil in (('zx200', 'random', 5e3), ('patu655_lift', 'random', 5e3), ('zx200', 'dig', -1.0)):
+        with pytest.raises(SettingError, match='soil'):
+            simulate_bag(load_machine(name).description, tmp_path / 'bag', cycle=cycle, soil=soil)
