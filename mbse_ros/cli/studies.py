@@ -10,7 +10,7 @@ import typer
 
 from .arguments import Json, Plots, names_of, whole_numbers
 
-benchmark = typer.Typer(no_args_is_help=True, help='Measure the speed on this machine, now.')
+benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
 
 
 @benchmark.command()
@@ -115,3 +115,27 @@ def graphs(json_: Json = None,
     from ..studies.graphs import run_graphs
     run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,
                whole_numbers('--logs', logs), backend)
+
+
+@benchmark.command()
+def faults(machine: Annotated[str, typer.Option(help='Machines, separated by commas.')] =
+           'patu655_lift,patu655,zx200,zx200_can',
+           valve: Annotated[str, typer.Option(help='orifice, compensated, unknown, separated by commas.')] =
+           'orifice,unknown',
+           fault: Annotated[Optional[str], typer.Option(help='Faults, separated by commas. [all]')] = None,
+           sensor: Annotated[Optional[str], typer.Option(help='Channels, separated by commas. [all]')] = None,
+           seeds: Annotated[int, typer.Option(min=1, help="Seeds of the motion and of the sensors' noise.")] = 1,
+           start: Annotated[float, typer.Option(help='When a fault begins, s.')] = 8.0,
+           duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
+           clean: Annotated[float, typer.Option(help='Length of each run without a fault, s; 0: none.')] = 120.0,
+           jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+           json_: Json = None,
+           output: Plots = None) -> None:
+    """What is seen of faults of sensors.
+
+    Each fault of each sensor of simulated machines through the whole chain: whether it is told, how fast, which sensor
+    is named, and how wrong the mass is while the status is good. See docs/safety.md.
+    """
+    from ..studies.faults import run_faults
+    run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration, clean,
+               jobs, json_, output)

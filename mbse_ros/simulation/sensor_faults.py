@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the sensors of a machine, as pure functions of their samples.
+
+What breaks while it works begins at an instant; what a file, a driver or the wiring has wrong (unit, sign, chambers,
+direction, delay) holds from the first sample on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import degrees, nan
+
+import numpy as np
+
+from ..errors import SettingError
+from ..machine import Machine
+from ..machine.channels import ATMOSPHERE
+from .crane import SensorFrame
+
+FULL_SCALE = 40e6       # Pa, of a pressure transducer on a machine of this kind
+SATURATED = 3e6         # Pa, where a transducer of too small a range ends
+DRIFT = 500e3           # Pa, over the rest of the run
+OFF = 0.05              # m or rad, by which a position jumps or is off
+JUMP_S = 0.4            # s
+DROPPED = 0.3           # share of samples that do not come
+SPIKES = 0.02           # share of samples that are spikes of a quarter of the range
+STEPS = 1024            # of a converter of 10 bits over the range
+LATE_NS = 200_000_000
+ALL = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
+
+
+@dataclass(frozen=True)
+class Place:
+    """The range in which a sensor works, SI; ``angle``: rad."""
+
+    low: float
+    high: float
+    angle: bool = False
+
+    @property
+    def span(self) -> float:
+        """Width of the range."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Now:
+    """A fault at one sample: seconds ``since`` it began; the share ``gone`` of the rest of the run; the sample ``held``
+    from when it began; that of the ``other`` chamber; two ``dice``, evenly distributed in 0 to 1."""
+
+    since: float
+    gone: float
+    held: float
+    other: float
+    dice: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``change(value, now, place)``: the sample that comes instead, None for none; of sensors of these ``kinds``.
+
+    ``whole``: from the first sample on; ``cylinder``: both pressures of a cylinder have it; ``delay_ns``: the sample
+    comes, and is stamped, so much later.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    change: Callable[[float, Now, Place], float | None]
+    whole: bool = False
+    cylinder: bool = False
+    delay_ns: int = 0
+
+
+def _of(name: str, kinds: str, change: Callable[[float, Now, Place], float | None], **more: object) -> Fault:
+    return Fault(name, tuple(kinds.split()), change, **more)      # type: ignore[arg-type]
+
+
+def _spike(value: float, now: Now, place: Place) -> float:
+    sign = 1.0 if now.dice[1] < 0.5 else -1.0
+    return value + sign * place.span / 4 if now.dice[0] < SPIKES else value
+
+
+EVERY = ' '.join(ALL)
+FAULTS = {fault.name: fault for fault in (
+    _of('negated', 'pressure', lambda value, now, place: -value, whole=True),
+    _of('in_bar', 'pressure', lambda value, now, place: value / 1e5, whole=True),
+    _of('in_kPa', 'pressure', lambda value, now, place: value / 1e3, whole=True),
+    _of('both_in_bar', 'pressure', lambda value, now, place: value / 1e5, whole=True, cylinder=True),
+    _of('both_in_kPa', 'pressure', lambda value, now, place: value / 1e3, whole=True, cylinder=True),
+    _of('swapped', 'pressure', lambda value, now, place: now.other, whole=True, cylinder=True),
+    _of('gauge', 'pressure', lambda value, now, place: value - ATMOSPHERE, whole=True),
+    _of('zero', 'pressure', lambda value, now, place: 0.0),
+    _of('saturated', 'pressure', lambda value, now, place: min(value, SATURATED)),
+    _of('drift', 'pressure', lambda value, now, place: value + DRIFT * now.gone),
+    _of('gain_1.02', 'pressure', lambda value, now, place: 1.02 * value),
+    _of('gain_1.10', 'pressure', lambda value, now, place: 1.10 * value),
+    _of('bias_50_kPa', 'pressure', lambda value, now, place: value + 50e3),
+    _of('bias_200_kPa', 'pressure', lambda value, now, place: value + 200e3),
+    _of('bias_500_kPa', 'pressure', lambda value, now, place: value + 500e3),
+    _of('stuck', 'pressure position', lambda value, now, place: now.held),
+    _of('jump', 'position', lambda value, now, place: value + OFF if now.since < JUMP_S else value),
+    _of('offset', 'position', lambda value, now, place: value + OFF),
+    _of('reversed', 'position', lambda value, now, place: place.low + place.high - value, whole=True),
+    _of('wrong_unit', 'position', lambda value, now, place: degrees(value) if place.angle else 1e3 * value, whole=True),
+    _of('nan', EVERY, lambda value, now, place: nan),
+    _of('dropouts', EVERY, lambda value, now, place: None if now.dice[0] < DROPPED else value),
+    _of('late', EVERY, lambda value, now, place: value, whole=True, delay_ns=LATE_NS),
+    _of('spikes', EVERY, _spike),
+    _of('quantised', EVERY, lambda value, now, place: round(value / place.span * STEPS) * place.span / STEPS))}
+
+
+def faulty_samples(fault: Fault, sensor: str, machine: Machine, frames: Sequence[SensorFrame], begin: float,
+                   seed: int = 0) -> list[tuple[int, str, float]]:
+    """Samples and commands ``(stamp in ns, channel, value)`` as they come, those of ``sensor`` with the fault.
+
+    ``begin``: s after the first frame, from when it acts, unless it is ``whole``.
+    """
+    pair = pair_of(machine, sensor)
+    others = dict(zip(pair, reversed(pair)))
+    faulty = dict.fromkeys(pair if fault.cylinder else (sensor,))
+    places = {name: place_of(machine, name) for name in faulty}
+    first, last = frames[0].stamp_ns, frames[-1].stamp_ns
+    begin_ns = first if fault.whole else first + round(begin * 1e9)
+    dice, held, found = np.random.default_rng([seed, 7]), {}, []
+    for frame in frames:
+        stamp, samples = frame.stamp_ns, frame.samples
+        found += [(stamp, name, value) for name, value in frame.commands.items()]
+        for name, value in samples.items():
+            if name not in faulty or stamp < begin_ns:
+                found.append((stamp, name, value))
+                continue
+            now = Now((stamp - begin_ns) * 1e-9, (stamp - begin_ns) / max(1, last - begin_ns),
+                      held.setdefault(name, value), samples.get(others.get(name, ''), nan), tuple(dice.random(2)))
+            changed = fault.change(value, now, places[name])
+            if changed is not None:
+                found.append((stamp + fault.delay_ns, name, changed))
+    return sorted(found, key=lambda sample: sample[0]) if fault.delay_ns else found
+
+
+def sensors_of(fault: Fault, machine: Machine) -> tuple[str, ...]:
+    """Channels that can have the fault; of a fault of both pressures the first of the cylinder."""
+    names = [channel.name for channel in machine.all_channels if channel.kind in fault.kinds]
+    return tuple(name for name in names if not fault.cylinder or pair_of(machine, name)[:1] == (name,))
+
+
+def chosen_faults(names: Sequence[str]) -> tuple[Fault, ...]:
+    """Faults by their names, all of them for none; raises SettingError."""
+    for name in names:
+        if name not in FAULTS:
+            raise SettingError('--fault', name, 'one of ' + ', '.join(FAULTS))
+    return tuple(FAULTS[name] for name in names) or tuple(FAULTS.values())
+
+
+def pair_of(machine: Machine, sensor: str) -> tuple[str, ...]:
+    """Channels of the pressures, piston and rod, of the cylinder to which a pressure sensor belongs; () without."""
+    volumes: Mapping = machine.description.hydraulics.volumes
+    chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
+    for cylinder in machine.cylinders:
+        pair = chambers.get((cylinder, 'piston'), ''), chambers.get((cylinder, 'rod'), '')
+        if sensor in pair and set(pair) <= set(machine.channels):
+            return pair
+    return ()
+
+
+def place_of(machine: Machine, channel: str) -> Place:
+    """Range of a sensor: of a transducer, of its coordinate, else a thousand times its noise around zero."""
+    kind, _, owner = channel.partition('/')
+    if kind == 'pressure':
+        return Place(0.0, FULL_SCALE)
+    if kind == 'position' and owner in machine.coordinates:
+        low, high = machine.range[machine.coordinates.index(owner)]
+        return Place(float(low), float(high), owner not in machine.cylinders)
+    noise = next(item.sensor.noise for item in machine.all_channels if item.name == channel)
+    return Place(-500.0 * noise, 500.0 * noise, kind == 'position')
