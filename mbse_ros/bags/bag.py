@@ -14,6 +14,7 @@ from rosbags.serde import SerdeError
 from rosbags.typesys import TypesysError, get_types_from_msg
 
 from ..errors import BagError, SampleError
+from ..resources import regular
 from .mcap_file import McapFile
 from .messages import PACKAGE, typestore
 from .sqlite3_file import Sqlite3File
@@ -90,7 +91,7 @@ class Bag:
         if self.path.is_file():
             return [self.path]
         if not self.path.is_dir():
-            raise BagError(str(self.path), 'is not there')
+            raise BagError(str(self.path), 'is no regular file' if self.path.exists() else 'is not there')
         found = sorted((path for path in self.path.iterdir() if _format(path)), key=_natural)
         if not found:
             raise BagError(str(self.path), 'is no bag: it has no file .mcap or .db3')
@@ -110,6 +111,7 @@ class Bag:
         if kind is None:
             raise BagError(str(path), 'is no bag: expected a folder, .mcap or .db3')
         try:
+            regular(path)
             return kind(self._decompressed(path) if path.suffix == _ZSTD else path)
         except (ValueError, OSError) as error:
             self._warnings.append(f'{path.name}: {error}')

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..description.model import MechanismDescription
 from ..errors import BagError, SampleError
+from ..resources import regular
 from ..streams.linkage.sources import FLOAT64, Sources
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
@@ -85,9 +86,9 @@ def _held(times: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     try:
-        with open(path, newline='', encoding='utf-8-sig') as file:
+        with open(regular(path), newline='', encoding='utf-8-sig') as file:
             rows = [row for row in csv.reader(file) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BagError(str(path), f'is no table: {error}') from error
     heads = [head.partition('[')[0].strip() for head in rows[0]] if rows else []
     columns = {channel: channel for channel in channels} | {name: f'input/{name}' for name in inputs if name in heads}

@@ -28,6 +28,7 @@ from .settings import ObserverSettings
 from .weighing import doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
+FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
 
@@ -66,6 +67,10 @@ class HydraulicObserver:
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
+        if not self.rate <= FASTEST:
+            raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
+                                   f'rates up to {FASTEST:g} 1/s: a volume, hose, time_constant or laminar_pressure is '
+                                   'too small, or a valve too large')
         self._take_model(settings)
         self.configure(settings)
 
