@@ -103,6 +103,8 @@ def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> d
             t, numbers = float(row[time]), {label: float(row[place] or 'nan') for label, place in at.items()}
         except (ValueError, IndexError) as error:
             raise BagError(str(path), f'line {line}: expected numbers below t, {", ".join(columns)}') from error
+        if abs(t) >= 2.0 ** 31:
+            raise BagError(str(path), f'line {line}: t is {row[time]!r}, expected less than 2^31 s')
         for label, value in numbers.items():
             if np.isfinite(value) and np.isfinite(t):
                 samples.setdefault(label, []).append((t, value))

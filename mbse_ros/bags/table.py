@@ -91,7 +91,10 @@ class _Rows:
             seconds = self._number(row, self._time)
             if not math.isfinite(seconds):
                 raise self._cell_error(row, self._time, 'a time')
-            stamp = table.start_ns + round((table.time.gain * seconds + table.time.bias) * 1e9)
+            seconds = table.time.gain * seconds + table.time.bias
+            if not abs(seconds) < 2.0 ** 31:
+                raise self._cell_error(row, self._time, 'a time of less than 2^31 s')
+            stamp = table.start_ns + round(seconds * 1e9)
             if stamp < 0:
                 raise self._cell_error(row, self._time, 'a time not before zero')
             if stamp <= previous:

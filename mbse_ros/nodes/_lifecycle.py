@@ -17,6 +17,7 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
+from ..compiled.remarks import remarks
 from ..description.fingerprint import fingerprint
 from ..dynamics.model import Model
 from ..errors import MbseError
@@ -65,7 +66,8 @@ class ManagedNode(Runnable, LifecycleNode):
 
     def process_values(self) -> dict[str, object]:
         """Numbers of the process, for its diagnostics."""
-        return {'active': self.active, 'machine file': self.fingerprint, 'warnings': self.warnings.total}
+        return {'active': self.active, 'machine file': self.fingerprint, 'warnings': self.warnings.total,
+                **({'compiled functions': '; '.join(remarks())} if remarks() else {})}
 
     def build(self, machine: Machine | Model) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
@@ -122,6 +124,8 @@ class ManagedNode(Runnable, LifecycleNode):
             self.machine = self.settings.load()
             self.fingerprint = fingerprint(self.machine.description)
             self.build(self.machine)
+            for line in remarks():
+                self.get_logger().warning(line)
         return self._guarded('configure', configure, state, LifecycleNode.on_configure)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
