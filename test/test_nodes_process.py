@@ -12,6 +12,7 @@ from nodes_support import Peer, overrides, ros     # noqa: E402
 from rclpy.executors import SingleThreadedExecutor     # noqa: E402
 from rclpy.node import Node     # noqa: E402
 
+from mbse_ros.compiled import remarks as room     # noqa: E402
 from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
 from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
 from mbse_ros.nodes.payload_node import PayloadNode     # noqa: E402
@@ -76,3 +77,15 @@ def test_a_node_without_a_machine_reports_too(bench, tmp_path, monkeypatch):
     values = {item.key: item.value for item in bench.status('recorder_node process')[-1].values}
     assert values == {'bag': str(tmp_path / 'bag'), 'messages': values['messages']}
     node.finish()
+
+
+def test_slow_functions_are_in_the_log_and_in_the_diagnostics(bench, monkeypatch):
+    lines = []
+    monkeypatch.setattr(room, '_REMARKS', {})
+    monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
+    node = bench.run(PayloadNode)
+    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: lines.append(text))
+    node.trigger_configure()
+    assert any('virtual machine' in line and 'no C compiler' in line for line in lines)
+    bench.peer.until(lambda: any('virtual machine' in item.value for s in bench.status('payload_node process')
+                                 for item in s.values))

@@ -77,8 +77,7 @@ def _run(command: list[str], source: str) -> tuple[int, str]:
 
 
 def time_limit() -> float:
-    """Seconds that one call of the compiler may take: MBSE_COMPILE_LIMIT, else 600, ten times what the largest model of
-    config/ takes on a slow machine."""
+    """Seconds that one call of the compiler may take: MBSE_COMPILE_LIMIT, else 600."""
     try:
         return float(os.environ.get('MBSE_COMPILE_LIMIT', ''))
     except ValueError:
