@@ -76,7 +76,7 @@ def records(content: bytes) -> list[tuple[int, int]]:
 
 def chunk(data: bytes, size: int) -> bytes:
     """A chunk of zstd that says to be of a size."""
-    body = struct.pack('<QQQI', 0, 10 ** 9, size, 0) + struct.pack('<I', 4) + b'zstd' + struct.pack('<Q', len(data)) + data
+    body = struct.pack('<QQQII', 0, 10 ** 9, size, 0, 4) + b'zstd' + struct.pack('<Q', len(data)) + data
     return struct.pack('<BQ', CHUNK, len(body)) + body
 
 

@@ -17,7 +17,8 @@ from mbse_ros.nodes import up as room     # noqa: E402
 from mbse_ros.nodes.graph import Process     # noqa: E402
 
 LIMIT = 60.0        # s, on a machine with much else to do
-DEAF = 'import os, signal, time; signal.signal(15, signal.SIG_IGN); print("born", os.getpid(), flush=True); time.sleep(300)'
+DEAF = ('import os, signal, time; signal.signal(15, signal.SIG_IGN); print("born", os.getpid(), flush=True); '
+        'time.sleep(300)')
 GRAPH = f"""
 import os, sys
 os.environ['PATH'] = os.path.dirname(sys.executable) + os.pathsep + os.environ['PATH']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each number of each setting at both ends of its declared range: what is in the range works, or is refused in words."""
+"""Each number of each setting at both ends of its declared range: it works, or is refused in words."""
 
 from __future__ import annotations
 

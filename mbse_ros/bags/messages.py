@@ -144,7 +144,8 @@ def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, 
     values, stddevs = np.array([*estimate.parameters.values()]).reshape(-1, 2).T.copy()
     health = estimate.health
     return LINKAGE_STATE, typestore().types[LINKAGE_STATE](
-        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, header=header(estimate.stamp_ns, frame), machine=machine,
+        **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, header=header(estimate.stamp_ns, frame),
+        machine=machine,
         covariance=estimate.covariance.ravel(), measured=np.array(estimate.measured, dtype=np.uint8),
         channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
         nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,

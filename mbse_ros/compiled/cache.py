@@ -60,7 +60,7 @@ def library(name: str, source: str) -> Path:
 
 
 def _folders() -> list[Path]:
-    """Where libraries may be: the cache, unless others could have put something there, and this process's own folder."""
+    """Where libraries may be: the cache, unless others could have put something there, and a folder of this process."""
     cache = cache_folder()
     if cache.exists() and not _private(cache):
         remark(f'{cache} is not used: another user owns it or may write into it; compiled functions are not kept '

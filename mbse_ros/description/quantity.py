@@ -33,8 +33,9 @@ class Kind:
 
     def holds(self, value: float) -> bool:
         """Whether the number in SI lies inside."""
-        largest = _LARGEST[self.unit]
-        return max(self.low, -largest) <= value <= min(self.high, largest) and not (self.above and value < _SMALLEST.get(self.unit, 1e-15))
+        largest, smallest = _LARGEST[self.unit], _SMALLEST.get(self.unit, 1e-15)
+        inside = max(self.low, -largest) <= value <= min(self.high, largest)
+        return inside and not (self.above and value < smallest)
 
     def __str__(self) -> str:
         unit = '' if self.unit == '1' else f' {self.unit}'

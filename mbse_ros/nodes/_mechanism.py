@@ -69,8 +69,8 @@ class MechanismNode(ManagedNode):
         """Publish an estimate, its status and the node's health."""
         if estimate.restart and self._told_ns is not None:
             ahead = (estimate.stamp_ns - self._told_ns) * 1e-9
-            self.warnings('restart', f'started again, {abs(ahead):.3f} s {"after" if ahead > 0.0 else "before"} the last '
-                                     'estimate')
+            side = 'after' if ahead > 0.0 else 'before'
+            self.warnings('restart', f'started again, {abs(ahead):.3f} s {side} the last estimate')
         self._told_ns = estimate.stamp_ns
         self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels, self.fingerprint))
         if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):

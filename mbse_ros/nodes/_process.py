@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the process of a node is, once a second, as diagnostics of its own: other publishers on its topics, its numbers."""
+"""How the process of a node is, once a second, in its diagnostics: other publishers on its topics, its numbers."""
 
 from __future__ import annotations
 

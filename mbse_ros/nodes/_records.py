@@ -36,9 +36,9 @@ class Source(NamedTuple):
 class Inbox:
     """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
 
-    Time decides; the number of a record tells how many are missing. One that lies far back or far ahead is dropped, too:
-    one wrong stamp must not silence the node. Where the next one follows it the clock has jumped, and the stage starts
-    from there. ``dropped`` counts the messages that were not used, those included that the stage refused (see `refuse`).
+    Time decides; the number of a record tells how many are missing. One that lies far back or far ahead is dropped,
+    too: one wrong stamp must not silence the node. Where the next one follows it the clock has jumped, and the stage
+    starts from there. ``dropped`` counts the messages that were not used, those included that the stage refused.
     ``sender``: name and fingerprint of the machine; another's messages are refused. ``check`` raises SampleError for a
     record that does not fit.
     """
@@ -64,7 +64,8 @@ class Inbox:
         if bad:
             return self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
         if odd:
-            self._warnings('time' if odd.startswith('time') else 'starting anew', f'{self._source.topic}: {odd}; starting anew')
+            kind = 'time' if odd.startswith('time') else 'starting anew'      # a jump is never held back by a hole
+            self._warnings(kind, f'{self._source.topic}: {odd}; starting anew')
         first, self._last = self._last is None, (record.sequence, record.stamp_ns)
         return replace(record, restart=True) if first or odd else record
 
@@ -91,7 +92,7 @@ class Inbox:
                 return '', f'time went {"back" if missing < 0.0 else "on"} {abs(missing):.3f} s'
             self._strange = number, record.stamp_ns
         if missing > LEAP:
-            return f'number {number} begins {missing:.3f} s after the end of number {last}, and none has followed it', ''
+            return f'number {number} begins {missing:.3f} s after the end of number {last}, and none followed it', ''
         if start < stop_ns:
             return f'number {number} begins {-missing:.6f} s before the end of number {last}', ''
         if start == stop_ns and number == last + 1:

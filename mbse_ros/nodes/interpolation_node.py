@@ -91,7 +91,8 @@ class InterpolationNode(ManagedNode):
         """A line about a sample that is dropped; a name of the machine that no sensor has is none of ours."""
         if error.value not in self._own:
             # A kind never holds a name out of a message: a sender could make as many kinds as it likes.
-            self.warnings(f'{error.channel.split(" ")[0]}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
+            source = error.channel.split(' ')[0]
+            self.warnings(f'{source}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
 
     def _diagnostics(self) -> DiagnosticArray:
         """Which inputs are silent, and what was dropped."""

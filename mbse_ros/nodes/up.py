@@ -53,8 +53,8 @@ def command(process: Process) -> list[str]:
 def bound(process: Process) -> list[str]:
     """Words before a command of a process that shall end with this one, even where this one is killed.
 
-    The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may be
-    in a function that no signal reaches.
+    The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may
+    be in a function that no signal reaches.
     """
     if not sys.platform.startswith('linux'):
         return []
@@ -141,8 +141,9 @@ class RunningGraph:
 
     def _launch(self, name: str) -> None:
         # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
-        child = subprocess.Popen([*bound(self._processes[name]), *self._commands[name]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 errors='replace', env=self._environment, start_new_session=True)
+        child = subprocess.Popen([*bound(self._processes[name]), *self._commands[name]], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors='replace', env=self._environment,
+                                 start_new_session=True)
         self.children[name], self._born[name] = child, time.monotonic()
         reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
         reader.start()
