@@ -4,6 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from reprlib import Repr
+
+
+LONGEST = 160       # characters of a text from outside
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = LONGEST
+_SHORT.maxtuple = _SHORT.maxlist = 12
+
+
+def shown(text: str) -> str:
+    """A name from outside as it may stand in a log: on one line, without control characters, cut where it is long."""
+    text = text if len(text) <= LONGEST else text[:LONGEST] + '...'
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 class MbseError(Exception):
@@ -95,7 +108,7 @@ class SampleError(MbseError):
 
     def __init__(self, channel: str, stamp_ns: int, value: object, expected: str) -> None:
         self.channel, self.stamp_ns, self.value, self.expected = channel, stamp_ns, value, expected
-        super().__init__(f'{channel} at {stamp_ns} ns: got {value!r}, expected {expected}')
+        super().__init__(f'{shown(channel)} at {stamp_ns} ns: got {_SHORT.repr(value)}, expected {expected}')
 
 
 class BagError(MbseError):

@@ -23,3 +23,11 @@ def share_directory() -> Path:
         if (candidate / 'config').is_dir() and (candidate / 'msg').is_dir():
             return candidate
     raise MbseError('the shared files of mbse_ros (config/, msg/) are in none of: ' + ', '.join(map(str, candidates)))
+
+
+def regular(path: str | Path) -> Path:
+    """The path, where it is a regular file, else OSError: a pipe or a device would be read without end."""
+    path = Path(path)
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise OSError(f'{path} is not a regular file')
+    return path

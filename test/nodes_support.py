@@ -20,7 +20,9 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.nodes._messages import header
+from mbse_ros.description.fingerprint import fingerprint
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.nodes._messages import header, packed_record
 from mbse_ros.nodes._qos import OUTPUT
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
@@ -71,6 +73,11 @@ def ros():
 def overrides(**values):
     """Parameters as the command line would give them."""
     return [Parameter(name, value=value) for name, value in values.items()]
+
+
+def sent(record, machine='patu655_lift'):
+    """Serialized message of a record, as the graph of a machine sends it."""
+    return packed_record(record, machine, fingerprint(load_mechanism(machine)))
 
 
 class Peer:

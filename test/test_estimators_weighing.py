@@ -50,8 +50,8 @@ def carried(name: str, speed: float = 0.1, acceleration: float = 0.2) -> np.ndar
     start = machine.model.start.q[machine.model.z]
     z = np.clip(start, low + 0.2 * (high - low), high - 0.2 * (high - low))
     rng = np.random.default_rng(3)
-    X = Carrier(machine).state(z, speed * np.where(rng.random(g) < 0.5, -1.0, 1.0), acceleration * rng.standard_normal(g),
-                               MACHINES[name])
+    signs = np.where(rng.random(g) < 0.5, -1.0, 1.0)
+    X = Carrier(machine).state(z, speed * signs, acceleration * rng.standard_normal(g), MACHINES[name])
     return np.append(X, MACHINES[name])
 
 

@@ -12,6 +12,8 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_support import Peer, joint_state, own_domain     # noqa: E402
 from sensor_msgs.msg import FluidPressure, JointState     # noqa: E402
 
+from mbse_ros.description.fingerprint import fingerprint     # noqa: E402
+from mbse_ros.description.load import load_mechanism     # noqa: E402
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment     # noqa: E402
 from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments     # noqa: E402
 from mbse_ros.nodes.up import RunningGraph     # noqa: E402
@@ -134,9 +136,12 @@ def test_a_bad_segment_does_not_stop_the_observer(bench):
     strange = SensorSegment(sequence=10 ** 6, start_ns=bench.now, steps=1, step_ns=1, restart=True, channels=['speed'],
                             values=[1.0], repeats=[1.0])
     strange.header.stamp.sec = 10
+    odd = HydraulicState(sequence=5, steps=1, names=['position/lift'])
+    for message in (bad, strange, odd):
+        message.header.frame_id, message.machine = 'patu655_lift', fingerprint(load_mechanism('patu655_lift'))
     for message in (bad, strange):
         bench.peer.publish(SensorSegment, 'segment', message)
-    bench.peer.publish(HydraulicState, 'state', HydraulicState(sequence=5, steps=1, names=['position/lift']), readers=2)
+    bench.peer.publish(HydraulicState, 'state', odd, readers=2)
     bench.until(lambda: bench.warned('payload_node.*state.mean', since))
     bench.until(lambda: bench.warned('segment.values', since) and bench.warned('segment dropped.*speed', since))
     bench.play(40)

@@ -8,13 +8,14 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, clock, go, make, stamps     # noqa: E402, F401
-from nodes_support import joint_state, ros, state     # noqa: E402
+from nodes_support import joint_state, ros, sent, state     # noqa: E402
 from rclpy.parameter import Parameter     # noqa: E402
 from rclpy.serialization import serialize_message     # noqa: E402
 from visualization_msgs.msg import Marker     # noqa: E402
 
+from mbse_ros.estimators.hydraulic_model import state_names     # noqa: E402
 from mbse_ros.nodes._markers import payload_text     # noqa: E402
-from mbse_ros.nodes._messages import packed_record, to_ns     # noqa: E402
+from mbse_ros.nodes._messages import to_ns     # noqa: E402
 from mbse_ros.nodes.plant_node import PlantNode     # noqa: E402
 from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus     # noqa: E402
@@ -62,12 +63,11 @@ def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):
 
 def test_markers(make):
     node = make(VisualizationNode)
-    names = ('position/lift', 'velocity/lift')
-    estimate = state(1, SECOND, names=names)
+    estimate = state(1, SECOND, names=state_names(node.machine)[0])
     estimate.mean[-1, 0] = 0.3
-    node.on_payload(packed_record(PAYLOAD, 'm'))
+    node.on_payload(sent(PAYLOAD))
     node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25])))
-    node.on_state(packed_record(estimate, 'm'))
+    node.on_state(sent(estimate))
     ghost, solid = (message.markers for message in node.sinks['markers'].messages)
     assert {m.ns for m in ghost} == {'measured'} and {m.ns for m in solid} == {'estimated', 'payload'}
     assert all(0 < m.color.a < 1 for m in ghost) and all(m.color.a == 1 for m in solid)

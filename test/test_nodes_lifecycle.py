@@ -9,14 +9,13 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from lifecycle_msgs.msg import Transition     # noqa: E402
 from lifecycle_msgs.srv import ChangeState, GetState     # noqa: E402
-from nodes_support import Peer, ros, segment     # noqa: E402
+from nodes_support import Peer, ros, segment, sent     # noqa: E402
 from rclpy.executors import SingleThreadedExecutor     # noqa: E402
 from std_srvs.srv import Trigger     # noqa: E402
 
 from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
 from mbse_ros.nodes import _lifecycle     # noqa: E402
 from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS     # noqa: E402
-from mbse_ros.nodes._messages import packed_record     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
 
 PERIOD = 10_000_000
@@ -85,15 +84,15 @@ def test_over_the_wire(node):
         assert peer.call(GetState, 'observer_node/get_state', GetState.Request()).current_state.label == 'inactive'
         assert change(Transition.TRANSITION_ACTIVATE)
         peer.until(lambda: peer.node.count_publishers('state') == 1)
-        peer.publish(SensorSegment, 'segment', packed_record(segment(1, restart=True), 'x'))
+        peer.publish(SensorSegment, 'segment', sent(segment(1, restart=True)))
         peer.until(lambda: peer.heard['state'])
         assert change(Transition.TRANSITION_DEACTIVATE)
         readers = peer.outputs['segment'].get_subscription_count
         peer.until(lambda: readers() == 0)
-        peer.publish(SensorSegment, 'segment', packed_record(segment(2, 10_000_000), 'x'))
+        peer.publish(SensorSegment, 'segment', sent(segment(2, 10_000_000)))
         assert change(Transition.TRANSITION_ACTIVATE)
         peer.until(lambda: readers() == 1)
-        peer.publish(SensorSegment, 'segment', packed_record(segment(3, 20_000_000), 'x'))
+        peer.publish(SensorSegment, 'segment', sent(segment(3, 20_000_000)))
         peer.until(lambda: len(peer.heard['state']) > 1)
         assert [message.sequence for message in peer.heard['state']] == [1, 3]
     finally:
@@ -130,12 +129,12 @@ def test_a_reset_forgets_the_state(node):
         node.trigger_activate()
         peer.until(lambda: peer.node.count_publishers('state') == 1)
         for k in (1, 2):
-            peer.publish(SensorSegment, 'segment', packed_record(segment(k, (k - 1) * PERIOD), 'x'))
+            peer.publish(SensorSegment, 'segment', sent(segment(k, (k - 1) * PERIOD)))
         peer.until(lambda: len(peer.heard['state']) == 2)
         answer = peer.call(Trigger, 'observer_node/reset', Trigger.Request())
         assert answer.success and 'forgotten' in answer.message
         for k in (3, 4):
-            peer.publish(SensorSegment, 'segment', packed_record(segment(k, (k - 1) * PERIOD), 'x'))
+            peer.publish(SensorSegment, 'segment', sent(segment(k, (k - 1) * PERIOD)))
         peer.until(lambda: len(peer.heard['state']) == 4)
         assert [message.restart for message in peer.heard['state']] == [True, False, True, False]
     finally:

@@ -14,6 +14,8 @@ from rosbags.serde import SerdeError
 from rosbags.typesys import TypesysError, get_types_from_msg
 
 from ..errors import BagError, SampleError
+from ..resources import regular
+from .expand import Budget, blocks, expanded
 from .mcap_file import McapFile
 from .messages import PACKAGE, typestore
 from .sqlite3_file import Sqlite3File
@@ -62,9 +64,10 @@ class Bag:
     def messages(self, topics: Collection[str] | None = None) -> Iterator[RawMessage]:
         """Messages of some topics, or of all, in the order of the bag; may be called again."""
         for file in self._files:
+            budget = Budget(file.path.stat().st_size)
             for stamp, topic, data in file.messages(topics):
                 if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
-                    data = _decompressed_message(data)
+                    data = _decompressed_message(data, budget)
                 yield RawMessage(stamp, topic, self.topics[topic], data)
 
     def check_type(self, msgtype: str) -> None:
@@ -90,7 +93,7 @@ class Bag:
         if self.path.is_file():
             return [self.path]
         if not self.path.is_dir():
-            raise BagError(str(self.path), 'does not exist')
+            raise BagError(str(self.path), 'is not a regular file' if self.path.exists() else 'does not exist')
         found = sorted((path for path in self.path.iterdir() if _format(path)), key=_natural)
         if not found:
             raise BagError(str(self.path), 'is not a bag: it has no file .mcap or .db3')
@@ -110,6 +113,7 @@ class Bag:
         if kind is None:
             raise BagError(str(path), 'is not a bag: expected a folder, .mcap or .db3')
         try:
+            regular(path)
             return kind(self._decompressed(path) if path.suffix == _ZSTD else path)
         except (ValueError, OSError) as error:
             self._warnings.append(f'{path.name}: {error}')
@@ -121,11 +125,10 @@ class Bag:
         self._unpacked.append(folder)
         target = Path(folder.name) / path.stem
         with open(path, 'rb') as source, open(target, 'wb') as sink:
-            decompressor = zstandard.ZstdDecompressor().decompressobj()
             try:
-                while block := source.read(1 << 20):
-                    sink.write(decompressor.decompress(block))
-            except zstandard.ZstdError as error:
+                for block in blocks(source, Budget(path.stat().st_size)):
+                    sink.write(block)
+            except (zstandard.ZstdError, ValueError) as error:
                 self._warnings.append(f'{path.name}: damaged ({error}) before byte {source.tell()}')
         return target
 
@@ -153,11 +156,11 @@ def _deserialized(data: bytes, msgtype: str) -> Any:
     return typestore().deserialize_cdr(data[:-8], msgtype)
 
 
-def _decompressed_message(data: bytes) -> bytes:
-    """The message, or the bytes as they are where they are damaged: decoding reports it."""
+def _decompressed_message(data: bytes, budget: Budget) -> bytes:
+    """The message, or the bytes as they are where they are damaged, or too many come out: decoding reports it."""
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except zstandard.ZstdError:
+        return expanded(data, 'zstd', budget)
+    except (zstandard.ZstdError, ValueError):
         return data
 
 

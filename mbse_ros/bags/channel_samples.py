@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..errors import SampleError
 from .channels import COMMANDS, IMU_FIELDS, SENSORS, Channel, parse_channel
-from .messages import stamp_of
+from .messages import checked_stamp, stamp_of
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 
 Refuse = Callable[[SampleError], None]
+MANY = 32       # unknown names of one message that are reported: a message may hold a million
 _PLURAL = {'position': 'positions', 'velocity': 'velocities'}
 
 
@@ -56,7 +58,17 @@ def topic_readers(channels: Iterable[str], commands: Iterable[str], topics: Topi
     if valves:
         named = {channel.name: {'position': text} for text, channel in valves.items()}
         readers[topics.command] = joint_reader(named, refuse)
-    return readers
+    return {topic: TopicReader(kind, partial(_stamped, samples, refuse)) for topic, (kind, samples) in readers.items()}
+
+
+def _stamped(samples: Callable[[str, Any], list[Sample]], refuse: Refuse, topic: str, message: Any) -> list[Sample]:
+    """Samples of a message whose stamp is a time; of another none, and ``refuse`` gets the error."""
+    try:
+        checked_stamp(topic, message)
+    except SampleError as error:
+        refuse(error)
+        return []
+    return samples(topic, message)
 
 
 def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:
@@ -80,12 +92,15 @@ def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> Top
                     refuse(SampleError(topic, stamp, f'{len(values)} {_PLURAL[field]}',
                                        f'as many {_PLURAL[field]} as names'))
                 del fields[field]
-        samples = []
+        samples, unknown = [], {}
         for place, name in enumerate(names if fields else ()):
-            if name not in joints:
-                refuse(SampleError(f'{topic} {name}', stamp, name, expected))
-            samples += [Sample(channel, stamp, fields[field][place]) for field, channel in joints.get(name, {}).items()
-                        if field in fields]
+            if name in joints:
+                samples += [Sample(channel, stamp, fields[field][place]) for field, channel in joints[name].items()
+                            if field in fields]
+            elif len(unknown) < MANY:
+                unknown[name] = None
+        for name in unknown:
+            refuse(SampleError(f'{topic} {name}', stamp, name, expected))
         return samples
 
     return TopicReader(JOINT_STATE, samples_of)

@@ -14,7 +14,6 @@ from pathlib import Path
 from zlib import crc32
 
 import zstandard
-from lz4.frame import LZ4FrameDecompressor
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
@@ -22,10 +21,13 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
+from .expand import Budget, expanded
+
 MAGIC = b'\x89MCAP0\r\n'
 LOOSE_BYTES = 1 << 20       # messages outside chunks are taken in blocks of this size
 _RECORD, _MESSAGE = struct.Struct('<BQ'), struct.Struct('<HIQQ')
-_DAMAGE = (McapError, ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError, RuntimeError, EOFError)
+_DAMAGE = (McapError, ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError, RuntimeError, EOFError,
+           OverflowError, MemoryError, OSError)
 
 Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
 
@@ -55,6 +57,8 @@ class McapFile:
         self._channels: dict[int, str] = {}
         self._schemas: dict[int, str] = {}
         self._blocks: list[Block] = []
+        self._size = path.stat().st_size
+        self._budget = Budget(self._size)
         with open(path, 'rb') as stream:
             if stream.read(len(MAGIC)) != MAGIC:
                 raise ValueError('not an mcap file: wrong first bytes')
@@ -69,6 +73,7 @@ class McapFile:
         """Messages of some topics, or of all, in the order of their times in the bag."""
         wanted = {number: topic for number, topic in self._channels.items() if topics is None or topic in topics}
         ready: list[Stamped] = []
+        self._budget = Budget(self._size)
         with open(self.path, 'rb') as stream:
             for block, following in zip(self._blocks, [*self._blocks[1:], None]):
                 ready = sorted(ready + self._load(stream, block, wanted), key=itemgetter(0))
@@ -96,11 +101,20 @@ class McapFile:
             self._add_channel(channel)
         for chunk in summary.chunk_indexes:
             start = chunk.chunk_start_offset + _RECORD.size
+            if not self._is_chunk(stream, chunk.chunk_start_offset, chunk.chunk_length):
+                return False
             if chunk.message_end_time >= chunk.message_start_time:
                 self._blocks.append(Block(chunk.message_start_time, chunk.message_end_time, start,
                                           chunk.chunk_start_offset + chunk.chunk_length))
         chunked = len(summary.chunk_indexes) == summary.statistics.chunk_count
         return chunked and bool(self._blocks or not summary.statistics.message_count)
+
+    def _is_chunk(self, stream, start: int, length: int) -> bool:
+        """Whether a chunk begins there, and may be so long."""
+        if not 0 <= start < start + length - _RECORD.size <= self._size - _RECORD.size:
+            return False
+        stream.seek(start)
+        return stream.read(1) == bytes([Opcode.CHUNK])
 
     def _add_schema(self, schema: Schema) -> None:
         self._schemas[schema.id] = schema.name
@@ -181,7 +195,7 @@ class McapFile:
         """Records of a chunk, as many of them as are there; a damaged chunk has none, with a warning."""
         try:
             chunk = Chunk.read(ReadDataStream(BytesIO(content)))
-            records = _decompress(chunk)
+            records = expanded(chunk.data, chunk.compression, self._budget)
             if len(records) == chunk.uncompressed_size and chunk.uncompressed_crc not in (0, crc32(records)):
                 raise ValueError('its checksum does not fit')
             return records
@@ -192,21 +206,12 @@ class McapFile:
             return b''
 
 
-def _decompress(chunk: Chunk) -> bytes:
-    """Content of a chunk, the beginning of it where the chunk is cut."""
-    if chunk.compression == 'zstd':
-        return zstandard.ZstdDecompressor().decompressobj().decompress(chunk.data)
-    if chunk.compression == 'lz4':
-        return LZ4FrameDecompressor().decompress(chunk.data)
-    if chunk.compression:
-        raise ValueError(f'unknown compression {chunk.compression!r}')
-    return chunk.data
-
-
 def _records(data: bytes | mmap.mmap, position: int) -> Iterator[tuple[int, int, int]]:
     """Opcode, start and end of the content of each record; the end of the last one may lie beyond the data."""
     while position + _RECORD.size <= len(data):
         opcode, length = _RECORD.unpack_from(data, position)
+        if opcode == 0:     # none: what follows is no mcap any more, perhaps zeros without end
+            return
         position += _RECORD.size
         yield opcode, position, position + length
         position += length

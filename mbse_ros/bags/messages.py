@@ -23,6 +23,8 @@ from ..streams.records import (LinkageEstimate, Measured, ObserverStatus, Payloa
 from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
 
 SECOND = 1_000_000_000
+LAST_NS = (1 << 31) * SECOND - 1        # the last stamp that a message holds
+SENSOR_LAST_NS = LAST_NS - 100 * SECOND   # that of a sample: instants after it must have stamps, too
 _STAMP = struct.Struct('<iI')
 PACKAGE = 'mbse_ros/msg/'
 # Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
@@ -67,6 +69,15 @@ def stamp_of(message: Any) -> int:
     return message.header.stamp.sec * SECOND + message.header.stamp.nanosec
 
 
+def checked_stamp(topic: str, message: Any, last_ns: int = SENSOR_LAST_NS) -> int:
+    """Stamp of a message's header, ns; raises SampleError for one that is no time."""
+    stamp = stamp_of(message)
+    if not 0 <= message.header.stamp.nanosec < SECOND or abs(stamp) > last_ns:
+        raise SampleError(topic, stamp, f'{message.header.stamp.sec} s and {message.header.stamp.nanosec} ns',
+                          f'a stamp up to {last_ns // SECOND} s with less than {SECOND} ns')
+    return stamp
+
+
 class SensorTemplate:
     """Serialized sensor message in which only the stamp and the values change: cheaper than building each of them."""
 
@@ -89,10 +100,11 @@ class SensorTemplate:
         return bytes(self._data)
 
 
-def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str) -> tuple[str, Any]:
-    """Type and message of a record of the pipeline."""
+def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = ''
+                   ) -> tuple[str, Any]:
+    """Type and message of a record of the pipeline; ``frame`` is the machine's name, ``machine`` its fingerprint."""
     values = {item.name: getattr(record, item.name) for item in fields(record) if item.name != 'stamp_ns'}
-    values['header'] = header(record.stamp_ns, frame)
+    values.update(header=header(record.stamp_ns, frame), machine=machine)
     if not isinstance(record, PayloadEstimate):
         values['steps'] = len(record.values if isinstance(record, Segment) else record.mean)
     msgtype = RECORDS[type(record)][1]
@@ -101,7 +113,9 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
 
 def record_of(kind: type, message: Any) -> Any:
     """Record of a message; raises SampleError where the lengths of its arrays disagree, and for an unknown status."""
-    stamp, values = stamp_of(message), {}
+    stamp, values = checked_stamp(RECORDS[kind][0], message, LAST_NS), {}
+    if kind is Segment and not -LAST_NS <= message.start_ns <= LAST_NS - message.steps * message.step_ns:
+        raise SampleError('segment.start_ns', stamp, message.start_ns, f'an instant up to {LAST_NS} ns')
     if kind is Segment and (message.steps < 1 or message.step_ns < 1):
         raise SampleError('segment', stamp, (message.steps, message.step_ns), 'at least one step of at least 1 ns')
     if kind is StateEstimate and message.steps < 1:
@@ -123,13 +137,15 @@ def record_of(kind: type, message: Any) -> Any:
 segment_record, state_record, payload_record = (partial(record_of, kind) for kind in RECORDS)
 
 
-def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...]) -> tuple[str, Any]:
-    """Type and message of an estimate of the linkage stage with these channels (s,). Hundreds come in a second, so it
-    is made without the checks of `make_message`."""
+def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...], machine: str = ''
+                    ) -> tuple[str, Any]:
+    """Type and message of an estimate of the linkage stage with these channels (s,); ``machine``: its fingerprint.
+    Hundreds come in a second, so it is made without the checks of `make_message`."""
     values, stddevs = np.array([*estimate.parameters.values()]).reshape(-1, 2).T.copy()
     health = estimate.health
     return LINKAGE_STATE, typestore().types[LINKAGE_STATE](
         **{name: getattr(estimate, name) for name in _OF_ESTIMATE}, header=header(estimate.stamp_ns, frame),
+        machine=machine,
         covariance=estimate.covariance.ravel(), measured=np.array(estimate.measured, dtype=np.uint8),
         channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
         nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,

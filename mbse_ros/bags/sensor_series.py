@@ -12,6 +12,7 @@ import numpy as np
 
 from ..description.model import MechanismDescription
 from ..errors import BagError, SampleError
+from ..resources import regular
 from ..streams.linkage.sources import FLOAT64, Sources
 from .bag import Bag, RawMessage, decode
 from .messages import stamp_of
@@ -85,9 +86,9 @@ def _held(times: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     try:
-        with open(path, newline='', encoding='utf-8-sig') as file:
+        with open(regular(path), newline='', encoding='utf-8-sig') as file:
             rows = [row for row in csv.reader(file) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BagError(str(path), f'is not a table: {error}') from error
     heads = [head.partition('[')[0].strip() for head in rows[0]] if rows else []
     columns = {channel: channel for channel in channels} | {name: f'input/{name}' for name in inputs if name in heads}
@@ -102,6 +103,8 @@ def _from_table(path: Path, channels: Sequence[str], inputs: Sequence[str]) -> d
             t, numbers = float(row[time]), {label: float(row[place] or 'nan') for label, place in at.items()}
         except (ValueError, IndexError) as error:
             raise BagError(str(path), f'line {line}: expected numbers below t, {", ".join(columns)}') from error
+        if abs(t) >= 2.0 ** 31:
+            raise BagError(str(path), f'line {line}: t is {row[time]!r}, expected less than 2^31 s')
         for label, value in numbers.items():
             if np.isfinite(value) and np.isfinite(t):
                 samples.setdefault(label, []).append((t, value))

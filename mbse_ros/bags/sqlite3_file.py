@@ -16,6 +16,8 @@ _COLUMNS = 'SELECT timestamp, id, topic_id, data FROM messages '
 _BY_TIME = _COLUMNS + 'ORDER BY timestamp, id'
 _AS_WRITTEN = _COLUMNS + "WHERE typeof(timestamp) = 'integer' AND typeof(data) = 'blob' ORDER BY id"
 
+_TABLES = ('topics', 'messages', 'message_definitions')
+
 Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
 
 
@@ -35,11 +37,16 @@ class Sqlite3File:
         self._damaged = path.stat().st_size < count * self._page
         self._database = self._connect()
         try:
-            rows = self._database.execute('SELECT id, name, type FROM topics').fetchall()
+            self._check_tables()
+            rows = [row for row in self._database.execute('SELECT id, name, type FROM topics')
+                    if tuple(map(type, row)) == (int, str, str)]
             self.last_ns = self._last()
         except sqlite3.DatabaseError as error:
             self._database.close()
             raise ValueError(f'not a database of a bag, or cut before its messages: {error}') from error
+        except ValueError:
+            self._database.close()
+            raise
         self._names = {number: name for number, name, _ in rows}
         self.topics = {name: msgtype for _, name, msgtype in rows}
         self._read_definitions()
@@ -48,7 +55,9 @@ class Sqlite3File:
         """Messages of some topics, or of all, in the order of their times in the bag."""
         wanted = {number: name for number, name in self._names.items() if topics is None or name in topics}
         for stamp, _, number, data in self._rows():
-            if number in wanted:
+            if type(stamp) is not int or type(data) is not bytes:
+                self._warn('a message whose time or data is of another type is left out')
+            elif number in wanted:
                 yield stamp, wanted[number], data
 
     def _rows(self) -> Iterator[tuple[int, int, int, bytes]]:
@@ -68,6 +77,14 @@ class Sqlite3File:
                     yield row
         except sqlite3.DatabaseError:
             return      # a warning says up to where
+
+    def _check_tables(self) -> None:
+        """Raise ValueError where a view or a virtual table stands for a table: a query of it may never end."""
+        self._database.execute('PRAGMA trusted_schema=OFF')
+        for name, kind, text in self._database.execute(
+                "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view')"):
+            if name in _TABLES and (kind != 'table' or 'VIRTUAL' in str(text).upper().split('(')[0]):
+                raise ValueError(f'{name} is no plain table, as a bag has it')
 
     def _warn(self, text: str) -> None:
         warning = f'{self.path.name}: {text}'
@@ -98,7 +115,11 @@ class Sqlite3File:
     def _last(self) -> int | None:
         """Time of the last message that can be read, ns."""
         if not self._damaged:
-            return self._database.execute('SELECT max(timestamp) FROM messages').fetchone()[0]
+            last = self._database.execute('SELECT max(timestamp) FROM messages').fetchone()[0]
+            if last is None or type(last) is int:
+                return last
+            return self._database.execute(
+                "SELECT max(timestamp) FROM messages WHERE typeof(timestamp) = 'integer'").fetchone()[0]
         last = max((row[0] for row in self._rows()), default=None)
         upto = f'read up to {last * 1e-9:.6f} s' if last is not None else 'no message is left'
         self._warn(f'cut off after {self.path.stat().st_size} bytes: {upto}')
@@ -107,8 +128,9 @@ class Sqlite3File:
     def _read_definitions(self) -> None:
         """Definitions of the types, which recorders before 2023 did not write."""
         try:
-            self.definitions = dict(self._database.execute(
-                "SELECT topic_type, encoded_message_definition FROM message_definitions WHERE encoding = 'ros2msg'"))
+            self.definitions = {name: text for name, text in self._database.execute(
+                "SELECT topic_type, encoded_message_definition FROM message_definitions WHERE encoding = 'ros2msg'")
+                if type(name) is type(text) is str}
         except sqlite3.DatabaseError:
             self.definitions = {}
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import yaml
 from mcap.writer import CompressionType, Writer
 
+from ..description.document import read_document
+from ..errors import DescriptionError
+from ..resources import regular
 from .messages import definition
 
 CHUNK_BYTES = 1 << 18       # about a second of the crane graph: what a killed process loses
@@ -171,10 +174,11 @@ def _topic(topic: TopicInfo) -> dict:
 def listed_files(folder: Path) -> list[str]:
     """Names of the storage files that metadata.yaml lists; raises ValueError, with the reason, where it cannot."""
     try:
-        document = yaml.safe_load((folder / FILE).read_text(encoding='utf-8'))
+        text = regular(folder / FILE).read_text(encoding='utf-8')
+        document = read_document(text, FILE) if text.strip() else None
     except FileNotFoundError:
         raise ValueError('is missing') from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, DescriptionError) as error:
         raise ValueError('cannot be read: ' + ' '.join(str(error).split())) from error
     try:
         names = [Path(name).name for name in document[_ROOT]['relative_file_paths']]

@@ -16,6 +16,7 @@ from ..description.document import read_document
 from ..description.entry import Entry
 from ..description.units import parse_unit, split_number
 from ..errors import BagError, DescriptionError
+from ..resources import regular
 from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel
 from .writer import BagWriter
 
@@ -46,7 +47,7 @@ def import_table(csv_path: str | Path, map_path: str | Path, bag: str | Path, st
     """
     table = load_table_map(map_path)
     try:
-        with open(csv_path, encoding='utf-8-sig', newline='') as stream:
+        with open(regular(csv_path), encoding='utf-8-sig', newline='') as stream:
             rows = _Rows(str(csv_path), csv.reader(stream, delimiter=table.delimiter, strict=True), table)
             return _write(rows, bag, storage, namespace, table)
     except (OSError, UnicodeDecodeError) as error:
@@ -90,7 +91,10 @@ class _Rows:
             seconds = self._number(row, self._time)
             if not math.isfinite(seconds):
                 raise self._cell_error(row, self._time, 'a time')
-            stamp = table.start_ns + round((table.time.gain * seconds + table.time.bias) * 1e9)
+            seconds = table.time.gain * seconds + table.time.bias
+            if not abs(seconds) < 2.0 ** 31:
+                raise self._cell_error(row, self._time, 'a time of less than 2^31 s')
+            stamp = table.start_ns + round(seconds * 1e9)
             if stamp < 0:
                 raise self._cell_error(row, self._time, 'a time not before zero')
             if stamp <= previous:
@@ -162,7 +166,7 @@ class TableMap:
 def load_table_map(path: str | Path) -> TableMap:
     """Read and check a map file; raises DescriptionError (file, key or line, value, expected)."""
     try:
-        text = Path(path).read_text(encoding='utf-8')
+        text = regular(path).read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
     root = Entry(str(path), '', read_document(text, str(path)))

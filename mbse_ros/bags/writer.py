@@ -23,15 +23,17 @@ _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
 class BagWriter:
     """A bag being written; use it in a `with` statement, whose end (also by an exception) completes the bag.
 
-    ``namespace`` ('/crane') goes before topics that are not absolute, ``frame`` (the machine's name) into the headers;
-    ``topics`` names the topics of the typed methods. A message's time in the bag is its stamp, ns.
+    ``namespace`` ('/crane') goes before topics that are not absolute, ``frame`` (the machine's name) into the headers,
+    its fingerprint ``machine`` into the records; ``topics`` names the topics of the typed methods. A message's time in
+    the bag is its stamp, ns.
     Raises BagError: the folder exists already (nothing is ever overwritten), cannot be made, or an unknown storage;
     and in each write for a value that the message cannot hold.
     """
 
     def __init__(self, folder: str | Path, storage: str = 'mcap', namespace: str = '', frame: str = '',
-                 topics: TopicMap = TopicMap()) -> None:
+                 topics: TopicMap = TopicMap(), machine: str = '') -> None:
         self.folder, self.namespace, self.frame, self.topics = Path(folder), normalized(namespace), frame, topics
+        self.machine = machine
         if storage not in STORAGES:
             raise BagError(str(folder), f'storage {storage!r} is not one of {", ".join(STORAGES)}')
         kind = STORAGES[storage]
@@ -175,7 +177,7 @@ class BagWriter:
         """A record of the pipeline, on its topic."""
         topic = getattr(self.topics, RECORDS[type(record)][0])
         try:
-            msgtype, message = record_message(record, self.frame)
+            msgtype, message = record_message(record, self.frame, self.machine)
         except (ValueError, TypeError) as error:
             raise BagError(str(self.folder), f'{topic}: {error}') from error
         self.write(topic, msgtype, record.stamp_ns, message)

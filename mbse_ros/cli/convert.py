@@ -12,6 +12,7 @@ from ..description.load import parse_mechanism
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..report.files import check_file
+from ..resources import regular
 
 
 def convert_command(old: Path, output: Path) -> None:
@@ -23,7 +24,7 @@ def convert_command(old: Path, output: Path) -> None:
     if output.exists():
         raise DescriptionError(str(output), '', 'a file that exists', 'the name of a new file')
     try:
-        text = convert_text(old.read_text(encoding='utf-8'), str(old))
+        text = convert_text(regular(old).read_text(encoding='utf-8'), str(old))
     except (OSError, UnicodeDecodeError) as error:
         raise DescriptionError(str(old), '', str(error), 'a readable text file in UTF-8') from error
     machine = Machine(parse_mechanism(text, str(old)))

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from ..bags.writer import BagWriter
+from ..description.fingerprint import fingerprint
 from ..machine import load_machine
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..payload.loads import Load
@@ -86,7 +87,8 @@ def _state(estimate: Estimate) -> dict[str, Any]:
 
 def write_estimates(estimate: Estimate, folder: Path) -> None:
     """Segments, states and payloads as a bag."""
-    with BagWriter(folder, frame=estimate.machine.name) as writer:
+    machine = estimate.machine
+    with BagWriter(folder, frame=machine.name, machine=fingerprint(machine.description)) as writer:
         for out in estimate.outputs:
             for record in (out.segment, out.state, out.payload):
                 writer.write_record(record)

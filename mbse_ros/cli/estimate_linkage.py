@@ -19,6 +19,7 @@ from ..bags.messages import header, linkage_message, stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
 from ..bags.topics import one_namespace
 from ..bags.writer import BagWriter
+from ..description.fingerprint import fingerprint
 from ..description.load import load_mechanism
 from ..dynamics.model import Model, load_model
 from ..errors import BagError, SampleError
@@ -87,10 +88,10 @@ def as_json(log: LinkageLog, full: bool) -> dict[str, Any]:
 
 def write_states(log: LinkageLog, folder: Path) -> None:
     """States and all coordinates as a bag, as the node would publish them."""
-    name, model = log.model.description.name, log.model
+    name, model, machine = log.model.description.name, log.model, fingerprint(log.model.description)
     with BagWriter(folder, frame=name) as writer:
         for e in log.estimates:
-            kind, message = linkage_message(e, name, log.stage.channels)
+            kind, message = linkage_message(e, name, log.stage.channels, machine)
             writer.write('linkage_state', kind, e.stamp_ns, message)
             writer.write('estimated/joint_states', 'sensor_msgs/msg/JointState', e.stamp_ns, {
                 'header': header(e.stamp_ns, name), 'name': list(model.names), 'position': e.q, 'velocity': e.qd})

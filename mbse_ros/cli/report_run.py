@@ -126,8 +126,8 @@ def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
         if load.status != 'unknown' else (f'{load.start:.1f} s', f'{load.end:.1f} s', 'unknown', '')
         for load in estimate.loads])]
     causes = [(cause.cause, f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
-    tables.append(Table('What makes the mass uncertain: standard deviations, the largest first', ('cause', 'of the mass'),
-                        causes))
+    tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
+                        ('cause', 'of the mass'), causes))
     return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
 
 

@@ -35,7 +35,8 @@ def simulate_bag(description: MechanismDescription, output: Path, payload: float
     """Simulate and write; the same arguments give the same bag.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg, ``soil``: force on the payload's contact while the cycle digs, N. Raises DescriptionError, SettingError, BagError.
+    in deg, ``soil``: force on the payload's contact while the cycle digs, N. Raises DescriptionError,
+    SettingError, BagError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')

@@ -12,6 +12,7 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..estimators.filters.sight import Motion
+from ..resources import regular
 
 OPTION = '--trajectory'
 UNEVEN = 1e-6       # largest deviation of a step, as a share of it
@@ -32,7 +33,7 @@ def write_table(path: Path, columns: Sequence[str], values: Sequence[np.ndarray]
 
 def read_table(path: Path) -> tuple[list[str], np.ndarray]:
     """Headings and numbers (k, columns) of such a file."""
-    with open(path, newline='', encoding='utf-8') as file:
+    with open(regular(path), newline='', encoding='utf-8') as file:
         rows = list(csv.reader(file))
     return rows[0], np.array(rows[1:], dtype=float).reshape(-1, len(rows[0]))
 

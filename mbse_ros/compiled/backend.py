@@ -9,9 +9,11 @@ from typing import TypeVar
 
 from ..errors import CompilationError, check_choice
 from .compiler import have_compiler
+from .remarks import remark
 
 T = TypeVar('T')
 BACKENDS = ('auto', 'vm', 'c')
+SLOW = "functions run in CasADi's virtual machine, which is slower than compiled C"
 
 
 def requested(backend: str) -> str:
@@ -33,6 +35,7 @@ def build(backend: str, name: str, make_c: Callable[[], T], make_vm: Callable[[]
     if wanted == 'vm':
         return make_vm(), 'vm', ''
     if wanted == 'auto' and not have_compiler():
+        remark(f'{SLOW}: no C compiler was found')
         return make_vm(), 'vm', 'no C compiler was found'
     try:
         return make_c(), 'c', ''
@@ -42,4 +45,5 @@ def build(backend: str, name: str, make_c: Callable[[], T], make_vm: Callable[[]
         failure = CompilationError(name, 'load', str(error))
     if wanted == 'c':
         raise failure
+    remark(f'{SLOW}: {failure}')
     return make_vm(), 'vm', str(failure)

@@ -2,7 +2,9 @@
 """Shared libraries on disk, named by the hash of all that made them; a damaged or foreign one is never loaded.
 
 An entry is one file: the library, and behind it a seal, the SHA-256 of its key and its bytes (an ELF loader ignores
-what follows the sections). It is written beside its place and renamed, so that processes need no lock.
+what follows the sections). It is written beside its place and renamed, so that processes need no lock. The seal finds
+damage, not malice: whoever may write into the folder runs code as this user, so the folder is made for the user alone,
+and neither read nor written where another one owns it or others may write into it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import stat
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
@@ -20,6 +23,7 @@ import casadi as ca
 
 from ..errors import CompilationError
 from .compiler import compile_library, compiler, identity
+from .remarks import remark
 
 SEAL_BYTES = hashlib.sha256().digest_size
 
@@ -43,16 +47,35 @@ def library(name: str, source: str) -> Path:
     if command is None:
         raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
     key = entry_key(source, identity(command))
-    for folder in (cache_folder, _temporary_folder):
-        path = folder() / f'{key}.so'
-        if _sealed(path, key):
+    for folder in _folders():
+        path = folder / f'{key}.so'
+        if _private(path) and _sealed(path, key):
             return path
     content = compile_library(name, source, command)
     content += _seal(key, content)
+    *shared, own = _folders()
+    with suppress(OSError):        # read-only, full, not a folder
+        return _store(content, shared[0] / f'{key}.so') if shared else _store(content, own / f'{key}.so')
+    return _store(content, own / f'{key}.so')
+
+
+def _folders() -> list[Path]:
+    """Where libraries may be: the cache, unless others could have put something there, and a folder of this process."""
+    cache = cache_folder()
+    if cache.exists() and not _private(cache):
+        remark(f'{cache} is not used: another user owns it or may write into it; compiled functions are not kept '
+               f'(chmod 700, or MBSE_CACHE_DIR)')
+        return [_temporary_folder()]
+    return [cache, _temporary_folder()]
+
+
+def _private(path: Path) -> bool:
+    """Whether this user, or root, owns a file or folder and nobody else may write to it."""
     try:
-        return _store(content, cache_folder() / f'{key}.so')
-    except OSError:        # read-only, full, not a folder
-        return _store(content, _temporary_folder() / f'{key}.so')
+        status = path.stat()
+    except OSError:
+        return False
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def entry_key(source: str, compiler_identity: str) -> str:
@@ -64,10 +87,11 @@ def entry_key(source: str, compiler_identity: str) -> str:
 
 def _store(content: bytes, path: Path) -> Path:
     """Write beside ``path``, then move there at once; OSError when that cannot be done."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f'.{uuid4().hex}')
     try:
         with fresh.open('xb') as file:
+            os.fchmod(file.fileno(), 0o600)     # whatever the umask says
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

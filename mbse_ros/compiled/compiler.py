@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import CompilationError
@@ -17,6 +19,7 @@ from ..errors import CompilationError
 # -ffast-math: C and the virtual machine agree, NaN stays NaN.
 FLAGS = ('-std=gnu11', '-O1', '-fno-tree-ter', '-ffp-contract=off', '-fPIC', '-shared')
 CANDIDATES = ('cc', 'gcc', 'clang')
+LONGEST = 600.0     # s
 
 
 def compiler() -> tuple[str, ...] | None:
@@ -45,16 +48,37 @@ def identity(command: tuple[str, ...]) -> str:
 def compile_library(name: str, source: str, command: tuple[str, ...]) -> bytes:
     """Shared library of C ``source``.
 
-    Raises CompilationError (name, command, what the compiler said) when it does not start or refuses the source.
+    Raises CompilationError (name, command, what the compiler said) when it does not start, refuses the source, or takes
+    longer than `time_limit`.
     """
     with tempfile.TemporaryDirectory(prefix='mbse_ros-') as folder:
         output = Path(folder) / 'library.so'
         full = [*command, *FLAGS, '-x', 'c', '-', '-o', str(output), '-lm']
         try:
-            done = subprocess.run(full, input=source, capture_output=True, text=True, errors='replace')
-        except OSError as error:
+            status, said = _run(full, source)
+        except (OSError, subprocess.TimeoutExpired) as error:
             raise CompilationError(name, shlex.join(full), str(error)) from error
-        if done.returncode or not output.exists():
-            said = done.stderr or f'no library, exit status {done.returncode}'
-            raise CompilationError(name, shlex.join(full), said)
+        if status or not output.exists():
+            raise CompilationError(name, shlex.join(full), said or f'no library, exit status {status}')
         return output.read_bytes()
+
+
+def _run(command: list[str], source: str) -> tuple[int, str]:
+    """Exit status and errors of a compiler; none of its processes outlives this call."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          errors='replace', start_new_session=True) as process:
+        try:
+            _, said = process.communicate(source, time_limit())
+        except BaseException:       # Ctrl-C, too, which its own session keeps from it
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, said
+
+
+def time_limit() -> float:
+    """Seconds that one call of the compiler may take: MBSE_COMPILE_LIMIT, else 600."""
+    try:
+        return float(os.environ.get('MBSE_COMPILE_LIMIT', ''))
+    except ValueError:
+        return LONGEST

@@ -27,6 +27,7 @@ def read_document(text: str, file: str) -> Tree:
         raise DescriptionError(file, '', f'{len(text)} characters',
                                f'at most {MAX_CHARACTERS} characters and {MAX_DEPTH} nested brackets')
     try:
+        _check_nesting(text, file)
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -38,6 +39,15 @@ def read_document(text: str, file: str) -> Tree:
     if node is None:
         raise DescriptionError(file, '', None, 'a YAML document, the file is empty')
     return _Converter(file).convert(node, 0)
+
+
+def _check_nesting(text: str, file: str) -> None:
+    """Refuse deep nesting by indentation: composing it would overrun the stack of the C library."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise DescriptionError(file, _line(event.start_mark), 'deep nesting', f'at most {MAX_DEPTH} levels')
 
 
 def _depth(text: str) -> int:

@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from .basics import MISSING, uncertain
 from .machine_parts import Cylinder, Valve, Volume
+from .fingerprint import fingerprint
 from .model import (FORCES, GROUND, RATES, Body, Coordinate, Driver, Force, Joint, MechanismDescription, Scalar, Sensor,
                     Spring, sensor_unit)
 from .references import unit_of
@@ -57,6 +58,7 @@ def _summary(mechanism: MechanismDescription) -> Section:
     planar = mechanism.dimension == 2
     masses = Scalar(sum(body.mass.value for body in mechanism.bodies.values()))
     rows = [Row('name', mechanism.name, mechanism.source),
+            Row('fingerprint', fingerprint(mechanism), 'in each message of the graph'),
             Row('dimension', str(mechanism.dimension), 'a plane: x to the right, y up' if planar else 'space: z up'),
             Row('coordinates', mechanism.coordinate_type, _COORDINATES[mechanism.coordinate_type]),
             Row('independent', ', '.join(mechanism.independent) or 'auto',

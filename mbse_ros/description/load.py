@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DescriptionError, SettingError
-from ..resources import share_directory
+from ..resources import regular, share_directory
 from .basics import ZERO
 from .document import read_document
 from .entry import Entry
@@ -63,7 +63,7 @@ def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
                 + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
         path = known[name]
     try:
-        text = path.read_text(encoding='utf-8')
+        text = regular(path).read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
     return parse_mechanism(text, str(path))

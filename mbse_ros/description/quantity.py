@@ -17,6 +17,9 @@ _EXAMPLES = {'kg': '1.5 kg', 'm': '100 mm', 'rad': '-5 deg', 'm^2': '5.5e-4 m^2'
 _LARGEST = {'kg': 1e7, 'm': 1e3, 'rad': 20.0, 'm^2': 1e2, 'm^3': 1e2, 'Pa': 1e13, 'N': 1e10, 'm/s': 1e3, 'N*s/m': 1e12,
             'N/m': 1e13, 'm^3/s': 1e1, 'V': 1e4, 's': 1e3, 'm/s^2': 1e3, 'kg*m^2': 1e10, '1': 1e6,
             'rad/s': 1e4, 'N*m': 1e11, 'N*m/rad': 1e13, 'N*m*s/rad': 1e12}
+# A smaller number above zero is none of a machine: it would only make its equations stiff without end.
+_SMALLEST = {'kg': 1e-9, 'm': 1e-6, 'm/s': 1e-9, 'N/m': 1e-6, 'm^3/s': 1e-12, 'm^3': 1e-12, 'V': 1e-6, 's': 1e-5,
+             'Pa': 1e2, '1': 1e-6}
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,16 @@ class Kind:
 
     def holds(self, value: float) -> bool:
         """Whether the number in SI lies inside."""
-        largest = _LARGEST[self.unit]
-        return max(self.low, -largest) <= value <= min(self.high, largest) and not (self.above and value == self.low)
+        largest, smallest = _LARGEST[self.unit], _SMALLEST.get(self.unit, 1e-15)
+        inside = max(self.low, -largest) <= value <= min(self.high, largest)
+        return inside and not (self.above and value < smallest)
 
     def __str__(self) -> str:
         unit = '' if self.unit == '1' else f' {self.unit}'
         low, high = max(self.low, -_LARGEST[self.unit]), min(self.high, _LARGEST[self.unit])
-        ends = f'above {low:g} and up to {high:g}' if self.above else f'from {low:g} to {high:g}'
+        ends = f'from {low:g} to {high:g}'
+        if self.above:
+            ends = f'above {low:g} ({_SMALLEST.get(self.unit, 1e-15):g} at least) and up to {high:g}'
         return f'a number {ends}{unit}, or text with a unit such as {_EXAMPLES[self.unit]!r}'
 
 

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.ElementTree import fromstring
 
 from ..errors import DescriptionError
+from ..resources import regular
 
 MAX_BYTES = 10_000_000
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
@@ -102,7 +103,7 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
     the XML file where it is not XML, has a document type, is not yet expanded by xacro or has another root.
     """
     try:
-        with path.open('rb') as stream:
+        with regular(path).open('rb') as stream:
             content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise DescriptionError(file, key, str(path), f'a file that can be read ({error})') from error

@@ -25,6 +25,7 @@ from .scalar import Numbers
 from .tag import Tag, read_tags
 
 ORIGIN = 'origin'
+MAX_LINKS = 60      # each has up to twelve coordinates; the start takes a minute beyond
 _TYPES = {'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic', 'fixed': 'fixed'}
 _ROBOT_IGNORED = ('material', 'transmission', 'gazebo', 'ros2_control', 'sensor')
 _LINK_IGNORED = ('visual', 'collision', 'self_collision_checking')
@@ -65,6 +66,9 @@ def read_urdf(path: Path, file: str, key: str) -> Robot:
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
+    if len(links) > MAX_LINKS:
+        raise robot.error(f'at most {MAX_LINKS} links; those that fixed joints tie to another can be one with it',
+                          f'{len(links)} links', 'link')
     parts = {name: _joint_parts(tag) for name, tag in tags.items()}
     ends = {name: (_link(parts[name]['parent'], links), _link(parts[name]['child'], links)) for name in tags}
     root = _root(robot, links, tags, ends)

@@ -22,6 +22,7 @@ from scipy.interpolate import BSpline, PPoly, make_interp_spline
 
 from ..description.units import unit_factor
 from ..errors import BagError
+from ..resources import regular
 
 FEWEST = 4      # rows, of a cubic spline
 RATES = {'velocity': '/s', 'acceleration': '/s^2'}
@@ -66,7 +67,7 @@ def read_motion_table(path: str | Path, units: Mapping[str, str],
     """
     file = str(path)
     try:
-        with open(path, encoding='utf-8-sig', newline='') as stream:
+        with open(regular(path), encoding='utf-8-sig', newline='') as stream:
             rows = _rows(file, stream)
             columns = _columns(file, next(rows, (1, []))[1], units, impossible or {})
             found = [(line, _numbers(file, line, row, columns)) for line, row in rows]

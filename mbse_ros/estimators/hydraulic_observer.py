@@ -29,6 +29,7 @@ from .outside_force import OPENED, OutsideForce
 from .weighing import LARGEST_ACTIVITY, doubtful
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
+FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
 LOOKED_AHEAD = 256          # steps between two looks at the gate, which may have to be run again
 FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
 JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
@@ -71,6 +72,10 @@ class HydraulicObserver:
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
+        if not self.rate <= FASTEST:
+            raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
+                                   f'rates up to {FASTEST:g} 1/s: a volume, hose, time_constant or laminar_pressure is '
+                                   'too small, or a valve too large')
         self._take_model(settings)
         self.configure(settings)
 
@@ -155,9 +160,10 @@ class HydraulicObserver:
             if self.model.weighs:
                 z = np.clip(z, *self.machine.range.T)
             dependent = self.machine.position(z)[self.machine.system.dependent]
+        equations = np.zeros(len(self.machine.actuated) * self.model.weighs)
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  np.zeros(len(self.channels) + len(self.machine.actuated) * self.model.weighs),
-                                  [1.0, 0.0, *np.zeros(len(self.machine.actuated))] if self.model.weighs else [], np.zeros(n * self._doubtful), dependent])
+                                  np.zeros(len(self.channels)), equations, [1.0, 0.0][:2 * self.model.weighs],
+                                  equations, np.zeros(n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
         self._outside.reset()

@@ -65,8 +65,8 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass; in which (a,) the pistons move.
 
-    ``near``: dependent coordinates there; ``moved`` (a,): in which the pistons moved a step before; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
-    within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
+    ``near``: dependent coordinates there; ``moved`` (a,): in which the pistons moved a step before; ``force_psd``,
+    MPa^2 s, density of the balance's error. It is linearised within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
     negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
@@ -103,7 +103,8 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Residuals (a,), their derivatives (a, nx), their variances (a,), the least square of a mean sign of
-    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by the uncertain numbers; SI."""
+    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by the uncertain
+    numbers; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)

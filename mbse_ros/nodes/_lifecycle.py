@@ -17,11 +17,14 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
+from ..compiled.remarks import remarks
+from ..description.fingerprint import fingerprint
 from ..dynamics.model import Model
 from ..errors import MbseError
 from ..machine import Machine
 from ..settings import Settings
 from ._parameters import declare_entry, on_change
+from ._process import SHARED, ProcessStatus
 from ._qos import OUTPUT
 from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
@@ -48,11 +51,23 @@ class ManagedNode(Runnable, LifecycleNode):
             on_change(self, lambda: self.tuning, self._retune)
         self.warnings = Warnings(self.get_logger().warning)
         self.machine: Machine | Model | None = None
+        self.fingerprint = ''
         self.active = False
         self._inputs: list = []
         self._outputs: list[Publisher] = []
         if self.forgets:
             self.create_service(Trigger, '~/reset', self.on_reset)
+        self.process_status = ProcessStatus(self, self.own_topics, lambda: getattr(self.machine, 'name', ''),
+                                            self.process_values)
+
+    def own_topics(self) -> list[str]:
+        """Full names of the topics that have one publisher in a sound graph."""
+        return [output.topic_name for output in self._outputs if not output.topic_name.endswith(SHARED)]
+
+    def process_values(self) -> dict[str, object]:
+        """Numbers of the process, for its diagnostics."""
+        return {'active': self.active, 'machine file': self.fingerprint, 'warnings': self.warnings.total,
+                **({'compiled functions': '; '.join(remarks())} if remarks() else {})}
 
     def build(self, machine: Machine | Model) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
@@ -107,7 +122,10 @@ class ManagedNode(Runnable, LifecycleNode):
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
         def configure() -> None:
             self.machine = self.settings.load()
+            self.fingerprint = fingerprint(self.machine.description)
             self.build(self.machine)
+            for line in remarks():
+                self.get_logger().warning(line)
         return self._guarded('configure', configure, state, LifecycleNode.on_configure)
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:

@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import LinkageState
 
+from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError
 from ..streams.linkage.lagged import LaggedStage
@@ -17,7 +18,7 @@ from ..streams.linkage.stage import LinkageStage
 from ..streams.records import LinkageEstimate
 from ._diagnostics import LEVELS, Diagnostics, log_status
 from ._lifecycle import ManagedNode
-from ._messages import message_class, packed_estimate, to_ns, unpacked
+from ._messages import message_class, packed_estimate, unpacked
 from ._qos import deep_input
 
 PATIENCE = 5        # instants that a status must last to be reported
@@ -41,6 +42,7 @@ class MechanismNode(ManagedNode):
     def connect(self) -> None:
         """Take samples from here on."""
         self.stage.reset()
+        self._told_ns: int | None = None
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)
@@ -53,18 +55,24 @@ class MechanismNode(ManagedNode):
         kind = self.sources.topics[topic]
         try:
             message = unpacked(topic, kind, cdr)
+            # A value without a stamp: now.
+            stamp = self.get_clock().now().nanoseconds if kind == FLOAT64 else checked_stamp(topic, message)
             samples = self.sources.samples(topic, message)
         except (SampleError, ValueError) as error:
             self.warnings('unreadable', f'message dropped: {error}')
             return
-        # A value without a stamp: now.
-        self.take(self.get_clock().now().nanoseconds if kind == FLOAT64 else to_ns(message.header.stamp), samples)
+        self.take(stamp, samples)
         for refusal in self.stage.refusals():
             self.warnings(refusal.channel, f'sample dropped: {refusal}')
 
     def publish_estimate(self, estimate: LinkageEstimate) -> None:
         """Publish an estimate, its status and the node's health."""
-        self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels))
+        if estimate.restart and self._told_ns is not None:
+            ahead = (estimate.stamp_ns - self._told_ns) * 1e-9
+            side = 'after' if ahead > 0.0 else 'before'
+            self.warnings('restart', f'started again, {abs(ahead):.3f} s {side} the last estimate')
+        self._told_ns = estimate.stamp_ns
+        self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels, self.fingerprint))
         if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):
             log_status(self.get_logger(), estimate)
 

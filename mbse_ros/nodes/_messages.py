@@ -19,10 +19,12 @@ from ..bags import messages
 from ..bags.bag import RawMessage, decode
 from ..bags.topics import JOINT_STATE
 from ..bags.messages import typestore
-from ..errors import MbseError
+from ..errors import MbseError, SampleError
 from ..streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
 SECOND = messages.SECOND
+SHORTEST = 12       # bytes of a message that begins with a stamp
+LONGEST = 80        # characters of a name that a message gives
 
 
 def message_class(name: str) -> type:
@@ -52,9 +54,14 @@ def to_time(stamp_ns: int) -> Time:
 
 
 def stamp_of(cdr: bytes) -> int:
-    """Stamp, ns, of a serialized message that begins with a header, without unpacking the rest."""
+    """Stamp, ns, of a serialized message that begins with a header, without unpacking the rest; raises SampleError."""
+    if len(cdr) < SHORTEST:
+        raise SampleError('message', 0, f'{len(cdr)} bytes', f'at least {SHORTEST}, with a stamp')
     sec, nanosec = struct.unpack_from('<iI' if cdr[1] & 1 else '>iI', cdr, 4)
-    return sec * SECOND + nanosec
+    stamp = sec * SECOND + nanosec
+    if nanosec >= SECOND or abs(stamp) > messages.SENSOR_LAST_NS:
+        raise SampleError('message', stamp, f'{sec} s and {nanosec} ns', 'a stamp')
+    return stamp
 
 
 def header(stamp_ns: int, frame: str) -> Header:
@@ -72,9 +79,9 @@ def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> b
     return _serialized(kind, messages.make_message(kind, {'header': messages.header(stamp_ns, frame), **values}))
 
 
-def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str) -> bytes:
-    """Serialized message of a record of the pipeline."""
-    return _serialized(*messages.record_message(record, frame))
+def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:
+    """Serialized message of a record of the pipeline, with the name of the machine and its fingerprint."""
+    return _serialized(*messages.record_message(record, frame, machine))
 
 
 def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
@@ -84,9 +91,16 @@ def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Ite
         'name': names, 'position': position, 'velocity': velocity, 'effort': effort})
 
 
-def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str]) -> bytes:
-    """Serialized LinkageState."""
-    return _serialized(*messages.linkage_message(estimate, frame, channels))
+def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str], machine: str = '') -> bytes:
+    """Serialized LinkageState, with the name of the mechanism and its fingerprint."""
+    return _serialized(*messages.linkage_message(estimate, frame, channels, machine))
+
+
+def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
+    """Raise SampleError where a record's message is of another machine than ``name`` with fingerprint ``machine``."""
+    if (message.header.frame_id, message.machine) != (name, machine):
+        got = f'{message.header.frame_id[:LONGEST]} ({message.machine[:LONGEST]})'
+        raise SampleError(f'{topic}.machine', messages.stamp_of(message), got, f'{name} ({machine}): the same file')
 
 
 def _serialized(kind: str, message: Any) -> bytes:

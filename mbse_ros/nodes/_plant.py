@@ -47,7 +47,7 @@ class RealTimePlant(ManagedNode):
         self._sensors = {topic: self.output(message_class(sources.topics[topic]), topic)
                          for topic in sorted(sources.topics, key=lambda topic: topic != first)}
         self._truth = self.output(message_class(truth[1]), truth[0])
-        self._clock = self.output(Clock, '/clock') if self.settings.publish_clock else None
+        self._time = self.output(Clock, '/clock') if self.settings.publish_clock else None
 
     def connect(self) -> None:
         """Start again from the beginning."""
@@ -105,8 +105,8 @@ class RealTimePlant(ManagedNode):
         self._due_ns, stamp = frame.stamp_ns, self._origin_ns + frame.stamp_ns
         self._outbox = [(self._sensors[topic], packed(self.sources.topics[topic], stamp, self._frame_id, values))
                         for topic, values in self.sources.spread(self.samples(frame)).items()]
-        if self._clock is not None:
-            self._outbox.insert(0, (self._clock, Clock(clock=to_time(stamp))))
+        if self._time is not None:
+            self._outbox.insert(0, (self._time, Clock(clock=to_time(stamp))))
         if self._truth.get_subscription_count():
             self._outbox.append((self._truth, packed(self._truth_kind, stamp, self._frame_id, self.truth(frame))))
 

@@ -10,15 +10,19 @@ from typing import Any, NamedTuple
 from diagnostic_msgs.msg import DiagnosticArray
 
 from ..errors import MbseError, SampleError
+from ..estimators.hydraulic_model import MASS, state_names
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from ..streams.stages import ObserverStage, PayloadStage
 from ._diagnostics import LEVELS, Diagnostics, log_status
 from ._lifecycle import ManagedNode
-from ._messages import message_class, packed_record, unpacked
+from ._messages import check_sender, message_class, packed_record, unpacked
 from ._qos import OUTPUT
 from ._warnings import Warnings
+
+LEAP = 10.0     # s ahead that are a hole in the stream; a longer one is a jump of the clock, or a wrong stamp
+BACK = 1.0      # s back that are messages out of order
 
 
 class Source(NamedTuple):
@@ -32,26 +36,36 @@ class Source(NamedTuple):
 class Inbox:
     """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
 
-    Time decides; the number of a record shows how many are missing. ``dropped`` counts the messages that were not used,
-    those included that the stage refused (see `refuse`).
+    Time decides; the number of a record says how many are missing. One that lies far back or far ahead is dropped,
+    too: one wrong stamp must not silence the node. Where the next one follows it the clock has jumped, and the stage
+    starts from there. ``dropped`` counts the messages that were not used, those included that the stage refused.
+    ``sender``: name and fingerprint of the machine; another's messages are refused. ``check`` raises SampleError for a
+    record that does not fit.
     """
 
-    def __init__(self, source: Source, warnings: Warnings) -> None:
-        self._source, self._warnings = source, warnings
+    def __init__(self, source: Source, warnings: Warnings, sender: tuple[str, str] | None = None,
+                 check: Callable[[Any], None] = lambda record: None) -> None:
+        self._source, self._warnings, self._sender, self._check = source, warnings, sender, check
         self._last: tuple[int, int] | None = None       # number and end, ns, of the newest record that was used
+        self._strange: tuple[int, int] | None = None    # the same of the one before, where it was far away in time
         self.dropped = 0
 
     def take(self, cdr: bytes) -> Segment | StateEstimate | None:
         """Record of a serialized message, None where it must not be used."""
         try:
-            record = self._source.read(unpacked(self._source.topic, self._source.kind, cdr))
+            message = unpacked(self._source.topic, self._source.kind, cdr)
+            if self._sender is not None:
+                check_sender(message, self._source.topic, *self._sender)
+            record = self._source.read(message)
+            self._check(record)
         except SampleError as error:
             return self.refuse('unreadable', f'message dropped: {error}')
         bad, odd = self._judge(record)
         if bad:
             return self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
         if odd:
-            self._warnings('starting again', f'{self._source.topic}: {odd}; starting again')
+            kind = 'time' if odd.startswith('time') else 'starting again'      # a jump is never held back by a hole
+            self._warnings(kind, f'{self._source.topic}: {odd}; starting again')
         first, self._last = self._last is None, (record.sequence, record.stamp_ns)
         return replace(record, restart=True) if first or odd else record
 
@@ -67,17 +81,31 @@ class Inbox:
         (last, stop_ns), number = self._last, record.sequence
         start = start_ns(record)
         missing = (start - stop_ns) * 1e-9
+        strange, self._strange = self._strange, None
         if (number, record.stamp_ns) == self._last:
             return f'number {number} came twice', ''
         if record.restart:
             return '', (f'{missing:.3f} s are missing before number {number}' if missing > 0.0 else
                         f'time went back {-missing:.3f} s' if missing < 0.0 else '')
+        if missing > LEAP or missing < -BACK:
+            if strange == (number - 1, start):
+                return '', f'time went {"back" if missing < 0.0 else "on"} {abs(missing):.3f} s'
+            self._strange = number, record.stamp_ns
+        if missing > LEAP:
+            return f'number {number} begins {missing:.3f} s after the end of number {last}, and none followed it', ''
         if start < stop_ns:
             return f'number {number} begins {-missing:.6f} s before the end of number {last}', ''
         if start == stop_ns and number == last + 1:
             return '', ''
         count = f'{number - last - 1} lost' if number - last > 1 else 'the source started again'
         return '', f'{missing:.3f} s are missing between number {last} and number {number}: {count}'
+
+
+def check_names(state: StateEstimate, machine: Machine) -> None:
+    """Raise SampleError for a state that has not the entries of the machine's observer."""
+    names, _ = state_names(machine)
+    if state.names not in (names, (*names, MASS)):
+        raise SampleError('state.names', state.stamp_ns, state.names, f'{", ".join(names)}')
 
 
 def start_ns(record: Segment | StateEstimate) -> int:
@@ -107,10 +135,14 @@ class RecordNode(ManagedNode):
         """Give a new tuning to the stage."""
         self.stage.configure(tuning)
 
+    def own_topics(self) -> list[str]:
+        """The input, too: of two sources each would spoil the other's records."""
+        return [*super().own_topics(), self.resolve_topic_name(self.source.topic)]
+
     def connect(self) -> None:
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
-        self._inbox = Inbox(self.source, self.warnings)
+        self._inbox = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
         self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
 
     def on_record(self, cdr: bytes) -> None:
@@ -123,11 +155,14 @@ class RecordNode(ManagedNode):
         except MbseError as error:
             self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
             return
-        self._results.publish(packed_record(result, self.machine.name))
+        self._results.publish(packed_record(result, self.machine.name, self.fingerprint))
         self.publish_more(result)
         dropped = {f'dropped, {self.source.topic}s': self._inbox.dropped}
         if self._diagnose(result, self.level(result), lambda: {**self.values(result), **dropped}):
             self.log(result)
+
+    def check(self, record: Segment | StateEstimate) -> None:
+        """Raise SampleError for a record that is not of this machine."""
 
     def make_stage(self, machine: Machine) -> ObserverStage | PayloadStage:
         """The stage, warmed up."""

@@ -18,6 +18,7 @@ from ..errors import SampleError
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.interpolation import Interpolator
+from ..streams.records import Segment
 from ._diagnostics import OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_record
@@ -48,6 +49,7 @@ class InterpolationNode(ManagedNode):
         """Take the sensors from here on."""
         self.interpolator.reset()
         self._lost: set[str] = set()
+        self._end: int | None = None        # of the newest segment, ns
         self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
         self._own = {*self.machine.model.names, *self.machine.valves}
         qos = deep_input(self.settings.sensor_reliability)
@@ -80,14 +82,17 @@ class InterpolationNode(ManagedNode):
                 continue
             for segment in segments:
                 self._patience = time.monotonic() + SILENCE
-                self._segments.publish(packed_record(segment, self.machine.name))
+                self._log_restart(segment)
+                self._segments.publish(packed_record(segment, self.machine.name, self.fingerprint))
         if set(self.interpolator.lost) != self._lost:
             self._log_lost()
 
     def _refuse(self, error: SampleError) -> None:
         """A line about a sample that is dropped; a name of the machine that no sensor has is ignored."""
         if error.value not in self._own:
-            self.warnings(f'{error.channel}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
+            # A kind never holds a name out of a message: a sender could make as many kinds as it likes.
+            source = error.channel.split(' ')[0]
+            self.warnings(f'{source}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
 
     def _diagnostics(self) -> DiagnosticArray:
         """Which inputs are silent, and what was dropped."""
@@ -98,6 +103,14 @@ class InterpolationNode(ManagedNode):
         dropped = {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
         return diagnostic_array(self.get_clock().now().nanoseconds, WARN if text else OK, self.get_name(),
                                 self.machine.name, text or 'OK', dropped)
+
+    def _log_restart(self, segment: Segment) -> None:
+        """A line in the log where the stream starts again: after a pause, or in another time (a bag that loops)."""
+        end, self._end = self._end, segment.stamp_ns
+        if segment.restart and end is not None:
+            missing = (segment.start_ns - end) * 1e-9
+            jump = f'time went back {-missing:.3f} s' if missing < 0.0 else f'nothing for {missing:.3f} s'
+            self.warnings('restart', f'{jump}: the segments start again')
 
     def _log_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

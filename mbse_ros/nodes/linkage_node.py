@@ -13,8 +13,9 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
+from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
-from ..errors import SettingError
+from ..errors import SampleError, SettingError
 from ..estimators.filters.filters import FILTERS
 from ..settings import Settings
 from ..streams.linkage.outline import Outline
@@ -23,7 +24,7 @@ from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate
 from ._markers import GREEN, GREY, ORANGE, Canvas
 from ._mechanism import MechanismNode
-from ._messages import packed_joints, to_ns
+from ._messages import packed_joints
 from ._qos import deep_input
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
@@ -72,7 +73,10 @@ class LinkageNode(MechanismNode):
         """True coordinates of a simulated mechanism: drawn as a ghost only."""
         values = dict(zip(message.name, message.position))
         q = np.array([values.get(name, np.nan) for name in self.machine.names])
-        self._draw('true', to_ns(message.header.stamp), q, GREEN, GHOST)
+        try:
+            self._draw('true', checked_stamp('truth/joint_states', message), q, GREEN, GHOST)
+        except SampleError as error:
+            self.warnings('truth', f'message dropped: {error}')
 
     def take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to estimates, messages and pictures; the state goes first."""

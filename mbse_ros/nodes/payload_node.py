@@ -8,10 +8,10 @@ import math
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
-from ..streams.records import PayloadEstimate, PayloadStatus
+from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
 from ._diagnostics import OK, WARN
-from ._records import RecordNode, Source
+from ._records import RecordNode, Source, check_names
 from ._warm_up import warm_up_payload
 
 
@@ -22,6 +22,10 @@ class PayloadNode(RecordNode):
     forgets = 'the mass is forgotten'
     source, sends = Source('state', STATE, state_record), ('payload', PAYLOAD)
     patience = 10        # the status flickers at the ends of a movement
+
+    def check(self, record: StateEstimate) -> None:
+        """Raise SampleError for a state whose entries are not those of this machine."""
+        check_names(record, self.machine)
 
     def make_stage(self, machine: Machine) -> PayloadStage:
         """The payload stage, warmed up."""

@@ -10,10 +10,11 @@ from rclpy.node import Node
 
 from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
 from ..bags.writer import BagWriter
-from ..errors import SettingError
+from ..errors import SampleError, SettingError
 from ..machine import load_machine
 from ._messages import message_class, stamp_of
 from ._parameters import declare_entry
+from ._process import ProcessStatus
 from ._qos import OUTPUT, deep_input
 from ._run import Runnable
 from ._waiting import Waiting
@@ -43,6 +44,8 @@ class RecorderNode(Runnable, Node):
         for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)
         self.get_logger().info(f'recording {len(self._counts)} topics into {s.bag}')
+        self.process_status = ProcessStatus(self, tuple, lambda: s.machine, lambda: {
+            'bag': s.bag, 'messages': sum(self._counts.values())})
 
     def on_message(self, topic: str, kind: str, cdr: bytes) -> None:
         """One serialized message, stamped with the time it came in."""
@@ -54,6 +57,13 @@ class RecorderNode(Runnable, Node):
         for record in self._waiting.items(topic, cdr):
             self.on_message(record.topic, record.kind, record.cdr)
 
+    def _stamp(self, cdr: bytes) -> int:
+        """Stamp of a message, now where it has none: whatever comes is recorded."""
+        try:
+            return stamp_of(cdr)
+        except SampleError:
+            return self.get_clock().now().nanoseconds
+
     def _listen(self, topic: str, kind: str, reliability: str) -> None:
         name, sensor = self.resolve_topic_name(topic), topic.startswith('sensors/') and kind in SENSORS
         callback = partial(self.on_sensor, name) if sensor else partial(self.on_message, name, kind)
@@ -61,7 +71,7 @@ class RecorderNode(Runnable, Node):
         subscription = self.create_subscription(message_class(kind), topic, callback, qos, raw=True)
         self._counts[name] = 0
         if sensor:
-            self._waiting.add(name, subscription, lambda cdr: [Record(stamp_of(cdr), name, kind, cdr)])
+            self._waiting.add(name, subscription, lambda cdr: [Record(self._stamp(cdr), name, kind, cdr)])
 
     def finish(self) -> None:
         """Complete the bag."""

@@ -15,6 +15,7 @@ from ..bags.play import Playback
 from ..errors import MbseError, SettingError
 from ._messages import message_class, to_time
 from ._parameters import declare_entry, on_change
+from ._process import SHARED, ProcessStatus
 from ._qos import OUTPUT
 from ._run import Runnable
 from .settings import ReplayTuning
@@ -44,6 +45,8 @@ class ReplayNode(Runnable, Node):
         self._clock_ns = -CLOCK_STEP
         self._wait_until = time.monotonic() + self.settings.wait_time
         self.create_service(SetBool, '~/pause', self.on_pause)
+        self.process_status = ProcessStatus(self, self._own_topics, str, lambda: {
+            'bag': self.settings.bag, 'messages': self._count, 'paused': self._paused})
 
     def tick(self) -> float | None:
         """Publish the messages that are due; seconds until the next one."""
@@ -97,6 +100,10 @@ class ReplayNode(Runnable, Node):
             self.get_logger().warning(f'too few subscribers on {", ".join(late)}')
         self._wait_until = None
         return True
+
+    def _own_topics(self) -> list[str]:
+        return [publisher.topic_name for publisher in self._outputs.values()
+                if not publisher.topic_name.endswith(SHARED)]
 
     def _retune(self, tuning: ReplayTuning) -> None:
         self.tick()

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import MbseError
@@ -24,6 +25,7 @@ LONGEST_DELAY = 16.0
 STEADY = 30.0           # s
 DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
 ESCALATION = ((signal.SIGTERM, 8.0), (signal.SIGKILL, 5.0))     # SIGINT would be a traceback while Python still imports
+BOUND = Path(__file__).with_name('bound.py')
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
 
 
@@ -46,6 +48,18 @@ def command(process: Process) -> list[str]:
     for name, value in process.parameters.items():
         words += ['-p', f'{name}:={_yaml(value)}']
     return words
+
+
+def bound(process: Process) -> list[str]:
+    """Words before a command of a process that shall end with this one, even where this one is killed.
+
+    The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may
+    be in a function that no signal reaches.
+    """
+    if not sys.platform.startswith('linux'):
+        return []
+    number = signal.SIGTERM if process.executable == 'recorder_node' else signal.SIGKILL
+    return [sys.executable, '-I', '-S', str(BOUND), str(os.getpid()), str(int(number))]
 
 
 def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
@@ -127,8 +141,9 @@ class RunningGraph:
 
     def _launch(self, name: str) -> None:
         # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
-        child = subprocess.Popen(self._commands[name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 errors='replace', env=self._environment, start_new_session=True)
+        child = subprocess.Popen([*bound(self._processes[name]), *self._commands[name]], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, errors='replace', env=self._environment,
+                                 start_new_session=True)
         self.children[name], self._born[name] = child, time.monotonic()
         reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
         reader.start()

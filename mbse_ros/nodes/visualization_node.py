@@ -18,8 +18,9 @@ from ..streams.records import PayloadEstimate
 from ._ghost import MeasuredPosition
 from ._lifecycle import ManagedNode
 from ._markers import BLUE, GREY, ORANGE, Canvas, payload_markers
-from ._messages import stamp_of, unpacked
+from ._messages import check_sender, stamp_of, unpacked
 from ._qos import LATEST, OUTPUT, sensor_input
+from ._records import check_names
 
 
 class VisualizationNode(ManagedNode):
@@ -48,8 +49,9 @@ class VisualizationNode(ManagedNode):
 
     def on_position(self, cdr: bytes) -> None:
         """The ghost is where the sensors say."""
-        stamp, look = stamp_of(cdr), self.tuning
+        look = self.tuning
         try:
+            stamp = stamp_of(cdr)
             message = unpacked(TopicMap().position, JOINT_STATE, cdr)
         except MbseError as error:
             self.warnings('position', f'message dropped: {error}')
@@ -61,11 +63,14 @@ class VisualizationNode(ManagedNode):
 
     def on_state(self, cdr: bytes) -> None:
         """The solid machine is where the observer says."""
-        stamp = stamp_of(cdr)
-        if not self._is_due('estimated', stamp):
-            return
         try:
-            state = state_record(unpacked('state', STATE, cdr))
+            stamp = stamp_of(cdr)
+            if not self._is_due('estimated', stamp):
+                return
+            message = unpacked('state', STATE, cdr)
+            check_sender(message, 'state', self.machine.name, self.fingerprint)
+            state = state_record(message)
+            check_names(state, self.machine)
         except MbseError as error:
             self.warnings('state', f'message dropped: {error}')
             return
@@ -76,7 +81,9 @@ class VisualizationNode(ManagedNode):
     def on_payload(self, cdr: bytes) -> None:
         """Kept for the next drawing of the estimated machine."""
         try:
-            self._payload = payload_record(unpacked('payload', PAYLOAD, cdr))
+            message = unpacked('payload', PAYLOAD, cdr)
+            check_sender(message, 'payload', self.machine.name, self.fingerprint)
+            self._payload = payload_record(message)
         except MbseError as error:
             self.warnings('payload', f'message dropped: {error}')
 

@@ -206,4 +206,5 @@ class PayloadEstimator:
         systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         low_passed = float(self._low_pass.sums[1]) / total
-        return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance), taken)
+        return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance),
+                    taken)

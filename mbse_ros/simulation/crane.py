@@ -48,7 +48,8 @@ class SimulatedCrane:
 
     def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
                  settings: CraneSettings = CraneSettings(), parameters: np.ndarray | None = None,
-                 plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None, soil: float = 0.0) -> None:
+                 plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None,
+                 soil: float = 0.0) -> None:
         self.plant = plant or plant_of(machine)
         self.machine, self.payload, self.settings = machine, float(payload), settings
         self.cycle, self.base, self.soil = cycle or lift_hold_lower(), dict(base or {}), float(soil)

@@ -249,7 +249,7 @@ def _pipeline(name: str, valve: str) -> Pipeline:
 
 
 def fresh_pipeline(name: str, valve: str) -> Pipeline:
-    """The chain of a machine as after its start; to build it anew costs more than a run."""
+    """The chain of a machine as after its start; to build it again costs more than a run."""
     pipeline = _pipeline(name, valve)
     pipeline.interpolator = Interpolator(pipeline.machine.channels, pipeline.machine.commands, InterpolationSettings())
     pipeline.observer.reset()

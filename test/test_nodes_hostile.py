@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages no sound sender would send: refused with a reason, bounded in what they cost, and the node goes on."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from builtin_interfaces.msg import Time     # noqa: E402
+from nodes_in_process import SECOND, make     # noqa: E402, F401
+from nodes_support import joint_state, ros, segment, sent, state     # noqa: E402
+from rclpy.serialization import serialize_message     # noqa: E402
+from sensor_msgs.msg import FluidPressure, JointState     # noqa: E402
+
+from mbse_ros.errors import LONGEST, SampleError, shown     # noqa: E402
+from mbse_ros.estimators.hydraulic_model import MASS, state_names     # noqa: E402
+from mbse_ros.machine import load_machine     # noqa: E402
+from mbse_ros.nodes._messages import header, packed_record     # noqa: E402
+from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
+from mbse_ros.nodes.linkage_node import LinkageNode     # noqa: E402
+from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
+from mbse_ros.nodes.payload_node import PayloadNode     # noqa: E402
+from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
+
+PERIOD = 10_000_000
+NAMES = (*state_names(load_machine('patu655_lift'))[0], MASS)
+HOUR = 3600 * SECOND
+LAST = Time(sec=2 ** 31 - 1, nanosec=2 ** 32 - 1)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ros():
+    with ros():
+        yield
+
+
+def estimate(sequence, stamp_ns, names=NAMES, **more):
+    """State of the machine that says nothing of the mass."""
+    return replace(state(sequence, stamp_ns, names=names), weighing=np.zeros((0, 3)), **more)
+
+
+def give(node, *numbers, ahead=0, **more):
+    """States with these numbers, contiguous in time; how many came out."""
+    before = len(node.sinks['payload'].messages)
+    for k in numbers:
+        node.on_record(sent(estimate(k, k * PERIOD + ahead, **more)))
+    return len(node.sinks['payload'].messages) - before
+
+
+@pytest.fixture
+def payload(make):      # noqa: F811
+    """A payload node in the middle of a stream."""
+    node = make(PayloadNode, backend='vm')
+    assert give(node, 1, 2) == 2 and not node.told
+    return node
+
+
+def test_each_message_names_its_machine(payload):
+    message = payload.sinks['payload'].messages[-1]
+    assert message.header.frame_id == 'patu655_lift' and message.machine == payload.fingerprint
+    assert len(message.machine) == 8
+
+
+@pytest.mark.parametrize('frame, machine, reason', [
+    ('zx200', '', 'got .zx200 \\(\\)'), ('patu655_lift', '00000000', 'got .patu655_lift \\(00000000\\)'),
+    ('x' * 10 ** 6, 'y' * 10 ** 6, 'got .xxxxx')])
+def test_another_machine_is_refused(payload, frame, machine, reason):
+    payload.on_record(packed_record(estimate(3, 3 * PERIOD), frame, machine))
+    assert len(payload.sinks['payload'].messages) == 2
+    assert re.search(reason, payload.told[0])
+    assert 'expected patu655_lift' in payload.told[0] and len(payload.told[0]) < 1000
+    assert give(payload, 3) == 1
+
+
+@pytest.mark.parametrize('names', [(), tuple('abcdefg'), NAMES[::-1], ('a\nb' * 10 ** 5, *NAMES[1:])])
+def test_a_state_with_other_entries_is_refused(payload, names):
+    payload.on_record(sent(estimate(3, 3 * PERIOD, names, status=0)))
+    assert len(payload.sinks['payload'].messages) == 2 and 'state.names' in payload.told[0]
+    assert len(payload.told[0]) < 3000 and '\n' not in payload.told[0]
+    assert give(payload, 3) == 1
+
+
+@pytest.mark.parametrize('ahead', [HOUR, 5 * SECOND, -HOUR])
+def test_one_wrong_stamp_does_not_silence_it(payload, ahead):
+    """What is told comes once; at most one state of the stream is lost by it."""
+    payload.on_record(sent(estimate(3, 3 * PERIOD + ahead)))
+    assert give(payload, 3, 4, 5, 6) >= 3 and payload.told
+
+
+def test_a_far_stamp_is_not_believed_until_the_next_one_follows(payload):
+    assert give(payload, 3, ahead=HOUR) == 0 and 'after the end of number 2' in payload.told[0]
+    assert give(payload, 3) == 1
+    assert give(payload, 4, 5, 6, ahead=HOUR) == 2
+    assert any('time went on 3600' in line and 'starting a' in line for line in payload.told)
+
+
+def test_time_that_goes_back_restarts_it(payload):
+    assert give(payload, 500, 501) == 2
+    assert give(payload, 20, 21, 22) == 2
+    assert any('time went back 4.8' in line and 'starting a' in line for line in payload.told)
+
+
+def test_a_segment_at_the_end_of_time_does_not_end_the_observer(make):      # noqa: F811
+    node = make(ObserverNode, backend='vm')
+    for start in (2 ** 63 - 2 * PERIOD, 2 ** 31 * SECOND, -2 ** 62):
+        cdr = bytearray(sent(segment(1, 0, restart=True)))
+        place = cdr.index((10 ** 6).to_bytes(4, 'little'))      # of step_ns; start_ns stands before it
+        cdr[place - 8:place] = start.to_bytes(8, 'little', signed=True)
+        node.on_record(bytes(cdr))
+    assert not node.sinks['state'].messages and 'segment.start_ns' in node.told[0]
+    node.on_record(sent(segment(1, 0, restart=True)))
+    assert len(node.sinks['state'].messages) == 1
+
+
+def test_a_million_names_are_a_few_warnings(make):      # noqa: F811
+    node = make(InterpolationNode)
+    names = [f'lift_{k}\n' for k in range(10 ** 6)]
+    node.on_message('sensors/position', joint_state(SECOND, 'm', names, [0.0] * len(names)))
+    assert 1 <= node.warnings.total <= 100 and len(node.told) == 1 and len(node.warnings._held) == 1
+    assert '\n' not in node.told[0] and 'sensors/position lift_0' in node.told[0]
+
+
+def test_a_long_name_is_cut_and_escaped():
+    text = str(SampleError('a' * 10 ** 6 + '\x1b[31m', 0, 'b\n' * 10 ** 6, 'less'))
+    assert len(text) < 4 * LONGEST and '\n' not in text
+    assert shown('a\x1b[31mb\n') == 'a\\x1b[31mb\\n' and shown('Ölzylinder') == 'Ölzylinder'
+
+
+@pytest.mark.parametrize('stamp', [LAST, Time(sec=2 ** 31 - 1, nanosec=999_999_999), Time(sec=-2 ** 31)])
+def test_a_stamp_that_is_no_time_is_refused_by_all(make, stamp):      # noqa: F811
+    message = joint_state(0, 'm', ['lift', 'theta1', 'theta2'], [0.2675, 0.0, 0.0])
+    message.header.stamp = stamp
+    crane, drawing = make(InterpolationNode), make(VisualizationNode)
+    linkage = make(LinkageNode, mechanism='five_bar', backend='vm')
+    crane.on_message('sensors/position', message)
+    drawing.on_position(serialize_message(message))
+    topic = next(topic for topic, kind in linkage.sources.topics.items() if kind.endswith('JointState'))
+    linkage.on_message(topic, serialize_message(message))
+    linkage.on_truth(message)
+    for node in (crane, drawing, linkage):
+        assert 'a stamp' in node.told[0] and not any(sink.messages for sink in node.sinks.values())
+
+
+def test_cut_messages_do_not_end_the_drawing(make):      # noqa: F811
+    node = make(VisualizationNode)
+    for callback, cdr in ((node.on_position, serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25]))),
+                          (node.on_state, sent(estimate(1, SECOND)))):
+        for size in [*range(40), *range(40, len(cdr) // 2, 7)]:
+            callback(cdr[:size])
+    assert node.told and not node.sinks['markers'].messages
+    node.on_position(serialize_message(JointState()))
+    node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25])))
+    assert len(node.sinks['markers'].messages) == 1
+
+
+def test_a_bag_that_loops_restarts_the_segments_with_a_line(make):      # noqa: F811
+    node = make(InterpolationNode)
+    for start in (100 * SECOND, 0):
+        for k in range(20):
+            stamp = start + k * PERIOD
+            node.on_message('sensors/valve_command', joint_state(stamp, 'm', ['lift_valve'], [0.0]))
+            node.on_message('sensors/position', joint_state(stamp, 'm', ['lift'], [0.2675]))
+            for volume in ('lift_piston', 'lift_rod'):
+                node.on_message(f'sensors/pressure/{volume}',
+                                FluidPressure(header=header(stamp, 'm'), fluid_pressure=2e6))
+    segments = node.sinks['segment'].messages
+    assert [k for k, message in enumerate(segments) if message.restart][0] == 0
+    assert sum(message.restart for message in segments) == 2 and len(segments) > 30
+    assert any('time went back' in line and 'start again' in line for line in node.told)
+
+
+def test_a_mechanism_restarts_with_a_line(make):      # noqa: F811
+    node = make(LinkageNode, mechanism='five_bar', backend='vm', sensors='encoder_1 encoder_2')
+    topic = next(topic for topic, kind in node.sources.topics.items() if kind.endswith('JointState'))
+    start = dict(zip(node.machine.names, node.machine.start.q))
+    for origin in (100 * SECOND, 0):
+        for k in range(8):
+            message = joint_state(origin + k * PERIOD, 'm', ['theta1', 'theta2'], [start['theta1'], start['theta2']])
+            node.on_message(topic, serialize_message(message))
+    assert sum(message.restart for message in node.sinks['linkage_state'].messages) == 2
+    assert any('started again' in line and 'before the last' in line for line in node.told)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every node reports of its process: a second graph in its namespace, numbers, whatever node it is."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from diagnostic_msgs.msg import DiagnosticArray     # noqa: E402
+from nodes_support import Peer, overrides, ros     # noqa: E402
+from rclpy.executors import SingleThreadedExecutor     # noqa: E402
+from rclpy.node import Node     # noqa: E402
+
+from mbse_ros.compiled import remarks as room     # noqa: E402
+from mbse_ros.msg import HydraulicState, SensorSegment     # noqa: E402
+from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
+from mbse_ros.nodes.payload_node import PayloadNode     # noqa: E402
+from mbse_ros.nodes.recorder_node import RecorderNode     # noqa: E402
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ros():
+    with ros():
+        yield
+
+
+@pytest.fixture
+def bench():
+    """A peer that hears the diagnostics while the nodes of the test's process have their turn."""
+    peer, nodes, executor = Peer(**{'/diagnostics': DiagnosticArray}), [], SingleThreadedExecutor()
+    peer.also = lambda: executor.spin_once(timeout_sec=0.01)
+
+    def run(kind):
+        nodes.append(kind())
+        executor.add_node(nodes[-1])
+        return nodes[-1]
+
+    def status(name):
+        return [s for m in peer.heard['/diagnostics'] for s in m.status if s.name.startswith(name)]
+    yield SimpleNamespace(peer=peer, run=run, status=status)
+    for node in nodes:
+        node.destroy_node()
+    peer.close()
+
+
+def test_a_second_graph_in_the_namespace_is_reported(bench, monkeypatch):
+    lines = []
+    node = bench.run(InterpolationNode)
+    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: lines.append(text))
+    node.trigger_configure()
+    bench.peer.until(lambda: len(bench.status('interpolation_node process')) >= 3)
+    last = bench.status('interpolation_node process')[-1]
+    assert last.level == b'\x00' and last.hardware_id == 'patu655_lift' and not lines
+    other = bench.peer.node.create_publisher(SensorSegment, 'segment', 10)
+    bench.peer.until(lambda: bench.status('interpolation_node process')[-1].level == b'\x01')
+    assert '2 publishers of /segment' in bench.status('interpolation_node process')[-1].message
+    assert len(lines) == 1 and 'another graph' in lines[0]
+    bench.peer.node.destroy_publisher(other)
+    bench.peer.until(lambda: bench.status('interpolation_node process')[-1].level == b'\x00')
+
+
+def test_two_sources_of_an_input_are_reported(bench):
+    node = bench.run(PayloadNode)
+    node.trigger_configure()
+    for _ in range(2):
+        bench.peer.node.create_publisher(HydraulicState, 'state', 10)
+    bench.peer.until(lambda: any('2 publishers of /state' in s.message for s in bench.status('payload_node process')))
+
+
+def test_a_node_without_a_machine_reports_too(bench, tmp_path, monkeypatch):
+    init = Node.__init__
+    monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+        self, name, parameter_overrides=overrides(bag=str(tmp_path / 'bag')), **more))
+    node = bench.run(RecorderNode)
+    bench.peer.until(lambda: bench.status('recorder_node process'))
+    values = {item.key: item.value for item in bench.status('recorder_node process')[-1].values}
+    assert values == {'bag': str(tmp_path / 'bag'), 'messages': values['messages']}
+    node.finish()
+
+
+def test_slow_functions_are_in_the_log_and_in_the_diagnostics(bench, monkeypatch):
+    lines = []
+    monkeypatch.setattr(room, '_REMARKS', {})
+    monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
+    node = bench.run(PayloadNode)
+    monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: lines.append(text))
+    node.trigger_configure()
+    assert any('virtual machine' in line and 'no C compiler' in line for line in lines)
+    bench.peer.until(lambda: any('virtual machine' in item.value for s in bench.status('payload_node process')
+                                 for item in s.values))
