@@ -26,7 +26,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
     each equation of the force balance, activity and trend of the mass, in which equations the pistons move, derivatives
-    of the state by the uncertain numbers where it weighs, dependent coordinates where the model needs them, near which Newton's method starts;
+    of the state by the uncertain numbers where it weighs, dependent coordinates where the model needs them, near which
+    Newton's method starts;
     ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
     of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
     variances, and what the step measures of the mass: see MassInformation. ``halvings`` of the step make 'exact'

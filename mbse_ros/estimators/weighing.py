@@ -66,8 +66,8 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     of the mass; in which (a,) the pistons move.
 
     ``near``: dependent coordinates there; ``moved`` (a,): in which the pistons moved a step before; ``force_psd``,
-    MPa^2 s, density of the balance's error. It is linearised within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
-    negative.
+    MPa^2 s, density of the balance's error. It is linearised within the machine's range, and at a mass within the
+    payload's limits: at a negative one its inertia could turn negative.
     """
     lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
     scale, g = ca.SX(model.scale), len(machine.coordinates)
