@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
+from ..compiled.remarks import remarks
 from ..machine import Machine
 from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
@@ -51,7 +52,7 @@ def _facts(estimate: Estimate) -> dict[str, str]:
 
 def _notes(estimate: Estimate) -> list[str]:
     """What the result does not say."""
-    notes = [f'Warning: {warning}' for warning in estimate.warnings]
+    notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
     if _one_way(estimate):
         notes.append(ONE_LIFT)
     notes.append("The 95 % interval holds the scatter of the samples and the uncertainties stated in the machine's "
