@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,8 @@ STEP = 0.05         # s, of the grid
 HALF = 0.05         # s: a mean is over the samples so near
 WINDOW = 3.0        # s
 LARGEST = 16        # windows
+MOST = 300          # windows among which they are chosen
+ODD = 0.5           # % of the stamps at either end that may be wrong
 
 
 class Series(NamedTuple):
@@ -50,18 +52,28 @@ def means_of(series: Mapping[str, Series]) -> Means:
 
     A mean is over the middle half of the samples: spikes do not reach it. NaN where a channel is silent.
     """
-    sensors = [item for name, item in series.items() if not name.startswith('command/')]
-    start = min((item.t[0] for item in sensors), default=0.0)
-    end = max((item.t[-1] for item in sensors), default=0.0)
-    grid = np.arange(start + HALF, end - HALF, STEP)
+    grid, window = _grid([item for name, item in series.items() if not name.startswith('command/')])
     values = {name: (_held if name.startswith('command/') else _middle_means)(item, grid)
               for name, item in series.items()}
-    window = np.floor((grid - start) / WINDOW).astype(int)
     motion = {int(k): sum(_span(column[window == k]) / (_span(column) or 1.0)
                           for name, column in values.items() if name.startswith('position/'))
               for k in np.unique(window)}
     chosen = np.isin(window, sorted(motion, key=lambda k: -motion[k])[:LARGEST])
     return Means(grid[chosen], window[chosen], {name: column[chosen] for name, column in values.items()})
+
+
+def _grid(sensors: Sequence[Series]) -> tuple[np.ndarray, np.ndarray]:
+    """Instants (k,), s, and their windows (k,): of a long log windows all over it. Single stamps far off count for
+    nothing."""
+    if not sensors:
+        return np.zeros(0), np.zeros(0, dtype=int)
+    start, end = np.percentile(np.concatenate([item.t for item in sensors]), [ODD, 100.0 - ODD])
+    first, last = start + HALF, max(start, end - HALF)
+    count = int((last - first) / WINDOW) + 1
+    kept = np.unique(np.linspace(0, count - 1, min(count, MOST)).astype(int))
+    steps = np.arange(round(WINDOW / STEP))
+    grid, window = (first + WINDOW * kept[:, None] + STEP * steps).ravel(), np.repeat(kept, len(steps))
+    return grid[grid < last], window[grid < last]
 
 
 def _span(values: np.ndarray) -> float:

@@ -21,6 +21,7 @@ from ..estimators.hydraulic_sensors import direct
 from ..machine import Machine
 from .channel_series import STEP, Means
 
+NEEDED = ('position/', 'pressure/')
 REACH = 2               # steps of the grid to each side over which speeds are differences
 WEIGHT_SHARE = 0.05     # of the weight of the known bodies, and of the load
 FRICTION_SHARE = 0.3    # of the friction of a moving piston
@@ -59,7 +60,7 @@ class ForceFit:
     def unmeasured(self) -> tuple[str, ...]:
         """Positions and pressures that no channel measures directly: the balance needs them all."""
         return tuple(name for name in self.names
-                     if name.startswith(('position/', 'pressure/')) and name not in self._channels)
+                     if name.startswith(NEEDED) and name not in self._channels)
 
     def fit(self, means: Means) -> Fit | None:
         """None where the cylinders do not reach, or nothing is left to look at."""
@@ -105,6 +106,8 @@ class ForceFit:
             if channel is not None and channel.name in means.values:
                 gain, offset, zero = channel.nominal
                 X[i] = (means.values[channel.name] - offset) / gain + zero
+            elif name.startswith(NEEDED):
+                X[i] = np.nan
         same = np.zeros(len(means.t), dtype=bool)
         same[REACH:-REACH] = means.window[2 * REACH:] == means.window[:-2 * REACH]
         ahead, behind = np.roll(X, -REACH, axis=1), np.roll(X, REACH, axis=1)

@@ -8,26 +8,24 @@ and they do balance, well, with one remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..machine import Machine
-from .channel_series import STEP, Means, Series, means_of, series_of
+from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
 from .force_fit import Fit, ForceFit
-from .remedies import (PRESSURE_UNITS, Finding, Remedy, balance_remedies, negated, position_remedies, scaled, together)
-from .value_rules import outside_range, pressure_looks, sensor_findings
+from .remedies import Finding, Remedy, least, position_reversals, swap_sets, together
+from .sensor_rules import sensor_findings
+from .suspects import Suspects, suspects
 
 BAD, GOOD = 1.3, 1.1    # misfit from which forces do not balance, and up to which they do
 BETTER = 0.5            # times the misfit as it is
-DEEPEST = 3             # remedies of the balance together
-REST = 0.01             # of the range of a position, 1/s
+DEEPEST = 3             # positions that may be reversed at once
 FEWEST_MASSES = 0.8     # share of the windows whose mass is out of its limits
 FAR = 0.3               # of the range of the limits
-HIGHEST = 60e6          # Pa, where the file has no supplies
-GAUGE = ('the sensor counts from the atmosphere: add 101325 Pa, or state `gauge: true` in the file')
 
 
 @dataclass(frozen=True)
@@ -42,68 +40,23 @@ def judged(samples: Iterable[tuple[str, int, float]], machine: Machine) -> Verdi
     """Findings on samples ``(channel, stamp in ns, value)`` of a machine's channels and commands, SI."""
     series = series_of(samples)
     means, fit = means_of(series), ForceFit(machine)
-    findings = [found for channel in machine.all_channels if channel.name in series
-                for found in sensor_findings(channel, series[channel.name])]
-    opened, seen, known = _by_values(machine, series, means)
-    findings += known
-    chosen = _chosen(fit, means, opened)
+    findings = [finding for channel in machine.all_channels if channel.name in series
+                for finding in sensor_findings(channel, series[channel.name])]
+    stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
+    found = suspects(machine, {name: item for name, item in series.items() if name not in stuck}, means)
+    findings += found.findings
+    chosen = _chosen(fit, means, found.remedies)
     means = means._replace(values=together(list(chosen.values()), means.values))
     now = None if fit.unmeasured else fit.fit(means)
-    sure = now is not None and now.worst < GOOD
-    findings += [_unit_finding(chosen.get(channel), opened[channel], seen[channel], channel, sure) for channel in seen]
-    unchecked = [] if now is not None else [_why(fit, series, machine)]
     wrong_way = _wrong_way(fit, means, now)
+    sure = bool(wrong_way) or now is not None and now.worst < GOOD
+    findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way]
     means = means._replace(values=together(wrong_way, means.values))
     findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now)
-    return Verdict(tuple(findings), tuple(unchecked))
-
-
-def _by_values(machine: Machine, series: Mapping[str, Series], means: Means
-               ) -> tuple[dict[str, tuple[Remedy, ...]], dict[str, str], list[Finding]]:
-    """Remedies that are open by channel, what is seen of these, and findings that need no balance."""
-    opened: dict[str, tuple[Remedy, ...]] = {}
-    seen: dict[str, str] = {}
-    for channel in machine.all_channels:
-        if channel.kind == 'position' and channel.name in series:
-            text = outside_range(machine, channel.name, means.values[channel.name])
-            if text:
-                seen[channel.name] = text
-                opened[channel.name] = tuple(
-                    remedy for remedy in position_remedies(machine, channel.name)
-                    if not outside_range(machine, channel.name, remedy.mended(means.values)[channel.name]))
-    resting, supplies = _resting(machine, means), machine.description.hydraulics.supplies.values()
-    pressures = [supply.value for supply in supplies]
-    tank, highest = min(pressures, default=None), 1.5 * max(pressures, default=HIGHEST)
-    findings = []
-    for channel in machine.all_channels:
-        if channel.kind != 'pressure' or channel.name not in series:
-            continue
-        name, values = channel.name, series[channel.name].values
-        looks = pressure_looks(channel, values, means.values[name], resting, tank)
-        if looks.looks in ('tiny', 'negated'):
-            seen[name], largest = looks.seen, float(np.percentile(np.abs(values), 98))
-            opened[name] = (negated(name),) if looks.looks == 'negated' else tuple(
-                scaled(name, factor, unit) for unit, factor in PRESSURE_UNITS.items()
-                if 0.3e5 <= factor * largest <= highest)
-            if channel.sensor.gauge and looks.looks == 'tiny':      # it may rest at the atmosphere's all the time
-                del seen[name], opened[name]
-        elif looks.looks == 'gauge' and not channel.sensor.gauge:
-            findings.append(Finding('gauge', (name,), looks.seen, GAUGE))
-        elif looks.looks:
-            findings.append(Finding('impossible', (name,), looks.seen, 'look at its scaling, its zero and its wiring'))
-    return opened, seen, findings
-
-
-def _resting(machine: Machine, means: Means) -> np.ndarray:
-    """Whether all positions rest at the instants (k,)."""
-    rests = np.ones(len(means.t), dtype=bool)
-    for name, (low, high) in zip(machine.coordinates, machine.range):
-        if f'position/{name}' in means.values and len(means.t) > 1:
-            rests &= np.abs(np.gradient(means.values[f'position/{name}'], STEP)) < REST * (high - low)
-    return rests
+    return Verdict(tuple(findings), () if now is not None else (_why(fit, series, machine),))
 
 
 def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:
@@ -112,47 +65,50 @@ def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]
     if fit.unmeasured or not any(len(remedies) > 1 for remedies in opened.values()):
         return chosen
 
-    def misfit(trial: Mapping[str, Remedy]) -> float:
-        found = fit.fit(means._replace(values=together(list(trial.values()), means.values)))
-        return float('inf') if found is None else float(np.sum(found.misfit ** 2))
+    def fitted(trial: dict[str, Remedy], swaps: Sequence[Remedy] = ()) -> float:
+        return _misfit(fit, means, [*trial.values(), *swaps])
 
-    trials = [chosen]
-    for words in dict.fromkeys(remedy.words for remedies in opened.values() for remedy in remedies):
-        same = {channel: next((r for r in remedies if r.words == words), chosen[channel])
-                for channel, remedies in opened.items() if remedies}
-        trials.append(same)
-    best = min(trials, key=misfit)
+    units = dict.fromkeys(remedy.words for remedies in opened.values() for remedy in remedies)
+    same = [{channel: next((r for r in remedies if r.words == words), chosen[channel])
+             for channel, remedies in opened.items() if remedies} for words in units]
+    ways = swap_sets(fit.machine) if min(map(fitted, same)) > GOOD ** 2 else [()]
+    best, way = least([(trial, way) for way in ways for trial in same], lambda pair: fitted(*pair))
     for channel in [*best, *best]:
-        best = min(({**best, channel: remedy} for remedy in opened[channel]), key=misfit)
-    return best
+        best = least([best, *({**best, channel: remedy} for remedy in opened[channel])],
+                     lambda trial: fitted(trial, way))
+    return best if fitted(best, way) < GOOD ** 2 else chosen
 
 
-def _unit_finding(remedy: Remedy | None, candidates: tuple[Remedy, ...], seen: str, channel: str, sure: bool
-                  ) -> Finding:
+def _misfit(fit: ForceFit, means: Means, remedies: Sequence[Remedy]) -> float:
+    """Mean square of what the forces lack with remedies; infinite where they say nothing."""
+    found = fit.fit(means._replace(values=together(remedies, means.values)))
+    return float('inf') if found is None else float(np.mean(found.misfit ** 2))
+
+
+def _mended(channel: str, found: Suspects, remedy: Remedy | None, sure: bool) -> Finding:
+    """The finding on a suspect channel; where the balance is not ``sure``, with all its remedies."""
+    seen = found.seen[channel]
     if remedy is None:
         kind = 'range' if channel.startswith('position/') else 'impossible'
         return Finding(kind, (channel,), seen, 'another machine, or look at its scaling and its zero')
-    others = [item.words for item in candidates if item is not remedy]
-    words = remedy.words if sure or not others else ', or '.join([remedy.words, *others])
-    return Finding(remedy.kind, (channel,), seen, words)
+    others = [] if sure else [item.words for item in found.remedies[channel] if item is not remedy]
+    return Finding(remedy.kind, (channel,), seen, ', or '.join([remedy.words, *others]))
 
 
 def _wrong_way(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
     """Swapped chambers and reversed positions, with which forces balance that do not balance without."""
     if now is None or now.worst < BAD:
         return []
-    remedies, taken, values, best = list(balance_remedies(fit.machine)), [], means.values, now
-    while len(taken) < DEEPEST and best.worst > GOOD:
-        trials = [(remedy, fit.fit(means._replace(values=remedy.mended(values)))) for remedy in remedies]
-        trials = [(remedy, found) for remedy, found in trials if found is not None]
-        if not trials:
-            return []
-        remedy, found = min(trials, key=lambda trial: float(np.sum(trial[1].misfit ** 2)))
-        if np.sum(found.misfit ** 2) >= np.sum(best.misfit ** 2):
-            return []
-        taken, values, best = [*taken, remedy], remedy.mended(values), found
-        remedies = [other for other in remedies if not set(other.channels) & set(remedy.channels)]
-    return taken if best.worst <= GOOD and best.worst < BETTER * now.worst else []
+    taken = list(least(swap_sets(fit.machine), lambda way: _misfit(fit, means, way)))
+    for _ in range(DEEPEST):
+        others = [remedy for remedy in position_reversals(fit.machine)
+                  if not any(set(remedy.channels) & set(other.channels) for other in taken)]
+        better = least([taken, *([*taken, remedy] for remedy in others)], lambda way: _misfit(fit, means, way))
+        if better is taken:
+            break
+        taken = better
+    best = fit.fit(means._replace(values=together(taken, means.values)))
+    return taken if best is not None and best.worst <= GOOD and best.worst < BETTER * now.worst else []
 
 
 def _lacks(now: Fit | None) -> str:
@@ -179,9 +135,8 @@ def _mass_findings(machine: Machine, now: Fit) -> list[Finding]:
 
 def _why(fit: ForceFit, series: Mapping[str, Series], machine: Machine) -> str:
     """Why the balance of forces says nothing."""
-    silent = [channel for channel in machine.channels if channel not in series]
-    if silent:
-        return f'no balance of forces: no sample of {", ".join(silent)}'
+    if any(channel not in series for channel in machine.channels):
+        return 'the balance of forces, which needs samples of all positions and pressures'
     if fit.unmeasured:
-        return f'no balance of forces: {", ".join(fit.unmeasured)} not measured directly'
-    return 'no balance of forces: the cylinders do not reach the positions, or there are too few samples'
+        return f'the balance of forces, as no sensor measures {", ".join(fit.unmeasured)} itself'
+    return 'the balance of forces: the cylinders do not reach the positions, or there are too few samples'

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 
 from ..machine import Machine
+from ..machine.channels import ATMOSPHERE
 
 PRESSURE_UNITS = {'bar': 1e5, 'kPa': 1e3, 'MPa': 1e6, 'psi': 6894.757}
 LENGTH_UNITS = {'mm': 1e-3, 'cm': 1e-2}
 DEGREE = float(np.pi / 180)
+MANY = 4            # cylinders up to which all sets of swapped ones are tried
+PLAINLY = 0.8       # times the square of the misfit, below which a trial is better than one before
+T = TypeVar('T')
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,12 @@ def negated(channel: str) -> Remedy:
     return Remedy('negated', ((channel, channel, -1.0, 0.0),), 'multiply by -1: the values look negated')
 
 
+def gauge(channel: str) -> Remedy:
+    """Pressures counted from the atmosphere's."""
+    return Remedy('gauge', ((channel, channel, 1.0, ATMOSPHERE),),
+                  f'add {ATMOSPHERE:g} Pa, or state `gauge: true` in the file: the values count from the atmosphere')
+
+
 def swapped(first: str, second: str) -> Remedy:
     """Samples of each other."""
     return Remedy('swapped', ((first, second, 1.0, 0.0), (second, first, 1.0, 0.0)),
@@ -97,10 +109,15 @@ def pairs_of(machine: Machine) -> dict[str, tuple[str, str]]:
     return {name: pair for name, pair in found.items() if set(pair) <= set(machine.channels)}
 
 
-def balance_remedies(machine: Machine) -> Iterable[Remedy]:
-    """What the balance of forces may ask for: swapped chambers, and positions from the other end."""
-    for pair in dict.fromkeys(pairs_of(machine).values()):
-        yield swapped(*pair)
+def swap_sets(machine: Machine) -> list[tuple[Remedy, ...]]:
+    """Sets of cylinders whose chambers may be swapped, the smallest first; of many cylinders one at a time, or all."""
+    swaps = [swapped(*pair) for pair in dict.fromkeys(pairs_of(machine).values())]
+    sizes = range(len(swaps) + 1) if len(swaps) <= MANY else (0, 1, len(swaps))
+    return [chosen for size in sizes for chosen in combinations(swaps, size)]
+
+
+def position_reversals(machine: Machine) -> Iterable[Remedy]:
+    """Positions of what cylinders move, from the other end or with the other sign."""
     for k in machine.actuated:
         name, (low, high) = machine.coordinates[k], machine.range[k]
         channel, unit = f'position/{name}', 'm' if name in machine.cylinders else 'rad'
@@ -108,6 +125,16 @@ def balance_remedies(machine: Machine) -> Iterable[Remedy]:
             yield reversed_(channel, float(low), float(high), unit)
             if name not in machine.cylinders:
                 yield negated(channel)
+
+
+def least(trials: Sequence[T], misfit: Callable[[T], float]) -> T:
+    """The trial that fits best; an earlier one where a later one is not plainly better."""
+    best, size = trials[0], misfit(trials[0])
+    for trial in trials[1:]:
+        other = misfit(trial)
+        if other < PLAINLY * size:
+            best, size = trial, other
+    return best
 
 
 def together(remedies: Sequence[Remedy], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

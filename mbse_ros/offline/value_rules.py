@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the values of one channel say by themselves: no pressure, no position and no sensor is like that."""
+"""What the values of one channel say by themselves: no pressure and no position is like that."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
 from ..machine import Machine
 from ..machine.channels import ATMOSPHERE, Channel
-from .channel_series import STEP, Series
-from .remedies import Finding
+from .channel_series import STEP
 
 TINY = 50e3         # Pa: a pressure in Pa that never exceeds it is hardly one of a hydraulic machine
 HIGHEST = 200e6     # Pa, beyond which no hydraulic pressure lies
@@ -20,11 +18,6 @@ EMPTY = 25e3        # Pa, below which no chamber rests whose tank is at 0.1 MPa
 TANK = 0.09e6       # Pa
 SHORT = 0.5         # s
 DEEP = 1.2 * ATMOSPHERE
-STUCK_S, STUCK = 1.0, 50        # s and samples with one value, of a sensor that is never so still otherwise
-TYPICAL = 3         # samples with one value at most, half of the time
-SATURATED = 0.02    # share of the samples at the extreme value
-COARSE = 2.0        # times the noise of the file
-LEVELS, PER_LEVEL = 5, 5
 OUTSIDE, ROOM = 0.5, 0.05       # share of the samples outside the range by so much of it
 FAST = 3.0          # rad/s, of a joint without limits
 
@@ -99,51 +92,3 @@ def limited(machine: Machine, name: str) -> bool:
     coordinate = machine.description.coordinates.get(name)
     joint = machine.description.joints.get(coordinate.joint if coordinate else '')
     return name in machine.cylinders or (joint is not None and joint.limits is not None)
-
-
-def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
-    """A sensor that is stuck, saturated, or coarser than the file says.
-
-    One with a stated resolution repeats values by its nature, and only says so where all are one.
-    """
-    values, noise, name = series.values, channel.sensor.noise, channel.name
-    starts, lengths = _runs(values)
-    if values.size < STUCK or noise <= 0:
-        return []
-    coarse = _step(values)
-    if coarse / sqrt(12.0) > COARSE * noise:
-        return [Finding('coarse', (name,), f'values in steps of {coarse:.3g}, noise in the file {noise:.3g}',
-                        f'state it in the file (sensors.{channel.sensor.name}.resolution: {coarse:.3g})')]
-    longest = int(lengths.argmax())
-    first, last = int(starts[longest]), int(starts[longest] + lengths[longest] - 1)
-    seconds = float(series.t[last] - series.t[first])
-    if channel.sensor.resolution > 0 or np.median(np.repeat(lengths, lengths)) > TYPICAL and lengths.size > 1 and (
-            lengths[longest] < 0.2 * values.size):
-        return []
-    extreme = values[first] in (values.min(), values.max())
-    share = float(np.mean(values == values[first]))
-    several = int(np.sum((values[starts] == values[first]) & (lengths > TYPICAL))) > 1
-    if extreme and several and share > SATURATED and lengths[longest] >= STUCK // 2:
-        return [Finding('saturated', (name,), f'{100 * share:.0f} % of the samples are exactly {values[first]:.6g}, '
-                        'the extreme value', 'a sensor or converter with a larger range: this one is saturated')]
-    if lengths[longest] >= STUCK and seconds >= STUCK_S:
-        return [Finding('stuck', (name,), f'exactly {values[first]:.6g} for {seconds:.1f} s from t = '
-                        f'{series.t[first]:.1f} s, without the noise of the sensor',
-                        'look at its cable and its driver: it repeats one value')]
-    return []
-
-
-def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places (r,) and lengths (r,) of the runs of equal values."""
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if values.size else np.zeros(1, int)
-    return starts, np.diff(np.append(starts, values.size))
-
-
-def _step(values: np.ndarray) -> float:
-    """Step of values that are all multiples of one, from the first on; 0 where there is none."""
-    levels = np.unique(values)
-    if levels.size < LEVELS or values.size < PER_LEVEL * levels.size:
-        return 0.0
-    step = float(np.diff(levels).min())
-    count = (levels - levels[0]) / step
-    return step if np.abs(count - np.round(count)).max() < 0.02 else 0.0
