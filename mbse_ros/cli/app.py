@@ -209,6 +209,24 @@ def check(
     check_described(name, draw, coordinates)
 
 
+@app.command('check-data')
+def check_data(
+        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        machine: Annotated[str, typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        valve: Valve = None,
+        json_: Json = None,
+        namespace: Annotated[Optional[str], typer.Option(
+            help='Namespace of the topics, where the bag has several.')] = None) -> None:
+    """What is wrong with the data of a bag, and what would mend it.
+
+    Units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status 1 where something is.
+    """
+    from .check_data import check_data as run
+    if not run(bag, machine, valve, namespace, json_):
+        raise typer.Exit(1)
+
+
 @app.command()
 def convert(
         old: Annotated[Path, typer.Argument(help='Machine file of the old format mbse/machine/1.')],

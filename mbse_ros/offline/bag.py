@@ -26,6 +26,7 @@ from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
 from .findings import (dropped_lines, elapsed, fit_lines, machine_lines, mass_lines, sample_lines, state_lines,
                        stroke_lines, unused_lines)
+from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
@@ -112,11 +113,12 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     if not outputs:
         raise _nothing(bag, pipeline, samples, warnings)
     start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
-    warnings += machine_lines(_frame(source, reader, topics), machine)
+    warnings += machine_lines(frame_of(source, reader, topics), machine)
     warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, dropped, start_ns, gap_ns)
     t = elapsed(outputs)
     warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
     warnings += mass_lines(outputs, t, machine.description.payload.limits)
+    warnings += [finding.line for finding in judged(samples, machine).findings]
     warnings += [pipeline.observer.note] if pipeline.observer.note else []
     loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)
     return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds, loads,
@@ -136,7 +138,7 @@ def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings:
     return BagError(str(bag), '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others]))
 
 
-def _frame(source: Bag, reader: SampleReader, topics: TopicMap) -> str:
+def frame_of(source: Bag, reader: SampleReader, topics: TopicMap) -> str:
     """frame_id of the first position message: bags of this package have the machine's name there."""
     for raw in source.messages([topics.absolute(topics.position, reader.namespace)]):
         try:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse check-data``, and its lines among the warnings of ``mbse estimate``."""
+
+import json
+
+from cli_support import COMMAND, PISTON, POSITION, ROD, mbse, recorded, refused
+
+
+def in_bar(topic, t, message):
+    if topic in (PISTON, ROD):
+        message.fluid_pressure /= 1e5
+    return message
+
+
+def test_nothing_wrong(tmp_path):
+    done = mbse('check-data', recorded(tmp_path / 'bag'), '--json', tmp_path / 'x.json')
+    assert done.status == 0 and done.out.startswith('nothing wrong is seen in ') and not done.err
+    found = json.loads((tmp_path / 'x.json').read_text())
+    assert found['findings'] == found['unchecked'] == found['notes'] == [] and found['machine'] == 'patu655_lift'
+    assert found['samples'] > 2000 and 5.5 < found['seconds'] < 5.7
+
+
+def test_a_unit(tmp_path):
+    bag = recorded(tmp_path / 'bag', in_bar)
+    for options in ((), ('--valve', 'unknown')):
+        done = mbse('check-data', bag, '--machine', 'patu655_lift', *options, '--json', tmp_path / 'x.json')
+        assert done.status == 1 and done.out.count('multiply by 100000: the values look like bar') == 2
+        assert done.out.splitlines()[-1].startswith('2 findings in ')
+    found = json.loads((tmp_path / 'x.json').read_text())['findings']
+    assert [(item['kind'], item['channels']) for item in found] == [
+        ('unit', ['pressure/lift_piston']), ('unit', ['pressure/lift_rod'])]
+    assert all(item['seen'] and item['remedy'] for item in found)
+    assert any('look like bar' in line for line in mbse('estimate', bag).warnings)
+
+
+def test_another_machine(tmp_path):
+    done = mbse('check-data', recorded(tmp_path / 'bag'), '--machine', 'patu655')
+    assert done.status == 1 and 'frame_id: the bag was recorded on patu655_lift' in done.out
+    assert 'position/tilt, pressure/tilt_piston, pressure/tilt_rod, command/tilt_valve: no sample in the bag' in done.out
+    assert 'not checked: the balance of forces' in done.out
+
+
+def test_no_commands(tmp_path):
+    bag = recorded(tmp_path / 'bag', lambda topic, t, message: None if topic == COMMAND else message)
+    done = mbse('check-data', bag)
+    assert done.status == 1 and 'or do without commands (--valve unknown)' in done.out
+    assert mbse('check-data', bag, '--valve', 'unknown').status == 0
+
+
+def test_what_the_reader_refuses_is_a_note(tmp_path):
+    def renamed(topic, t, message):
+        if topic == POSITION and t > 3.0:
+            message.name = ['boom']
+        return message
+    done = mbse('check-data', recorded(tmp_path / 'bag', renamed))
+    assert "note: /sensors/position boom" in done.err
+
+
+def test_bad_input(tmp_path):
+    assert 'no_such' in refused('check-data', recorded(tmp_path / 'bag'), '--machine', 'no_such')
+    assert str(tmp_path / 'nothing') in refused('check-data', tmp_path / 'nothing')

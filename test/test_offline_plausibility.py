@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What samples say of units, signs, chambers and zeros; and nothing of good data."""
+
+from math import degrees
+
+import numpy as np
+import pytest
+from plausibility_logs import HIGH, MACHINES, changed, log_of, machine_of, named, verdict, wrong_log
+from test_payload_accuracy import measured_samples
+
+from mbse_ros.offline.channel_series import means_of, series_of
+from mbse_ros.offline.force_fit import ForceFit
+from mbse_ros.simulation.sensor_faults import pair_of
+
+LIFT = 'patu655_lift'
+PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
+
+
+@pytest.mark.parametrize('name', MACHINES)
+@pytest.mark.parametrize('load', [0.0, 0.25, 1.0])
+def test_good_data(name, load):
+    for valve in (None, 'unknown'):
+        found = verdict(log_of(name, load * HIGH[name]), machine_of(name, valve))
+        assert found.findings == () and found.unchecked == ()
+
+
+@pytest.mark.parametrize('name, sensor', [
+    (LIFT, PISTON), (LIFT, ROD), ('patu655', 'pressure/tilt_rod'), ('zx200', 'pressure/boom_rod'),
+    ('zx200_can', 'pressure/bucket_piston')])
+def test_pressures(name, sensor):
+    for valve in (None, 'unknown'):
+        machine = machine_of(name, valve)
+        both = list(pair_of(machine, sensor))
+        for fault, unit in (('in_bar', 'bar'), ('in_kPa', 'kPa')):
+            found = verdict(wrong_log(name, fault, sensor), machine)
+            assert named(found) == {'unit': [sensor]} and found.findings[0].remedy.endswith(f'look like {unit}')
+            found = verdict(wrong_log(name, f'both_{fault}', both[0]), machine)
+            assert named(found) == {'unit': both}
+            assert all(finding.remedy.endswith(f'look like {unit}') for finding in found.findings)
+        assert named(verdict(wrong_log(name, 'negated', sensor), machine)) == {'negated': [sensor]}
+        assert named(verdict(wrong_log(name, 'swapped', both[0]), machine)) == {'swapped': both}
+
+
+@pytest.mark.parametrize('name, sensor, unit', [
+    (LIFT, 'position/lift', 'mm'), ('patu655', 'position/tilt', 'mm'), ('zx200', 'position/arm', 'mm'),
+    ('zx200', 'position/swing_joint', 'degrees'), ('zx200_can', 'position/boom_joint', 'degrees'),
+    ('zx200_can', 'position/bucket_joint', 'degrees')])
+def test_positions(name, sensor, unit):
+    machine = machine_of(name)
+    found = verdict(wrong_log(name, 'wrong_unit', sensor), machine)
+    assert named(found) == {'unit': [sensor]} and found.findings[0].remedy.endswith(f'look like {unit}')
+    if sensor != 'position/swing_joint':        # gravity does not tell one side from the other
+        assert named(verdict(wrong_log(name, 'reversed', sensor), machine)) == {'reversed': [sensor]}
+
+
+def test_several_at_once():
+    """All pressures of an excavator in psi; chambers of two cylinders swapped, in bar; degrees and bar."""
+    machine = machine_of('zx200_can')
+    pressures = [name for name in machine.channels if name.startswith('pressure/')]
+    found = verdict(changed(log_of('zx200_can'), lambda c, v: (c, v / 6894.757 if c in pressures else v)), machine)
+    assert named(found) == {'unit': pressures} and 'psi' in found.findings[0].remedy
+    pairs = [('pressure/boom_piston', 'pressure/boom_rod'), ('pressure/arm_piston', 'pressure/arm_rod')]
+    other = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    found = verdict(changed(log_of('zx200_can'), lambda c, v: (other.get(c, c), v / 1e5 if c in pressures else v)),
+                    machine)
+    assert named(found) == {'unit': pressures, 'swapped': [*pairs[0], *pairs[1]]}
+    found = verdict(changed(log_of('zx200_can'), lambda c, v: (
+        c, v / 1e5 if c in pressures else degrees(v) if c.startswith('position/') else v)), machine)
+    assert sorted(named(found)['unit']) == sorted(machine.channels)
+
+
+def test_the_length_from_pin_to_pin_and_a_command_the_wrong_way():
+    machine = machine_of(LIFT)
+    found = verdict(changed(log_of(LIFT), lambda c, v: (c, (v + 0.82) * 1e3 if c == 'position/lift' else v)), machine)
+    assert named(found) == {'unit': ['position/lift']}
+    assert 'multiply by 0.001 and subtract the closed length of 0.82 m' in found.findings[0].remedy
+    found = verdict(changed(log_of(LIFT), lambda c, v: (c, -v if c == 'command/lift_valve' else v)), machine)
+    assert named(found) == {'reversed': ['command/lift_valve']}
+
+
+def test_a_range_of_no_unit_is_another_machine():
+    log = changed(log_of(LIFT), lambda c, v: (c, v + 3000.0 if c == 'position/lift' else v))
+    found = verdict(log, machine_of(LIFT))
+    assert named(found) == {'range': ['position/lift']} and 'another machine' in found.findings[0].remedy
+    assert 'do not reach' in found.unchecked[0]
+    heavy = changed(log_of(LIFT), lambda c, v: (c, 4 * v if c.startswith('pressure/') else v))
+    found = verdict(heavy, machine_of(LIFT))
+    assert named(found) == {'mass': [PISTON, ROD]}
+
+
+def gauge_log(rest: float) -> list[tuple[str, int, float]]:
+    """The lift with a rod side whose pressure is ``rest``, Pa, more than 0 at its lowest."""
+    log = log_of(LIFT)
+    lowest = np.percentile([value for channel, _, value in log if channel == ROD], 30)
+    noise = np.random.default_rng(1).normal(size=len(log)) * 8e3
+    return [(c, t, max(v - lowest, 0.0) + rest + noise[i] if c == ROD else v) for i, (c, t, v) in enumerate(log)]
+
+
+def test_gauge():
+    """Told where a chamber rests at the pressure of the tank, or below vacuum."""
+    machine = machine_of(LIFT)
+    for rest in (0.0, -30e3):
+        found = verdict(gauge_log(rest), machine)
+        assert 'gauge' in named(found) and named(found)['gauge'] == [ROD]
+        assert 'add 101325 Pa' in found.findings[0].remedy
+    assert 'gauge' not in named(verdict(gauge_log(101325.0), machine))
+
+
+def test_stuck_saturated_coarse():
+    machine = machine_of('patu655')
+    for sensor in ('pressure/tilt_piston', 'position/lift'):
+        found = verdict(wrong_log('patu655', 'stuck', sensor), machine)
+        assert 'stuck' in named(found) and named(found)['stuck'] == [sensor]
+    found = verdict(wrong_log('patu655', 'zero', 'pressure/lift_rod'), machine)
+    assert named(found)['stuck'] == ['pressure/lift_rod'] and 'gauge' not in named(found)
+    top = np.percentile([v for c, _, v in log_of('patu655') if c == 'pressure/lift_piston'], 60)
+    found = verdict(changed(log_of('patu655'), lambda c, v: (c, min(v, top) if c == 'pressure/lift_piston' else v)),
+                    machine)
+    assert named(found)['saturated'] == ['pressure/lift_piston']
+    found = verdict(changed(log_of('patu655'), lambda c, v: (c, 5e-3 * round(v / 5e-3) if c == 'position/tilt' else v)),
+                    machine)
+    assert 'resolution: 0.005' in found.findings[0].remedy and named(found)['coarse'] == ['position/tilt']
+    assert verdict(wrong_log('patu655', 'quantised', 'position/tilt'), machine).findings == ()
+
+
+@pytest.mark.parametrize('fault', ['spikes', 'dropouts', 'nan', 'late', 'drift', 'gain_1.02', 'bias_200_kPa'])
+def test_what_is_no_matter_of_the_file_gives_no_advice(fault):
+    """Nobody is told to swap or to multiply where a sensor drifts or is late."""
+    for name, sensor in ((LIFT, PISTON), ('zx200_can', 'pressure/arm_rod')):
+        assert verdict(wrong_log(name, fault, sensor), machine_of(name)).findings == ()
+
+
+def test_the_measured_lift(shared_data):
+    samples, machine = measured_samples(shared_data), machine_of('patu655_measured')
+    assert verdict(samples, machine).findings == ()
+    other = {PISTON: ROD, ROD: PISTON}
+    assert named(verdict(changed(samples, lambda c, v: (other.get(c, c), v)), machine)) == {'swapped': [PISTON, ROD]}
+    found = verdict(changed(samples, lambda c, v: (c, v / 1e5 if c in other else v)), machine)
+    assert named(found) == {'unit': [PISTON, ROD]} and found.findings[0].remedy.endswith('look like bar')
+
+
+def test_the_fit_finds_the_load():
+    machine = machine_of('patu655')
+    fit = ForceFit(machine).fit(means_of(series_of(log_of('patu655', 400.0))))
+    assert np.median(fit.mass) == pytest.approx(400.0, abs=12.0) and fit.worst < 1.1
+
+
+def test_little_or_odd_data():
+    machine = machine_of(LIFT)
+    assert verdict([], machine).findings == () and 'needs samples' in verdict([], machine).unchecked[0]
+    some = log_of(LIFT)[:40]
+    assert verdict(some, machine).findings == () and 'too few' in verdict(some, machine).unchecked[0]
+    late = [*log_of(LIFT), (ROD, 2 ** 62, 1e6), ('position/lift', 0, float('nan')), (PISTON, 5, float('inf'))]
+    assert verdict(late, machine).findings == () and verdict(late, machine).unchecked == ()
+    half = [sample for sample in log_of(LIFT) if sample[0] != ROD]
+    assert verdict(half, machine).findings == () and 'needs samples' in verdict(half, machine).unchecked[0]
