@@ -84,10 +84,9 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         rough = hidden * column[-1] / (variance + grip[i])       # of the mass alone, once
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt[i])
         mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1] - rough * column[-1]
-        P, gain[-1] = P - gain @ column.T, share * gain[-1] + rough
-        P[-1, :-1] = P[-1, :-1] - rough * column[:-1].T
-        P[:-1, -1] = P[-1, :-1].T
-        P[-1, -1] = mass
+        whole = ca.vertcat(gain[:-1], gain[-1] + rough)
+        P, gain[-1] = P - whole @ column.T, share * gain[-1] + rough
+        P[-1, -1] = mass        # the lower triangle counts: its last row is that of the mass
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))
