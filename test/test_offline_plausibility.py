@@ -83,7 +83,7 @@ def test_a_range_of_no_unit_is_another_machine():
     found = verdict(log, machine_of(LIFT))
     assert named(found) == {'range': ['position/lift']} and 'another machine' in found.findings[0].remedy
     assert 'do not reach' in found.unchecked[0]
-    heavy = changed(log_of(LIFT), lambda c, v: (c, 4 * v if c.startswith('pressure/') else v))
+    heavy = changed(log_of(LIFT), lambda c, v: (c, 12 * v if c.startswith('pressure/') else v))
     found = verdict(heavy, machine_of(LIFT))
     assert named(found) == {'mass': [PISTON, ROD]}
 
