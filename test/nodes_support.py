@@ -7,6 +7,7 @@ import signal
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import conftest
@@ -77,7 +78,12 @@ def overrides(**values):
 
 def sent(record, machine='patu655_lift'):
     """Serialized message of a record, as the graph of a machine sends it."""
-    return packed_record(record, machine, fingerprint(load_mechanism(machine)))
+    return packed_record(record, machine, _fingerprint(machine))
+
+
+@lru_cache(maxsize=None)
+def _fingerprint(machine):
+    return fingerprint(load_mechanism(machine))
 
 
 class Peer:

@@ -13,7 +13,7 @@ FOLDERS = ('.ci', 'benchmarks', 'cmake', 'config', 'launch', 'mbse_ros', 'msg', 
 
 def files() -> Iterator[Path]:
     """All files of the project, without what builds and runs leave behind."""
-    yield from (path for path in ROOT.iterdir() if path.is_file())
+    yield from (path for path in ROOT.iterdir() if path.is_file() and path.name != '.git')      # a file in a worktree
     for folder in FOLDERS:
         yield from (path for path in (ROOT / folder).rglob('*') if path.is_file() and path.suffix != '.pyc')
 

@@ -124,7 +124,7 @@ def test_an_error_in_the_first_row_makes_no_bag(tmp_path):
     ('name: crane', 'name: crane\nstart: yesterday', 'start', 'yesterday', 'a number with its unit'),
     ('name: crane', 'name: crane\nstart: 2024-05-01T12:00:00', 'start', '2024-05-01T12:00:00', 'time zone'),
     ('name: crane', 'name: crane\nstart: -5 s', 'start', '-5 s', 'not before 1970'),
-    ('name: crane', 'name: crane\ndecimal: comma', 'decimal', 'comma', 'no decimal sign'),
+    ('name: crane', 'name: crane\ndecimal: comma', 'decimal', 'comma', 'not a decimal sign'),
     ('name: crane', 'name: [', 'line', None, None),
     ('name: crane\n', '', 'name', None, 'missing')])
 def test_errors_in_the_map_name_key_value_and_what_is_expected(tmp_path, old, new, key, value, expected):

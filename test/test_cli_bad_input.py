@@ -95,7 +95,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
                     None),
     'stroke left': (sensor(POSITION, lambda z: z + 0.6, 4.0, 99.0), [
         'position/lift: 160 samples of 561 outside the stroke of 0 to 0.535 m, the first 0.816',
-        'the observer coasted for 1.', 'position/lift: 160 of 560 samples lie more than 6 sigma',
+        'the observer coasted for 1.60 s in all, first at t = 4.01 s: far outside its range: position/lift',
         'the mass is held: no sample of it after t = 3.'], 'no_data'),
     'millimetres': (sensor(POSITION, lambda z: 1000 * z, -1.0, 99.0), [
         'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),

@@ -15,6 +15,7 @@ from mbse_ros.bags.series import read_payload, read_states, records
 from mbse_ros.cli import estimate as module
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.cli.report_run import ONE_LIFT, report_run
+from mbse_ros.compiled import remarks
 from mbse_ros.machine import load_machine
 from mbse_ros.streams.records import Segment
 
@@ -101,6 +102,18 @@ def test_report(bag, tmp_path):
             'innovations.png', 'nis.png', 'crane.png', 'crane.gif'} <= names
     page = (tmp_path / 'a' / 'b' / 'index.html').read_text()
     assert 'Estimate from lift' in page and 'observer.pressure_psd=0.4' in page and str(bag) in page
+
+
+def test_slow_functions_are_a_warning(bag, tmp_path, monkeypatch):
+    """Once, with the reason, in the report too; the virtual machine that was asked for is none."""
+    monkeypatch.setattr(remarks, '_REMARKS', {})
+    monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
+    monkeypatch.setenv('MBSE_BACKEND', 'vm')
+    assert mbse('estimate', bag).err == ''
+    monkeypatch.delenv('MBSE_BACKEND')
+    (line,) = mbse('estimate', bag, '--report', tmp_path).warnings
+    assert 'virtual machine' in line and line.endswith('slower than compiled C: no C compiler was found')
+    assert 'no C compiler was found' in (tmp_path / 'index.html').read_text()
 
 
 def test_what_the_report_is_made_of(bag):

@@ -101,5 +101,5 @@ def test_a_pipe_in_the_place_of_a_file_is_refused(tmp_path: Path, reader: str) -
 def test_a_pipe_beside_a_bag_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / 'metadata.yaml')
     (tmp_path / 'bag_0.mcap').write_bytes(b'x')
-    with pytest.raises(BagError, match='metadata.yaml cannot be read.*no regular file'):
+    with pytest.raises(BagError, match='metadata.yaml cannot be read.*not a regular file'):
         Bag(tmp_path)

@@ -2,6 +2,7 @@
 """The two ends of the graph: what the plant takes and sends, what is drawn."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -105,3 +106,5 @@ def test_payload_in_words():
     assert payload_text(PAYLOAD) == '50.0 kg\n48.0 to 52.0 kg (95 %)\ntoo slow'
     nothing = PayloadEstimate(1, 0, *[math.nan] * 6, 0, PayloadStatus.NO_DATA)
     assert payload_text(nothing) == 'payload unknown\nno data'
+    for status in PayloadStatus:
+        assert payload_text(replace(PAYLOAD, status=status)).splitlines()[2] == status.name.lower().replace('_', ' ')

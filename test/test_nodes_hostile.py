@@ -54,7 +54,7 @@ def give(node, *numbers, ahead=0, **more):
 def payload(make):      # noqa: F811
     """A payload node in the middle of a stream."""
     node = make(PayloadNode, backend='vm')
-    assert give(node, 1, 2) == 2 and not node.told
+    assert give(node, 1, 2) == 2 and not node.warned
     return node
 
 
@@ -70,37 +70,37 @@ def test_each_message_names_its_machine(payload):
 def test_another_machine_is_refused(payload, frame, machine, reason):
     payload.on_record(packed_record(estimate(3, 3 * PERIOD), frame, machine))
     assert len(payload.sinks['payload'].messages) == 2
-    assert re.search(reason, payload.told[0])
-    assert 'expected patu655_lift' in payload.told[0] and len(payload.told[0]) < 1000
+    assert re.search(reason, payload.warned[0])
+    assert 'expected patu655_lift' in payload.warned[0] and len(payload.warned[0]) < 1000
     assert give(payload, 3) == 1
 
 
 @pytest.mark.parametrize('names', [(), tuple('abcdefg'), NAMES[::-1], ('a\nb' * 10 ** 5, *NAMES[1:])])
 def test_a_state_with_other_entries_is_refused(payload, names):
     payload.on_record(sent(estimate(3, 3 * PERIOD, names, status=0)))
-    assert len(payload.sinks['payload'].messages) == 2 and 'state.names' in payload.told[0]
-    assert len(payload.told[0]) < 3000 and '\n' not in payload.told[0]
+    assert len(payload.sinks['payload'].messages) == 2 and 'state.names' in payload.warned[0]
+    assert len(payload.warned[0]) < 3000 and '\n' not in payload.warned[0]
     assert give(payload, 3) == 1
 
 
 @pytest.mark.parametrize('ahead', [HOUR, 5 * SECOND, -HOUR])
 def test_one_wrong_stamp_does_not_silence_it(payload, ahead):
-    """What is told comes once; at most one state of the stream is lost by it."""
+    """What is reported comes once; at most one state of the stream is lost by it."""
     payload.on_record(sent(estimate(3, 3 * PERIOD + ahead)))
-    assert give(payload, 3, 4, 5, 6) >= 3 and payload.told
+    assert give(payload, 3, 4, 5, 6) >= 3 and payload.warned
 
 
 def test_a_far_stamp_is_not_believed_until_the_next_one_follows(payload):
-    assert give(payload, 3, ahead=HOUR) == 0 and 'after the end of number 2' in payload.told[0]
+    assert give(payload, 3, ahead=HOUR) == 0 and 'after the end of number 2' in payload.warned[0]
     assert give(payload, 3) == 1
     assert give(payload, 4, 5, 6, ahead=HOUR) == 2
-    assert any('time went on 3600' in line and 'starting a' in line for line in payload.told)
+    assert any('time went on 3600' in line and 'starting a' in line for line in payload.warned)
 
 
 def test_time_that_goes_back_restarts_it(payload):
     assert give(payload, 500, 501) == 2
     assert give(payload, 20, 21, 22) == 2
-    assert any('time went back 4.8' in line and 'starting a' in line for line in payload.told)
+    assert any('time went back 4.8' in line and 'starting a' in line for line in payload.warned)
 
 
 def test_a_segment_at_the_end_of_time_does_not_end_the_observer(make):      # noqa: F811
@@ -110,7 +110,7 @@ def test_a_segment_at_the_end_of_time_does_not_end_the_observer(make):      # no
         place = cdr.index((10 ** 6).to_bytes(4, 'little'))      # of step_ns; start_ns stands before it
         cdr[place - 8:place] = start.to_bytes(8, 'little', signed=True)
         node.on_record(bytes(cdr))
-    assert not node.sinks['state'].messages and 'segment.start_ns' in node.told[0]
+    assert not node.sinks['state'].messages and 'segment.start_ns' in node.warned[0]
     node.on_record(sent(segment(1, 0, restart=True)))
     assert len(node.sinks['state'].messages) == 1
 
@@ -119,8 +119,8 @@ def test_a_million_names_are_a_few_warnings(make):      # noqa: F811
     node = make(InterpolationNode)
     names = [f'lift_{k}\n' for k in range(10 ** 6)]
     node.on_message('sensors/position', joint_state(SECOND, 'm', names, [0.0] * len(names)))
-    assert 1 <= node.warnings.total <= 100 and len(node.told) == 1 and len(node.warnings._held) == 1
-    assert '\n' not in node.told[0] and 'sensors/position lift_0' in node.told[0]
+    assert 1 <= node.warnings.total <= 100 and len(node.warned) == 1 and len(node.warnings._held) == 1
+    assert '\n' not in node.warned[0] and 'sensors/position lift_0' in node.warned[0]
 
 
 def test_a_long_name_is_cut_and_escaped():
@@ -141,7 +141,7 @@ def test_a_stamp_that_is_no_time_is_refused_by_all(make, stamp):      # noqa: F8
     linkage.on_message(topic, serialize_message(message))
     linkage.on_truth(message)
     for node in (crane, drawing, linkage):
-        assert 'a stamp' in node.told[0] and not any(sink.messages for sink in node.sinks.values())
+        assert 'a stamp' in node.warned[0] and not any(sink.messages for sink in node.sinks.values())
 
 
 def test_cut_messages_do_not_end_the_drawing(make):      # noqa: F811
@@ -150,7 +150,7 @@ def test_cut_messages_do_not_end_the_drawing(make):      # noqa: F811
                           (node.on_state, sent(estimate(1, SECOND)))):
         for size in [*range(40), *range(40, len(cdr) // 2, 7)]:
             callback(cdr[:size])
-    assert node.told and not node.sinks['markers'].messages
+    assert node.warned and not node.sinks['markers'].messages
     node.on_position(serialize_message(JointState()))
     node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25])))
     assert len(node.sinks['markers'].messages) == 1
@@ -169,7 +169,7 @@ def test_a_bag_that_loops_restarts_the_segments_with_a_line(make):      # noqa: 
     segments = node.sinks['segment'].messages
     assert [k for k, message in enumerate(segments) if message.restart][0] == 0
     assert sum(message.restart for message in segments) == 2 and len(segments) > 30
-    assert any('time went back' in line and 'start again' in line for line in node.told)
+    assert any('time went back' in line and 'start again' in line for line in node.warned)
 
 
 def test_a_mechanism_restarts_with_a_line(make):      # noqa: F811
@@ -181,4 +181,4 @@ def test_a_mechanism_restarts_with_a_line(make):      # noqa: F811
             message = joint_state(origin + k * PERIOD, 'm', ['theta1', 'theta2'], [start['theta1'], start['theta2']])
             node.on_message(topic, serialize_message(message))
     assert sum(message.restart for message in node.sinks['linkage_state'].messages) == 2
-    assert any('started again' in line and 'before the last' in line for line in node.told)
+    assert any('started again' in line and 'before the last' in line for line in node.warned)

@@ -214,7 +214,8 @@ def test_of_another_machine_it_is_refused() -> None:
     payload, state = PayloadStage(crane()), state_of('orifice', 200)
     with pytest.raises(SampleError, match='columns, as of this machine'):
         payload.process(replace(state, weighing=state.weighing[:, :4]))
-    assert payload.process(state).status is PayloadStatus.UPDATING
+    taken = payload.process(state)
+    assert taken.status is PayloadStatus.CHANGING and taken.samples > 0 and 'first mass' in taken.reason
 
 
 def test_a_load_that_is_wholly_new_is_unknown() -> None:

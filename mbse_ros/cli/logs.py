@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from ..compiled.remarks import remarks
 from ..errors import BagError, SettingError
 from ..report.files import check_file, write_json
 
@@ -51,8 +52,8 @@ class Answer:
 
 
 def hand_over(answer: Answer, request: LogRequest) -> None:
-    """Warnings, files, and last the answer."""
-    for warning in answer.warnings:
+    """Warnings, those of the compiled functions too; files; and last the answer."""
+    for warning in (*answer.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
     if request.output is not None:
         answer.write(request.output)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
+from ..compiled.remarks import remarks
 from ..machine import Machine
 from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
@@ -51,12 +52,20 @@ def _facts(estimate: Estimate) -> dict[str, str]:
 
 def _notes(estimate: Estimate) -> list[str]:
     """What the result does not say."""
-    notes = [f'Warning: {warning}' for warning in estimate.warnings]
+    notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
     if _one_way(estimate):
         notes.append(ONE_LIFT)
     notes.append("The 95 % interval holds the scatter of the samples and the uncertainties stated in the machine's "
-                 'file; it does not include errors that the file does not state.')
+                 'file; it does not include errors that the file does not state.'
+                 + _exact_pressures(estimate.machine))
     return notes
+
+
+def _exact_pressures(machine: Machine) -> str:
+    """What the file does not state of its pressure sensors, and the interval of a real machine needs."""
+    exact = [c.name for c in machine.all_channels if c.kind == 'pressure' and not c.sensor.bias and c.sensor.gain is None]
+    return (f' It states neither offset nor gain of {", ".join(exact)}: they count as exact, which no transducer is.'
+            if exact else '')
 
 
 def _one_way(estimate: Estimate) -> bool:

@@ -218,7 +218,7 @@ class HydraulicObserver:
                     self._x = start
                 y, beyond = self._jolted(u[begin:stop])
                 self._outside.calm(stop - begin, False, self._p[0])
-                if self._outside.jolt(there[row], [channel for _, channel in beyond], self._p[0]) and self.model.weighs:
+                if self.model.weighs and self._outside.jolt(there[row], [k for _, k in beyond], self._p[0]):
                     self._open_motion()
                 refused |= {(begin + step, channel): value for (step, channel), value in beyond.items()}
             found.append(y)

@@ -13,7 +13,7 @@ from math import exp
 import numpy as np
 
 STREAK = 3          # samples of a position that are refused one after the other
-JOLTS = 4.0         # of late
+JOLTS = 6.0         # of late
 LATE = 0.2          # s
 RECENT = 0.2        # jolts of late from which the next is no surprise
 LASTS = 0.3         # s after the last sign of it

@@ -8,11 +8,15 @@ import math
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
+from ..payload.loads import Load
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
 from ._diagnostics import OK, WARN
 from ._records import RecordNode, Source, check_names
 from ._warm_up import warm_up_payload
+
+LARGEST = 3     # causes of the uncertainty in the diagnostics
+WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
 
 
 class PayloadNode(RecordNode):
@@ -34,12 +38,17 @@ class PayloadNode(RecordNode):
         return stage
 
     def level(self, result: PayloadEstimate) -> bytes:
-        """Level of the diagnostics: most of the time no mass can be measured, and nothing is wrong."""
-        return WARN if result.status is PayloadStatus.NO_DATA else OK
+        """Level of the diagnostics: where no mass can be measured, or it changes, mostly nothing is wrong."""
+        return WARN if result.status in WRONG else OK
 
     def values(self, result: PayloadEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
-        return {'mass': mass_text(result), 'samples': result.samples}
+        loads, values = self.stage.loads, {'mass': mass_text(result), 'samples': result.samples}
+        if math.isfinite(result.mass):
+            causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
+            values |= {f'uncertainty, cause {k}': f'{cause.cause}: {cause.kg:.3g} kg'
+                       for k, cause in enumerate(causes, 1)}
+        return {**values, 'loads': len(loads), **({'load before': load_text(loads[-2])} if len(loads) > 1 else {})}
 
     def log(self, result: PayloadEstimate) -> None:
         """A line about a new status."""
@@ -52,6 +61,12 @@ def mass_text(payload: PayloadEstimate) -> str:
     if not math.isfinite(payload.mass):
         return 'no mass yet'
     return f'{payload.mass:.1f} kg +- {(payload.upper - payload.lower) / 2:.1f} kg (95 %)'
+
+
+def load_text(load: Load) -> str:
+    """Mass of a load with its interval, and its stamps."""
+    mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.1f} kg ({load.lower:.1f} to {load.upper:.1f})'
+    return f'{mass}, {load.start:.2f} to {load.end:.2f} s' + (', nothing' if load.status == 'empty' else '')
 
 
 main = PayloadNode.main

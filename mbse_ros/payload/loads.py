@@ -17,6 +17,7 @@ from .mass import Mass
 LOOK_BACK = 0.5         # s over which forgetting counts as a change
 CHANGED = 0.5           # of the logarithm of the share of information that is kept, and ...
 LOST = 1.1              # ... factor on the noise, from which a change begins
+AGREES = 2.0            # deviations that the noise said before, by which the first mass may still move
 CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
 DIFFERENT = 4.0         # standard deviations (of the noise; what is wrong for ever is wrong in both masses)
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
@@ -54,6 +55,7 @@ class LoadLog:
         self.closed: list[Load] = []
         self._recent: deque[tuple[float, float, Mass]] = deque()
         self._start: float | None = None
+        self.found = False      # whether the first mass has agreed with itself for a while
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
 
     def take(self, t: float, mass: Mass, kept: float) -> None:
@@ -66,8 +68,10 @@ class LoadLog:
         while t - self._recent[0][0] > LOOK_BACK:
             self._recent.popleft()
         begin, most, old = self._recent[0]
-        if not self.changing:
-            forgotten = most - kept > CHANGED and mass.noise > LOST * old.noise
+        if not self.found:
+            self.found = abs(mass.mass - old.mass) <= AGREES * old.noise and t - begin > LOOK_BACK / 2
+        elif not self.changing:
+            forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
             if forgotten or isfinite(old.mass) and not isfinite(mass.mass):
                 self._before = begin, old
         elif mass.noise < KNOWN * self._span and abs(mass.mass - old.mass) <= CALM * mass.noise:

@@ -50,6 +50,7 @@ class ObserverStage:
         self._watch = Channels(machine.channels)
         self._floors = [(i, _vacuum(channel)) for i, channel in enumerate(machine.all_channels)
                         if channel.kind == 'pressure']
+        self._reach = _reach(machine)
         self.reset()
 
     @property
@@ -105,12 +106,13 @@ class ObserverStage:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
     def _accepted(self, values: np.ndarray) -> np.ndarray:
-        """Samples (n, channels) without those that no pressure can have, and those of sensors found constant."""
-        self._impossible = [i for i, floor in self._floors if values[-1, i] < floor]
-        if not self._impossible and not any(self._watch.constant):
+        """Samples (n, channels) without those that no pressure or position can have, and of sensors found constant."""
+        self._below = [i for i, floor in self._floors if values[-1, i] < floor]
+        self._beyond = [i for i, low, high in self._reach if values[-1, i] < low or values[-1, i] > high]
+        if not self._below and not self._beyond and not any(self._watch.constant):
             return values
         values = values.copy()
-        values[:, self._impossible] = nan
+        values[:, self._below + self._beyond] = nan
         for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
             if not self._watch.accepts(place, float(values[-1, place])):
                 values[:, place] = nan
@@ -131,9 +133,9 @@ class ObserverStage:
         if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
         constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        below = [self.machine.channels[i] for i in self._impossible]
+        below, beyond = ([self.machine.channels[i] for i in places] for places in (self._below, self._beyond))
         missing = [c for c, value in zip(self.machine.channels, measured) if value != value
-                   and c not in (*constant, *below)]
+                   and c not in (*constant, *below, *beyond)]
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
@@ -144,7 +146,7 @@ class ObserverStage:
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
             return ObserverStatus.LOST, refused
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        found = {'missing': missing, 'constant': constant, 'below vacuum': below}
+        found = {'missing': missing, 'constant': constant, 'below vacuum': below, 'far outside its range': beyond}
         reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
@@ -182,6 +184,20 @@ def _vacuum(channel: Channel) -> float:
     """Sample below which there is no pressure, Pa."""
     gain, offset, zero = channel.nominal
     return offset - gain * zero - DEEPEST * channel.sensor.noise
+
+
+def _reach(machine: Machine) -> list[tuple[int, float, float]]:
+    """Place of each channel of a position, and samples below and above which it cannot be one, SI."""
+    found = []
+    for coordinate, (low, high) in zip(machine.coordinates, machine.range.tolist()):
+        name = f'position/{coordinate}'
+        place = machine.channels.index(name) if name in machine.channels else None
+        if place is not None and not machine.all_channels[place].sensor.wraps:
+            room = LOST_SHARE * (high - low)
+            gain, offset, zero = machine.all_channels[place].nominal
+            ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
+            found.append((place, *ends))
+    return found
 
 
 class PayloadStage:
@@ -252,6 +268,8 @@ class PayloadStage:
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
                 "or a sensor or the machine's file is wrong")
+        if joint and not self._loads.found and mass.mass == mass.mass:
+            return PayloadStatus.CHANGING, 'the first mass does not agree yet with the one half a second before'
         if self._loads.changing:
             return PayloadStatus.CHANGING, 'the load changes'
         return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the payload node reports: why the mass is held, what makes it uncertain, the loads so far."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_in_process import SECOND, make     # noqa: E402, F401
+from nodes_support import ros, sent, state     # noqa: E402
+
+from mbse_ros.estimators.hydraulic_model import MASS, state_names     # noqa: E402
+from mbse_ros.machine import load_machine     # noqa: E402
+from mbse_ros.nodes.payload_node import PayloadNode     # noqa: E402
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus     # noqa: E402
+from mbse_ros.streams.stages import OUTSIDE     # noqa: E402
+
+PERIOD = SECOND // 100
+MACHINE = load_machine('patu655_lift')
+NAMES = (*state_names(MACHINE)[0], MASS)
+DOUBTFUL = [name for name, stddev in zip(MACHINE.parameters.names, MACHINE.parameters.stddev) if stddev]
+OK, WARN = b'\x00', b'\x01'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ros():
+    with ros():
+        yield
+
+
+class Stream:
+    """States in which an observer weighs, one after the other, to a payload node."""
+
+    def __init__(self, node):
+        self.node, self.count = node, 0
+
+    def __call__(self, seconds, mass, stddev=20.0, forgotten=0.0, slopes=(), status=ObserverStatus.OK, reason='',
+                 speed=0.1):
+        """``stddev``, kg, of one step; ``forgotten``: in each step, as a logarithm; ``slopes``, kg, by name."""
+        for _ in range(round(100 * seconds)):
+            self.count += 1
+            given = state(self.count, self.count * PERIOD, names=NAMES)
+            given.mean[:] = 0.0
+            given.mean[:, NAMES.index('position/lift')], given.mean[:, NAMES.index('velocity/lift')] = 0.2675, speed
+            weighing = np.zeros((len(given.mean), 3 + len(DOUBTFUL)))
+            weighing[:, 0], weighing[:, 1], weighing[:, 2] = stddev ** -2, stddev ** -2 * mass, -forgotten
+            for name, slope in slopes:
+                weighing[:, 3 + DOUBTFUL.index(name)] = stddev ** -2 * slope
+            self.node.on_record(sent(replace(given, status=status, reason=reason, weighing=weighing)))
+
+    @property
+    def status(self):
+        """The newest one on /diagnostics, and its numbers."""
+        status = self.node.sinks['/diagnostics'].messages[-1].status[0]
+        return status, {item.key: item.value for item in status.values}
+
+
+@pytest.fixture
+def stream(make):      # noqa: F811
+    return Stream(make(PayloadNode, backend='vm'))
+
+
+def test_before_there_is_a_mass(stream):
+    stream(0.5, 100.0, status=ObserverStatus.STARTING, reason='settling after a start')
+    status, values = stream.status
+    assert (status.level, status.message) == (WARN, 'NO_DATA: observer starting: settling after a start')
+    assert values == {'mass': 'no mass yet', 'samples': '0', 'loads': '1', 'dropped, states': '0'}
+
+
+def test_what_makes_the_mass_uncertain(stream):
+    """The three largest, by their keys in the machine's file; what the file knows exactly is none."""
+    slopes = list(zip(DOUBTFUL, (-3.0, 0.5, 7.0, 2.0)))
+    stream(4.2, 100.0, stddev=20.0, slopes=slopes)
+    status, values = stream.status
+    assert (status.level, status.message) == (OK, 'UPDATING') and values['mass'].startswith('100.0 kg +- ')
+    assert [values[f'uncertainty, cause {k}'] for k in (1, 2, 3)] == [
+        f'{DOUBTFUL[2]}: 7 kg', f'{DOUBTFUL[0]}: 3 kg', f'{DOUBTFUL[3]}: 2 kg']
+    assert 'uncertainty, cause 4' not in values
+    few = Stream(stream.node)
+    few.count = stream.count
+    stream.node.stage.reset()
+    few(1.2, 100.0, stddev=20.0)
+    causes = [value for key, value in few.status[1].items() if key.startswith('uncertainty')]
+    assert len(causes) == 1 and causes[0].startswith('noise of the sensors')
+
+
+def test_loads_one_after_the_other(stream):
+    """100 kg, then 300 kg: the first one is the last that is closed; while it changes the level is OK."""
+    stream(3, 100.0)
+    assert stream.status[1]['loads'] == '1' and 'load before' not in stream.status[1]
+    stream(1, 200.0, stddev=2000.0, forgotten=0.01)
+    status, _ = stream.status
+    assert (status.level, status.message) == (OK, 'CHANGING: the load changes')
+    stream(4, 300.0)
+    status, values = stream.status
+    assert (status.message, values['loads']) == ('UPDATING', '2') and values['mass'].startswith('300.0 kg')
+    mass, _, times = values['load before'].partition(', ')
+    assert mass.startswith('100.0 kg (9') and times.endswith(' s')
+    begin, end = (float(word) for word in times[:-2].split(' to '))
+    assert begin == 0.01 and end == pytest.approx(3.0, abs=0.6)
+    stream.node.stage.reset()
+    stream(1.2, 300.0)
+    assert stream.status[1]['loads'] == '1' and 'load before' not in stream.status[1]
+
+
+def test_contact_and_masses_that_cannot_be_are_warnings(stream):
+    stream(2, 100.0)
+    stream(0.5, 100.0, reason=OUTSIDE)
+    status, values = stream.status
+    assert (status.level, status.message) == (WARN, f'CONTACT: {OUTSIDE}') and values['mass'].startswith('100.0 kg')
+    stream(0.5, 100.0)
+    assert stream.status[0].level == WARN and stream.status[0].message.startswith('NO_DATA: observer not trusted')
+    stream(2, 100.0)
+    assert (stream.status[0].level, stream.status[0].message) == (OK, 'UPDATING')
+    stream.node.stage.reset()
+    stream(2, -700.0)
+    assert stream.status[0].level == WARN and stream.status[0].message.startswith('IMPLAUSIBLE: the mass is not within')
+
+
+def test_the_level_of_each_status(stream):
+    """Slow or changing is no fault; a machine that rests is OK, with the reason."""
+    estimate = PayloadEstimate(1, 0, 50.0, 1.0, 48.0, 52.0, 50.0, 50.0, 10, PayloadStatus.UPDATING)
+    levels = {status.name: stream.node.level(replace(estimate, status=status)) for status in PayloadStatus}
+    assert {name for name, level in levels.items() if level == WARN} == {'NO_DATA', 'IMPLAUSIBLE', 'CONTACT'}
+    assert set(levels.values()) == {OK, WARN}
+    stream(1, 100.0)
+    stream(1.2, 100.0, speed=0.0)
+    assert stream.status[0].level == OK and stream.status[0].message.startswith('TOO_SLOW: piston too slow')
