@@ -124,6 +124,7 @@ def test_goes_on_and_warns(name, tmp_path):
     assert not missing, done.warnings
     payload = json.loads((tmp_path / 'result.json').read_text())['payload']
     budget, loads = payload.pop('budget'), payload.pop('loads')
+    assert len(payload.pop('centre')) == len(payload.pop('centre_stddev')) == 2
     assert payload['status'] == (status or payload['status']) and payload['status'] in ('no_data', 'updating',
                                                                                        'accelerating', 'too_slow')
     if name not in ('millimetres', 'slow sensor', 'bar'):

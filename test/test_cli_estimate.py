@@ -19,7 +19,7 @@ from mbse_ros.compiled import remarks
 from mbse_ros.machine import load_machine
 from mbse_ros.streams.records import Segment
 
-PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'budget', 'loads'}
+PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'budget', 'loads', 'centre', 'centre_stddev'}
 PER_CYLINDER, PER_VOLUME = ('position', 'velocity', 'acceleration'), ('pressure',)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from ..bags.writer import BagWriter
 from ..description.fingerprint import fingerprint
-from ..machine import load_machine
+from ..machine import Machine, load_machine
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..payload.loads import Load
 from ..streams.records import PayloadStatus
@@ -56,12 +56,19 @@ def load_text(load: Load) -> str:
     return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + (', nothing' if load.status == 'empty' else '')
 
 
+def _centre(machine: Machine) -> dict[str, list[float]]:
+    """Place of the load in the frame of its body, first and last axis, and its deviations: those of the file."""
+    ends = machine.description.payload.center[0], machine.description.payload.center[-1]
+    return {'centre': [item.value for item in ends], 'centre_stddev': [item.stddev for item in ends]}
+
+
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
     payload = estimate.outputs[-1].payload
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,
+                    **_centre(estimate.machine),
                     'budget': [{'cause': cause.cause, 'kg': cause.kg} for cause in estimate.budget],
                     'loads': [{'start_s': load.start, 'end_s': load.end, 'mass': load.mass,
                                'interval': [load.lower, load.upper], 'status': load.status}
