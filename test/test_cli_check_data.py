@@ -36,7 +36,8 @@ def test_a_unit(tmp_path):
 def test_another_machine(tmp_path):
     done = mbse('check-data', recorded(tmp_path / 'bag'), '--machine', 'patu655')
     assert done.status == 1 and 'frame_id: the bag was recorded on patu655_lift' in done.out
-    assert 'position/tilt, pressure/tilt_piston, pressure/tilt_rod, command/tilt_valve: no sample in the bag' in done.out
+    silent = 'position/tilt, pressure/tilt_piston, pressure/tilt_rod, command/tilt_valve'
+    assert f'{silent}: no sample in the bag' in done.out
     assert 'not checked: the balance of forces' in done.out
 
 
@@ -53,7 +54,7 @@ def test_what_the_reader_refuses_is_a_note(tmp_path):
             message.name = ['boom']
         return message
     done = mbse('check-data', recorded(tmp_path / 'bag', renamed))
-    assert "note: /sensors/position boom" in done.err
+    assert 'note: /sensors/position boom' in done.err
 
 
 def test_bad_input(tmp_path):

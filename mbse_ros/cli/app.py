@@ -218,9 +218,10 @@ def check_data(
         json_: Json = None,
         namespace: Annotated[Optional[str], typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
-    """What is wrong with the data of a bag, and what would mend it.
+    """What is wrong with the data of a bag.
 
-    Units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status 1 where something is.
+    And what would mend it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status
+    1 where something is wrong.
     """
     from .check_data import check_data as run
     if not run(bag, machine, valve, namespace, json_):
