@@ -63,7 +63,8 @@ def _notes(estimate: Estimate) -> list[str]:
 
 def _exact_pressures(machine: Machine) -> str:
     """What the file does not state of its pressure sensors, and the interval of a real machine needs."""
-    exact = [c.name for c in machine.all_channels if c.kind == 'pressure' and not c.sensor.bias and c.sensor.gain is None]
+    exact = [channel.name for channel in machine.all_channels
+             if channel.kind == 'pressure' and not channel.sensor.bias and channel.sensor.gain is None]
     return (f' It states neither offset nor gain of {", ".join(exact)}: they count as exact, which no transducer is.'
             if exact else '')
 
