@@ -19,7 +19,7 @@ COLORS = {
     'updating': '#37a56b',
 }
 PALETTE = ('#2a7de1', '#e8590c', '#0ca678', '#9c36b5', '#e0a100', '#1098ad', '#d6336c', '#795548', '#495057', '#74b816')
-HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548')
+HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548', '#5c7cfa', '#343a40')
 
 
 @dataclass(frozen=True)

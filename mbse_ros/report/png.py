@@ -104,7 +104,9 @@ def draw_panel(panel: Panel, ax: Axes) -> None:
         ax.set_ylim(*panel.limits)
     if not panel.curves:   # a strip: its height means nothing
         ax.set_yticks([])
-        ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncol=len(panel.strips), frameon=False, fontsize=9,
+        many = len(panel.strips) > 4      # beside the title
+        ax.legend(loc='lower right', bbox_to_anchor=(1, 1), ncol=len(panel.strips), frameon=False,
+                  fontsize=7 if many else 9, columnspacing=1.0 if many else 2.0,
                   borderpad=0)
         ax.spines['left'].set_visible(False)
     name_axes(ax, panel.title, '', panel.unit, panel.note)
