@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mbse benchmark faults`: its JSON and its table on one machine, and what counts as told, isolated and wrong."""
+"""`mbse benchmark faults`: its JSON and its table on one machine, and what counts as reported, isolated and wrong."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_json(small) -> None:
 
 
 def test_what_the_chain_is_known_to_find(small) -> None:
-    """A pressure below vacuum and a sample that is missing are told at once, by their name."""
+    """A pressure below vacuum and a sample that is missing are reported at once, by their name."""
     for case in small[0]['cases'][:2]:
         assert case['detected_s'] <= 0.05 and case['isolated'] and case['blamed'] == [PISTON]
     assert small[0]['cases'][1]['seconds_wrong_while_ok'] == 0.0
@@ -73,10 +73,10 @@ def test_a_case_does_not_depend_on_the_one_before() -> None:
     assert run_case(first) == alone
 
 
-def test_told_isolated_and_wrong_by_hand() -> None:
+def test_reported_isolated_and_wrong_by_hand() -> None:
     lying = replace(FINE, error=-11.0)
-    told = replace(FINE, good=False, alarm=True, blamed=frozenset({PISTON}), reason='x')
-    row = faulty_row(ZERO, course(at_79=lying, at_82=lying, at_83=lying, at_90=told), course())
+    seen = replace(FINE, good=False, alarm=True, blamed=frozenset({PISTON}), reason='x')
+    row = faulty_row(ZERO, course(at_79=lying, at_82=lying, at_83=lying, at_90=seen), course())
     assert row['detected_s'] == pytest.approx(1.0) and row['detected_after_motion_s'] == pytest.approx(0.5)
     assert row['isolated'] and row['reason'] == 'x'
     assert row['seconds_wrong_while_ok'] == pytest.approx(0.2)      # the one at 7.9 s is before the fault

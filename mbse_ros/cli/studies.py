@@ -133,8 +133,8 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
            output: Plots = None) -> None:
     """What is seen of faults of sensors.
 
-    Each fault of each sensor of simulated machines through the whole chain: whether it is told, how fast, which sensor
-    is named, and how wrong the mass is while the status is good. See docs/safety.md.
+    Each fault of each sensor of simulated machines through the whole chain: whether it is reported, how fast, which
+    sensor is named, and how wrong the mass is while the status is good. See docs/safety.md.
     """
     from ..studies.faults import run_faults
     run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration, clean,

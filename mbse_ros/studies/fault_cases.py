@@ -52,7 +52,7 @@ class Seen:
     """What came out over one segment: ``t``, s, at its end, ``dt``, its length, ``moved``, s in which the machine moved
     until then; error and half-width of the mass, kg.
 
-    ``alarm``: the user is told that something is wrong; ``blamed``: channels that a reason names.
+    ``alarm``: the user is reported that something is wrong; ``blamed``: channels that a reason names.
     """
 
     t: float
@@ -172,13 +172,14 @@ def faulty_row(case: Case, seen: Sequence[Seen], clean: Sequence[Seen], failure:
     faulty = set(pair_of(machine, case.sensor)) if fault.cylinder else {case.sensor}
     after, usual = [item for item in seen if item.t > begin], Usual(clean)
     moved = next((item.moved for item in reversed(seen) if item.t <= begin), 0.0)
-    told = next((item for item in after if item.alarm and (usual.blamed(item) or not usual.alarm(item))), None)
+    reported = next((item for item in after if item.alarm and (usual.blamed(item) or not usual.alarm(item))), None)
     blamed = next((names for names in map(usual.blamed, after) if names), frozenset())
     return {'machine': case.machine, 'fault': case.fault, 'sensor': case.sensor, 'seed': case.seed,
-            'valve': case.valve, 'detected_s': told.t - begin if told else None, 'isolated': bool(blamed & faulty),
-            'detected_after_motion_s': told.moved - moved if told else None, **errors(after),
+            'valve': case.valve, 'detected_s': reported.t - begin if reported else None,
+            'isolated': bool(blamed & faulty),
+            'detected_after_motion_s': reported.moved - moved if reported else None, **errors(after),
             'seconds_wrong_while_held': sum(item.dt for item in after if item.held and item.wrong),
-            'blamed': sorted(blamed), 'faulty': sorted(faulty), 'reason': told.reason if told else '',
+            'blamed': sorted(blamed), 'faulty': sorted(faulty), 'reason': reported.reason if reported else '',
             'failure': failure}
 
 

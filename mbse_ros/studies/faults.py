@@ -94,7 +94,7 @@ def show(console: Console, rows: Sequence[Row], sound: Sequence[Row]) -> None:
         cells = [summary([row for row in chosen if row['fault'] == name], name)
                  for name in FAULTS if any(row['fault'] == name for row in chosen)]
         print_table(console, f'{key[0]}, valve {key[1]}: by fault, all sensors and seeds',
-                    ['fault', 'cases', 'told', 'median s', 'names it', 'only it', 'others only', 'worst error',
+                    ['fault', 'cases', 'reported', 'median s', 'names it', 'only it', 'others only', 'worst error',
                      'wrong s', 'held s'], cells)
     console.print('names it: the first reason that names sensors names the faulty one. Of the worst case: worst error '
                   'over the half-width while the status is good; wrong s: time outside '
@@ -118,7 +118,7 @@ def _show_wrong(console: Console, rows: Sequence[Row]) -> None:
     if wrong:
         print_table(console, f'wrong while the status is good: {len(wrong)} of {len(rows)} cases, the longest first',
                     ['machine', 'valve', 'fault', 'sensor', 'seed', 'wrong s', 'worst', 'error kg', 'half kg',
-                     'told s'],
+                     'reported s'],
                     [[*(str(row[key]) for key in ('machine', 'valve', 'fault', 'sensor', 'seed')),
                       *_figures(row, WRONG, WORST, 'worst_error_kg', 'half_width_kg', 'detected_s')]
                      for row in wrong[:SHOWN]])
@@ -139,7 +139,7 @@ def summary(rows: Sequence[Row], name: str) -> list[str]:
 
 
 def bars(rows: Sequence[Row]) -> list[Bars]:
-    """Of each fault, one bar a kind of valve: how often it is told, how fast, how long the mass is wrong meanwhile."""
+    """Of each fault, one bar a kind of valve: how often and how fast it is reported, how long the mass is wrong."""
     names = [name for name in FAULTS if any(row['fault'] == name for row in rows)]
     valves = list(dict.fromkeys(row['valve'] for row in rows))
 
@@ -147,10 +147,11 @@ def bars(rows: Sequence[Row]) -> list[Bars]:
         return {f'valve {valve}': [value([row for row in rows if (row['fault'], row['valve']) == (name, valve)])
                                    for name in names] for valve in valves}
 
-    def told(some: Sequence[Row]) -> list[float]:
+    def reported(some: Sequence[Row]) -> list[float]:
         return [row['detected_s'] for row in some if row['detected_s'] is not None]
-    return [Bars('told at all', '% of the cases', names, series(lambda some: 100 * len(told(some)) / len(some))),
-            Bars('time until it is told, median of these', 's', names,
-                 series(lambda some: median(told(some)) if told(some) else None)),
+    return [Bars('reported at all', '% of the cases', names,
+                 series(lambda some: 100 * len(reported(some)) / len(some))),
+            Bars('time until it is reported, median of these', 's', names,
+                 series(lambda some: median(reported(some)) if reported(some) else None)),
             Bars('mass wrong while the status is good, worst case', 's', names,
                  series(lambda some: max(row[WRONG] for row in some)))]
