@@ -103,7 +103,7 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
             if 'pressure' in topic else message, [
         'the observer coasted for', MOST_OF_THE_ROD_PRESSURES], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
-        'position/lift: 1 of 560 samples lie more than 6 sigma from their prediction, the farthest '], None),
+        'the observer coasted for 0.01 s in all, first at t = 2.01 s: jumped: position/lift'], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
         'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 28 pauses of more than 0.1 s '
         '(interpolation.max_gap)', 'the observer coasted for 4.', 'the observer was lost for 0.'], 'no_data'),

@@ -59,12 +59,16 @@ def test_innovations_are_those_of_the_last_samples() -> None:
 
 
 def test_a_jump_beyond_the_gate_is_rejected(stage: ObserverStage) -> None:
-    """The innovation is published; 2 mm, about 5 deviations, is within the gate, 20 mm is beyond it."""
+    """The innovation is published; 2 mm, about 5 deviations, is within the gate, 15 mm is beyond it,
+    20 mm no piston moves."""
     *_, near = run(stage, *[REST] * 30, REST + [2e-3, 0, 0])
     assert near.nis_dof == 3 and near.innovation[0] == pytest.approx(2e-3, rel=0.02)
-    *_, far = run(ObserverStage(crane()), *[REST] * 30, REST + [2e-2, 0, 0])       # more than a jolt does
-    assert far.innovation[0] == pytest.approx(2e-2, rel=0.02) and 'rejected: position/lift' in far.reason
+    *_, far = run(ObserverStage(crane()), *[REST] * 30, REST + [1.5e-2, 0, 0])       # more than a jolt does
+    assert far.innovation[0] == pytest.approx(1.5e-2, rel=0.02) and 'rejected: position/lift' in far.reason
     assert far.nis_dof == 2 and far.mean[-1, 0] == pytest.approx(REST[0], abs=1e-4)
+    *_, jumped = run(ObserverStage(crane()), *[REST] * 30, REST + [2e-2, 0, 0])
+    assert jumped.status is ObserverStatus.COASTING and jumped.reason == 'jumped: position/lift'
+    assert jumped.nis_dof == 2 and jumped.mean[-1, 0] == pytest.approx(REST[0], abs=1e-4)
 
 
 @pytest.mark.parametrize('missing', [1, 2, (1, 2)])

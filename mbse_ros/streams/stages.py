@@ -19,6 +19,7 @@ from ..payload.estimator import PayloadEstimator
 from ..payload.loads import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.settings import PayloadSettings
+from .jumps import Jumps
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
@@ -26,7 +27,7 @@ WINDOW = 200         # innovations from which the health is computed
 DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 # reasons of a state that is wrong; a missing sample is not one
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
-DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'finite numbers'
+DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'jumped', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 BEYOND = 0.01        # of the range of the payload's limits, within which a mass beyond them is taken for noise
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
@@ -50,7 +51,7 @@ class ObserverStage:
         self._watch = Channels(machine.channels)
         self._floors = [(i, _vacuum(channel)) for i, channel in enumerate(machine.all_channels)
                         if channel.kind == 'pressure']
-        self._reach = _reach(machine)
+        self._reach, self._jumps = _reach(machine), Jumps(machine)
         self.reset()
 
     @property
@@ -69,6 +70,10 @@ class ObserverStage:
 
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
+        self._begin()
+        self._jumps.reset()
+
+    def _begin(self) -> None:
         self._observer.reset()
         self._watch.reset()
         self._age = 0.0
@@ -84,11 +89,17 @@ class ObserverStage:
         self._check(segment)
         restart = segment.restart or not self._observer.started
         dt = segment.step_ns * 1e-9
+        if segment.restart:
+            self._jumps.reset()
         if restart:
-            self.reset()
+            self._begin()
             self._start = segment.start_ns * 1e-9
-            self._observer.start(segment.values[0], segment.command_values[0])
+        self._jumped = self._jumps.take(segment.stamp_ns * 1e-9, segment.values[-1])
         values = self._accepted(segment.values)
+        if restart:
+            first = segment.values[0].copy()
+            first[[k for k in self._jumped if k not in self._beyond]] = nan     # one far outside loses the state
+            self._observer.start(first, segment.command_values[0])
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)
@@ -109,10 +120,10 @@ class ObserverStage:
         """Samples (n, channels) without those that no pressure or position can have, and of sensors found constant."""
         self._below = [i for i, floor in self._floors if values[-1, i] < floor]
         self._beyond = [i for i, low, high in self._reach if values[-1, i] < low or values[-1, i] > high]
-        if not self._below and not self._beyond and not any(self._watch.constant):
+        if not self._below and not self._beyond and not self._jumped and not any(self._watch.constant):
             return values
         values = values.copy()
-        values[:, self._below + self._beyond] = nan
+        values[:, self._below + self._beyond + self._jumped] = nan
         for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
             if not self._watch.accepts(place, float(values[-1, place])):
                 values[:, place] = nan
@@ -133,20 +144,22 @@ class ObserverStage:
         if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
         constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        below, beyond = ([self.machine.channels[i] for i in places] for places in (self._below, self._beyond))
+        below, beyond, jumped = ([self.machine.channels[i] for i in places]
+                                 for places in (self._below, self._beyond, self._jumped))
         missing = [c for c, value in zip(self.machine.channels, measured) if value != value
-                   and c not in (*constant, *below, *beyond)]
+                   and c not in (*constant, *below, *beyond, *jumped)]
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
         rejected = self._watch.rejected(self._observer.threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
-            return ObserverStatus.LOST, lost
+            return ObserverStatus.LOST, '; '.join([lost, *([f'jumped: {", ".join(jumped)}'] if jumped else [])])
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
             return ObserverStatus.LOST, refused
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        found = {'missing': missing, 'constant': constant, 'below vacuum': below, 'far outside its range': beyond}
+        found = {'missing': missing, 'constant': constant, 'below vacuum': below, 'far outside its range': beyond,
+                 'jumped': [name for name in jumped if name not in beyond]}
         reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions that jump: what is refused, until when, and what is no jump."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from core_support import crane, cycle_run, feed
+from mbse_ros.machine import load_machine
+from mbse_ros.simulation.crane import SensorFrame
+from mbse_ros.streams.jumps import FASTEST, TURNS, Jumps
+from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+
+STROKE = 'position/lift'
+
+
+def taken(jumps: Jumps, *samples: float, dt: float = 0.01) -> list[bool]:
+    return [bool(jumps.take(k * dt, np.array([sample, 4e6, 3e6]))) for k, sample in enumerate(samples)]
+
+
+def test_a_zero_that_slips_is_refused_until_it_slips_back() -> None:
+    jumps = Jumps(crane())
+    assert taken(jumps, 0.2, 0.2, 0.25, 0.2501, 0.3, 0.3, 0.2, 0.2) == [False] * 2 + [True] * 4 + [False] * 2
+
+
+def test_a_spike_costs_its_sample() -> None:
+    assert taken(Jumps(crane()), 0.2, 0.2, 0.4, 0.2, 0.2) == [False, False, True, False, False]
+
+
+def test_what_a_piston_can_do_is_no_jump() -> None:
+    """As fast as it goes; after a gap in which it could have come there; a sample that is missing in between."""
+    fast = 0.2 + 0.9 * FASTEST * 0.01 * np.arange(20)
+    assert not any(taken(Jumps(crane()), *fast))
+    assert not any(taken(Jumps(crane()), 0.2, 0.45, dt=0.2)) and taken(Jumps(crane()), 0.2, 0.45, dt=0.1)[1]
+    assert not any(taken(Jumps(crane()), 0.2, np.nan, np.nan, 0.24))
+    jumps = Jumps(crane())
+    assert taken(jumps, 0.2, 0.3)[1]
+    jumps.reset()
+    assert not any(taken(jumps, 0.3, 0.3))
+
+
+def test_angles_have_a_limit_of_their_own() -> None:
+    machine = load_machine('zx200_can')
+    place, samples = machine.channels.index('position/boom_joint'), np.full(len(machine.channels), np.nan)
+    for step, jumped in ((0.9 * TURNS * 0.01, False), (1.2 * TURNS * 0.01, True)):
+        jumps, found = Jumps(machine), []
+        for k in range(2):
+            samples[place] = k * step
+            found.append(jumps.take(0.01 * k, samples))
+        assert found == [[], [place] if jumped else []]
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_a_machine_whose_sensor_slips_holds_its_mass(valve: str) -> None:
+    """50 mm from 2 s on, in motion: held with the reason from the first sample on, for good, and after a restart of the
+    observer too."""
+    def slipped(frame: SensorFrame) -> SensorFrame:
+        shift = 0.05 if frame.stamp_ns > 2_000_000_000 else 0.0
+        return replace(frame, samples=frame.samples | {STROKE: frame.samples[STROKE] + shift})
+    outputs = feed(Pipeline(crane(valve)), [slipped(f) for f in cycle_run(valve).frames])
+    after = [o for o in outputs if o.state.stamp_ns > 2_010_000_000]
+    assert len(after) > 500 and all(o.state.status is not ObserverStatus.OK for o in after)
+    assert all(o.payload.status is PayloadStatus.NO_DATA for o in after)
+    assert f'jumped: {STROKE}' in after[0].state.reason and f'jumped: {STROKE}' in after[-1].state.reason
+    known = [o.payload for o in outputs if o.state.stamp_ns <= 2_000_000_000][-1]
+    assert abs(after[-1].payload.mass - known.mass) < 3 * known.stddev
