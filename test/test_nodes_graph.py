@@ -86,7 +86,8 @@ def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
     after = {name: child.pid for name, child in watched.graph.children.items()}
     assert {name for name in before if after[name] != before[name]} == {'observer_node'}
     assert watched.logged('observer_node killed by SIGKILL') and watched.logged('s are missing before number')
-    assert watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0)        # the mass outlives it
+    # the mass is held, then found again by the new observer alone: the load may be another one
+    watched.until(lambda: watched.heard('payload')[-1].mass == pytest.approx(50.0, abs=5.0))
 
 
 def test_it_ends_cleanly_on_more_than_one_signal(watched, monkeypatch):
