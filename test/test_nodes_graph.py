@@ -67,6 +67,7 @@ def test_markers_show_both_machines_and_the_payload(watched):
 
 
 def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
+    watched.until(lambda: watched.heard('state') and watched.heard('payload'))
     before = {name: child.pid for name, child in watched.graph.children.items()}
     count = len(watched.heard('state'))
     os.kill(before['observer_node'], signal.SIGKILL)
