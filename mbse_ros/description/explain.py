@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
+from .assumptions import is_assumed
 from .basics import MISSING, uncertain
 from .machine_parts import Cylinder, Valve, Volume
 from .fingerprint import fingerprint
@@ -45,7 +46,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Section('sensors', tuple(_sensor(mechanism, item) for item in mechanism.sensors.values())),
         Section('modules and levels', tuple(_levels(mechanism))),
         Section('uncertain numbers (1 sigma)', tuple(
-            Row(key, f'{item.value:.7g} +- {item.stddev:.4g}', f'SI; {relative(item)}')
+            Row(key, f'{item.value:.7g} +- {item.stddev:.4g}', f'SI; {relative(item)}' + '; assumed' * is_assumed(item))
             for key, item in uncertain(mechanism).items()))]
     return [section for section in sections if section.rows]
 
@@ -158,6 +159,7 @@ def _sensor(mechanism: MechanismDescription, item: Sensor) -> Row:
     unit = sensor_unit(item.kind, lambda: _unit(mechanism, coordinate))
     notes = [f'1 sigma {show(item.stddev, unit)}'] * bool(item.stddev) + ['without gravity'] * (not item.gravity)
     notes += [f'in steps of {show(item.resolution, unit)}'] * bool(item.resolution)
+    notes += [f'from {show(item.range[0], unit)} to {show(item.range[1], unit)}'] if item.range else []
     notes += ['gauge: from the pressure of the atmosphere'] * item.gauge
     notes += [f'gain {show(item.gain, "")}'] if item.gain is not None else []
     notes += ['wraps at half a turn'] * item.wraps

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import DescriptionError, SettingError
 from ..resources import regular, share_directory
+from .assumptions import with_assumptions
 from .basics import ZERO
 from .document import read_document
 from .entry import Entry
@@ -95,7 +96,7 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     mechanism = _mechanism(parts, file, references, springs)
     check_mechanism(mechanism, _placed(parts, mechanism))
     check_machine(mechanism)
-    return mechanism
+    return with_assumptions(mechanism)
 
 
 def _check_format(root: Entry) -> None:

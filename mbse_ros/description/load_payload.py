@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .assumptions import level
 from .basics import GROUND, Scalar
 from .entry import Entry
 from .machine_parts import Base, Payload
@@ -36,12 +37,12 @@ def read_payload(entry: Entry, references: References) -> Payload:
 
 
 def read_base(entry: Entry, references: References) -> Base:
-    """Roll and pitch of the machine's frame; what the file leaves out is 0."""
+    """Roll and pitch of the machine's frame; what the file leaves out is 0, uncertain."""
     if references.planar:
         raise entry.error('no base; it can be inclined in space only (dimension: 3)')
     parts = entry.mapping([], ['roll', 'pitch'])
     kind = Kind('rad', -STEEPEST, STEEPEST)
-    return Base(*(references.numbers.optional(parts, name, kind, Scalar(0.0, key=f'base.{name}'))
+    return Base(*(references.numbers.optional(parts, name, kind, level(name))
                   for name in ('roll', 'pitch')))
 
 

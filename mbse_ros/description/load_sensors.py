@@ -45,10 +45,11 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
             machine: MachineParts) -> Sensor:
     if not isinstance(entry.value, dict) or 'kind' not in entry.value:
         entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
-                                 'supply', 'stddev', 'resolution', 'bias'])
+                                 'supply', *_COMMON, 'bias'])
     kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
     needed, allowed = _KINDS[kind]
-    parts = entry.mapping(['kind', *needed], [*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',))])
+    allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
+    parts = entry.mapping(['kind', *needed], [*allowed, *(('range',) if machine.hydraulics is not None else ())])
     if kind == 'pressure':
         return _pressure(name, entry, parts, references, machine)
     if kind == 'inclination':
@@ -60,13 +61,25 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
     unit = sensor_unit(kind, lambda: unit_of(references.coordinates[
         found.get('coordinate') or drivers[found['driver']].coordinate], references.joints))
     bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
-    return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit))
+    return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit),
+                  range=_range(parts, references, unit))
 
 
 def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
     """Standard deviation and resolution, 0 where the file gives none."""
     return tuple(references.numbers.number(parts[key], not_negative(unit)) if key in parts else 0.0
                  for key in ('stddev', 'resolution'))
+
+
+def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float] | None:
+    """Lowest and highest value of a sample, SI, where the file says."""
+    if 'range' not in parts:
+        return None
+    ends = parts['range'].items('the lowest and the highest value', 2)
+    low, high = (references.numbers.number(end, Kind(unit)) for end in ends)
+    if low >= high:
+        raise parts['range'].error('a lower and a higher value')
+    return low, high
 
 
 def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: References,
@@ -85,7 +98,8 @@ def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: Refe
     offset = (numbers.scalar(parts['offset'], Kind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
     gain = numbers.optional(parts, 'gain', Kind('1', 0.1, 10.0))
     gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
-    return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge)
+    return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
+                  range=_range(parts, references, 'Pa'))
 
 
 def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
@@ -94,7 +108,8 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
         raise parts['kind'].error('the section `base`, such as `base: {}`, for a sensor of its inclination')
     bias = (references.numbers.scalar(parts['bias'], Kind('rad')),) if 'bias' in parts else ()
     return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
-                  axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias)
+                  axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias,
+                  range=_range(parts, references, 'rad'))
 
 
 def _channels(kind: str, found: dict, references: References) -> int:

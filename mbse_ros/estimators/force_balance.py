@@ -16,7 +16,7 @@ import numpy as np
 from ..dynamics.inertial_forces import inertial_forces
 from ..machine import Machine
 from .hydraulic_model import state_parts
-from .hydraulic_sensors import direct
+from .hydraulic_sensors import direct, errors_of
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,13 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
-    ``open_loops``: in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X.
+    ``open_loops``: in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X, and
+    without the sensors' errors: for those who follow what these do to the state.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))
     deviation = ca.SX.sym('deviation', len(machine.cylinders)) if smooth else ca.SX(0, 1)
     system, reduced, circuit = machine.system, machine.reduced, machine.circuit
-    part = state_parts(names, without_sensor_errors(machine, names, X))
+    part = state_parts(names, X if open_loops else without_sensor_errors(machine, names, X))
     z, zd, zdd, p = (part[kind] for kind in ('position', 'velocity', 'acceleration', 'pressure'))
     speeds, unknown = machine.piston_rates @ zd, ca.SX.sym('friction', len(machine.cylinders))
     force = circuit.hydraulic_forces(p) - unknown
@@ -93,11 +94,7 @@ def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) ->
     """
     entries = ca.vertsplit(X)
     for name, channel in direct(machine).items():
-        i, values = names.index(name), machine.system.values
-        gain, offset, zero = channel.nominal
-        sensor = channel.sensor
-        slope = gain if sensor.gain is None else values(sensor.gain)
-        shift = values(sensor.bias[channel.index]) if sensor.bias else offset
-        if isinstance(slope, ca.SX) or isinstance(shift, ca.SX):
-            entries[i] = (gain * (entries[i] - zero) + offset - shift) / slope + zero
+        i, (gain, offset, zero), found = names.index(name), channel.nominal, errors_of(machine, channel)
+        if any(isinstance(number, ca.SX) for number in found):
+            entries[i] = (gain * (entries[i] - zero) + offset - found[1]) / found[0] + zero
     return ca.vertcat(*entries)

@@ -55,6 +55,19 @@ def measurements(machine: Machine, names: tuple[str, ...], X: ca.SX) -> tuple[Me
     return tuple(found)
 
 
+def sample_of(machine: Machine, channel: Channel, value: ca.SX) -> ca.SX:
+    """The sample of a channel that measures ``value``, SI, with its offset and gain as symbols where they are uncertain."""
+    gain, offset = errors_of(machine, channel)
+    return gain * (value - channel.nominal[2]) + offset
+
+
+def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX | float]:
+    """Gain and offset, symbols where they are uncertain."""
+    sensor, values = channel.sensor, machine.system.values
+    return (1.0 if sensor.gain is None else values(sensor.gain),
+            values(sensor.bias[channel.index]) if sensor.bias else 0.0)
+
+
 def direct(machine: Machine) -> dict[str, Channel]:
     """Channels by the entry of the state that they measure."""
     from .hydraulic_model import state_names

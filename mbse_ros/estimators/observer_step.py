@@ -10,11 +10,13 @@ from __future__ import annotations
 import casadi as ca
 
 from ..machine import Machine
+from ..machine.channels import Channel
 from ..machine.machine import NEWTON
 from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
+from .hydraulic_sensors import sample_of
 from .weighing import by_doubtful, doubtful, mass_information, weighed, within
 
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
@@ -93,7 +95,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
     innovations, spreads = [], []
-    for k, item in enumerate(model.measured):
+    for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
             h, H, slopes = ca.substitute([item.h, item.H, by_doubtful(machine, model, item.h, model.X[:g])],
@@ -106,7 +108,8 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
             error = ca.if_else(weight, wrapped(sample - item.offset - X[item.index]), 0.0)
             row = ca.SX.eye(X.numel())[item.index, :]
             X, P, innovation, spread, gain = correct_by(X, P, row, error, variance[k], weight)
-            unit, seen = 1.0, T[item.index, :]
+            unit = 1.0
+            seen = T[item.index, :] + _own(machine, model, channel, X[item.index])
         else:
             unit = float(to_model[item.index]) / item.gain
             value = sample * unit
@@ -114,8 +117,14 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
             if shift:
                 value = value + shift
             X, P, innovation, spread, gain = correct(X, P, item.index, value, variance[k] * unit ** 2, weight)
-            seen = T[item.index, :]
+            seen = T[item.index, :] + unit * _own(machine, model, channel, X[item.index] * model.scale[item.index])
         T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append(spread / unit ** 2)
     return X, P, T, innovations, spreads
+
+
+def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:
+    """Derivatives (1, k) by the uncertain numbers of a sample that measures ``value``, SI: by its offset and gain."""
+    measured = ca.SX.sym('measured')
+    return ca.substitute(by_doubtful(machine, model, sample_of(machine, channel, measured)), measured, value)

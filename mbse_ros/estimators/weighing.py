@@ -73,7 +73,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     scale, g = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
     g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
-    H, ratios, says, doubt = H @ ca.diag(scale), [], [], ca.sum2(slopes ** 2) * CONSTANT / dt
+    H, ratios, says = H @ ca.diag(scale), [], []
     known = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN))
     for i in range(g.numel()):
         column = P @ H[i, :].T
@@ -82,12 +82,14 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         hidden = ca.logic_and(ca.logic_not(known[i]), H[i, -1] ** 2 * P[-1, -1] >= grip[i])
         counts = ca.logic_not(hidden)
         rough = hidden * column[-1] / (variance + grip[i])       # of the mass alone, once
-        gain, share = counts * column / variance, known[i] * variance / (variance + doubt[i])
+        seen = H[i, :] @ T + slopes[i, :]
+        doubt = ca.sumsqr(seen - H[i, -1] * T[-1, :]) * CONSTANT / dt
+        gain, share = counts * column / variance, known[i] * variance / (variance + doubt)
         mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1] - rough * column[-1]
         whole = ca.vertcat(gain[:-1], gain[-1] + rough)
         P, gain[-1] = P - whole @ column.T, share * gain[-1] + rough
         P[-1, -1] = mass        # the lower triangle counts: its last row is that of the mass
-        X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ (H[i, :] @ T + slopes[i, :])
+        X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ seen
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))
     return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known

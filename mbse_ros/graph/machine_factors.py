@@ -13,6 +13,7 @@ import numpy as np
 
 from ..compiled import Scan
 from ..estimators.coordinate_scale import coordinate_scale
+from ..estimators.force_balance import without_sensor_errors
 from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
 from ..payload.inverse_dynamics import Residual, residual
@@ -78,7 +79,9 @@ def _balance(machine: Machine, found: Residual, force: ca.SX, used: list[int], b
     every = [found.near, *variables.values()]
     parts = ca.Function('balance', every, [e, ca.jacobian(e, ca.vertcat(*variables.values()))], {'cse': True})
     near, on = ca.SX.sym('near', found.near.numel()), ca.SX.sym('on', d.numel())
-    solved, = ca.substitute([machine.closed(near, nodes['z'])[machine.system.dependent]], [symbols], [values])
+    true = without_sensor_errors(machine, names, found.X)[:nodes['z'].numel()]
+    place, = ca.substitute([true], [found.X, symbols], [X, values])
+    solved, = ca.substitute([machine.closed(near, place)[machine.system.dependent]], [symbols], [values])
     e, J = parts(solved, *variables.values())
     return FactorKind('force_balance', variables, {'near': near, 'on': on}, on * e, ca.diag(on) @ J, backend=backend)
 
