@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from machine_variants import changed, exact_sensors
 
 from mbse_ros.errors import SampleError
 from mbse_ros.estimators.settings import ObserverSettings
@@ -29,6 +30,12 @@ VALVES = ('orifice', 'unknown')
 def crane(valve: str = 'orifice') -> Machine:
     """The default machine with a valve model."""
     return load_machine('patu655_lift', valve)
+
+
+@lru_cache(maxsize=None)
+def exact_crane(valve: str = 'orifice') -> Machine:
+    """The default machine whose file calls its sensors exact."""
+    return Machine(with_valves(changed('patu655_lift', exact_sensors('patu655_lift')).description, valve))
 
 
 def kinematic(**changes: float | str) -> ObserverSettings:
@@ -86,9 +93,9 @@ def simulate(payload: float, seed: int, cycle: WorkCycle | None = None,
 
 
 def estimate(valve: str, frames: list[SensorFrame], observer: ObserverSettings = ObserverSettings(),
-             payload: PayloadSettings = PayloadSettings()) -> Run:
-    """Frames through a fresh pipeline."""
-    outputs = feed(Pipeline(crane(valve), observer=observer, payload=payload), frames)
+             payload: PayloadSettings = PayloadSettings(), machine: Machine | None = None) -> Run:
+    """Frames through a fresh pipeline of a machine, of the default one where none is given."""
+    outputs = feed(Pipeline(machine or crane(valve), observer=observer, payload=payload), frames)
     times = {f.stamp_ns: t for f, t in zip(frames, np.cumsum([0.01 * (abs(f.velocity[0]) > 0.01) for f in frames]))}
     return Run(frames, outputs, np.array([times[o.state.stamp_ns] for o in outputs]))
 

@@ -12,6 +12,14 @@ from mbse_ros.machine import Machine
 REMOVED = '(removed)'
 
 
+def exact_sensors(name: str) -> dict[str, Any]:
+    """Changes that state the errors of the machine's sensors, and its base's, to be none: nothing is assumed."""
+    tree = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))
+    zero = {'pressure': {'offset': 0, 'gain': 1}, 'stroke': {'bias': 0}, 'encoder': {'bias': 0}}
+    changes = {f'sensors/{sensor}': {**zero[item['kind']], **item} for sensor, item in tree['sensors'].items()}
+    return {**changes, 'base': {'roll': 0, 'pitch': 0}}
+
+
 def variant(name: str, **changes: Any) -> Machine:
     """The machine with keys set or removed; '__' divides the levels of a key, as in
     ``hydraulics__supplies__pump='20 MPa'``."""

@@ -29,6 +29,14 @@ class Carrier:
         """Force that is missing along each coordinate that cylinders move, N or N m (paper 003 Eq. 55)."""
         return self._terms(X, mass, parameters)[0][:, 0]
 
+    def behind(self, X: np.ndarray, number: str, error: float) -> np.ndarray:
+        """The state behind the same samples where a sensor's offset, bias or gain is off by so much."""
+        _, name, kind = number.split('.')
+        channel = next(channel for channel in self.machine.all_channels if channel.sensor.name == name)
+        k, X = self.names.index(channel.name), X.copy()
+        X[k] = X[k] / (1 + error) if kind == 'gain' else X[k] - error
+        return X
+
     def state(self, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, mass: float, rod: float = 2e6) -> np.ndarray:
         """State that carries the mass: the piston sides take the balance."""
         X, kinds = np.zeros(len(self.names)), np.array([name.split('/')[0] for name in self.names])

@@ -71,8 +71,7 @@ def test_the_boom_alone(tmp_path):
 
 def test_an_inclined_base(tmp_path):
     """Its attitude can be given where a sensor measures it; the load pushes less along a slope."""
-    text = LIFT.replace('sensors:\n', 'base: {}\n\nsensors:\n'
-                        '  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
+    text = LIFT.replace('sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
     (tmp_path / 'x.yaml').write_text(text)
     pressure = []
     for degrees in (0, 30):

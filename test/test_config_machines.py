@@ -11,8 +11,8 @@ import casadi as ca
 import numpy as np
 import pytest
 from lagrange_by_hand import Lagrange, numbers
-from mbse_ros.description.explain import explain
-from mbse_ros.description.explain import volume_range
+from mbse_ros.description.assumptions import is_assumed
+from mbse_ros.description.explain import explain, volume_range
 from mbse_ros.description.basics import scalars, uncertain
 from mbse_ros.description.load import known_machines, load_mechanism
 from mbse_ros.description.model import PointRef, Scalar
@@ -216,9 +216,12 @@ def test_explain_shows_derived_numbers_units_and_uncertainties(lift):
 
 
 def test_numbers_by_key_path(lift, measured):
-    assert set(uncertain(lift)) == {'bodies.boom.mass', 'bodies.boom.points.rod_eye[0]',
-                                    'bodies.boom.points.rod_eye[2]', 'cylinders.lift.friction.scale',
-                                    'hydraulics.oil_bulk_modulus'}
+    stated = {key for key, number in uncertain(lift).items() if not is_assumed(number)}
+    assert stated == {'bodies.boom.mass', 'bodies.boom.points.rod_eye[0]', 'bodies.boom.points.rod_eye[2]',
+                      'cylinders.lift.friction.scale', 'hydraulics.oil_bulk_modulus', 'base.roll', 'base.pitch'}
+    assert set(uncertain(lift)) - stated == {'sensors.lift_stroke.bias', 'sensors.lift_piston.offset',
+                                             'sensors.lift_piston.gain', 'sensors.lift_rod.offset',
+                                             'sensors.lift_rod.gain'}
     assert 'joints.tilt_joint.rpy[1]' in uncertain(measured)
     known = scalars(lift)
     assert known['hydraulics.volumes.lift_rod.hoses[0].volume'].value == 1.90019e-4

@@ -102,7 +102,9 @@ CASES = [
     ('sensors/pump', {**SUPPLY, 'offset': '1 V'}, 'sensors.pump.offset', 'not a unit of Pa'),
     ('sensors/pump', {**SUPPLY, 'reference': 'relative'}, 'sensors.pump.reference', 'absolute or gauge'),
     ('sensors/pump', {**SUPPLY, 'bias': 0}, 'sensors.pump.bias', 'one of the keys'),
-    ('sensors/tilt', {'kind': 'inclination', 'axis': 'roll', 'stddev': 0.1}, 'sensors.tilt.kind', '`base: {}`'),
+    ('sensors/lift_rod/range', ['9 MPa', '1 MPa'], 'sensors.lift_rod.range', 'a lower and a higher value'),
+    ('sensors/lift_rod/range', '9 MPa', 'sensors.lift_rod.range', 'the lowest and the highest value'),
+    ('sensors/lift_stroke/range', ['0 m', '2 MPa'], 'sensors.lift_stroke.range[1]', 'text with a unit'),
 ]
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import lru_cache
 
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import VALVES, crane, estimate, feed, kinematic, simulate
+from core_support import VALVES, crane, estimate, exact_crane, feed, kinematic, simulate
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInformation, _terms, doubtful,
@@ -17,7 +18,7 @@ from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInfo
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
-from mbse_ros.simulation.crane import SimulatedCrane, plant_of
+from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
@@ -85,12 +86,14 @@ def test_derivatives_along_the_loops(name: str) -> None:
             assert not H[:, k].any()
 
 
-def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``weighed`` in SI: state, covariance, in which equations the pistons move."""
+def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.ndarray | None = None
+            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``weighed`` in SI: state, covariance, in which equations the pistons move; ``T`` (nx, k): derivatives so far."""
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     symbols = ca.SX.sym('X', len(X)), ca.SX.sym('P', len(X), len(X)), ca.SX.sym('near', len(machine.system.dependent))
-    T = ca.SX.zeros(len(X), len(doubtful(machine, model)))
+    size = len(X), len(doubtful(machine, model))
+    T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
     found = weighed(machine, model, *symbols[:2], T, symbols[2], moves, ca.SX(FORCE_PSD), ca.SX(DT))
     function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:2], found[-1]])
@@ -117,14 +120,17 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
     g, H, R, _, _, slopes = evaluated(name, X, P)
     S = H @ P @ H.T + np.diag(R[:, 0])
     K = np.linalg.solve(S, H @ P).T
-    x, p, _ = step_of(name, X, P)
+    T = 0.3 * np.sqrt(np.diag(P))[:, None] * np.random.default_rng(7).standard_normal((len(X), slopes.shape[1]))
+    x, p, _ = step_of(name, X, P, T=T)
     spread, motion = np.sqrt(np.diag(P)), slice(0, -1)
     if len(g) == 1:     # several: each takes less of what the ones before have left in the mass
         np.testing.assert_allclose((x - X)[motion] / spread[motion], (-K @ g[:, 0])[motion] / spread[motion], rtol=1e-9,
                                    atol=1e-12)
         np.testing.assert_allclose(p[motion, motion], (P - K @ S @ K.T)[motion, motion],
                                    atol=1e-9 * np.outer(spread, spread)[motion, motion].max())
-        share = S[0, 0] / (S[0, 0] + CONSTANT / DT * np.sum(slopes ** 2))
+        felt = slopes + H[:, :-1] @ T[:-1]        # of the base's inclination all equations feel the same
+        differ = [not name.startswith('base.') for name in machine_of(name).parameters.names]
+        share = S[0, 0] / (S[0, 0] + CONSTANT / DT * np.sum(felt[:, differ] ** 2))
         assert x[-1] - X[-1] == pytest.approx(share * (-K @ g[:, 0])[-1], rel=1e-9)
     assert (np.linalg.eigvalsh(p / np.outer(spread, spread)) > 0).all() and p[-1, -1] < P[-1, -1]
     assert (np.diag(p) <= np.diag(P) * (1 + 1e-9)).all()
@@ -246,7 +252,7 @@ LOADS = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)
 def test_another_load_is_noticed(valve: str, known: float) -> None:
     """From 40 to 200 kg within 0.1 s, in motion, at 6 s: noticed within half a second, no state is lost; 2.5 s later
     the interval is narrow, where the valves' flows are not known a second later still. From its end on it is right."""
-    run = estimate(valve, simulate(200.0, 3, LOADS))
+    run = estimate(valve, simulate(200.0, 3, LOADS), machine=exact_crane(valve))
     by_time = {round(o.payload.stamp_ns * 1e-9, 2): o.payload for o in run.outputs}
     before, after = by_time[5.8], by_time[known]
     assert before.lower < 40.0 < before.upper and before.upper - before.lower < 10.0
@@ -273,6 +279,14 @@ def test_together_is_better_than_apart() -> None:
     assert errors['joint'] < 0.5 * errors['apart'] and masses['joint'] < 1.5
 
 
+def corrected(machine: Machine, frame: SensorFrame, number: str, error: float) -> SensorFrame:
+    """The frame as an exact sensor would have it where an offset, bias or gain is off by so much."""
+    _, sensor, kind = number.split('.')
+    name = next(channel.name for channel in machine.all_channels if channel.sensor.name == sensor)
+    value = frame.samples[name]
+    return replace(frame, samples=frame.samples | {name: value / (1 + error) if kind == 'gain' else value - error})
+
+
 def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Derivatives of the mass against estimates of the same samples with that number one deviation off; those of
     friction and oil only roughly: they also change how lively the filter takes the machine to be."""
@@ -283,13 +297,14 @@ def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.
     base = feed(pipeline, frames)[-1].payload.mass
     stated = pipeline.payload._estimator._window_value[1:] * parameters.stddev
     mean = parameters._mean
-    for place, deviation in zip(parameters._places, parameters.stddev):
-        monkeypatch.setattr(parameters, '_mean', mean + deviation * (np.arange(len(mean)) == place))
-        found.append(feed(Pipeline(machine), frames)[-1].payload.mass - base)
+    for name, place, deviation in zip(parameters.names, parameters._places, parameters.stddev):
+        sensor = name.startswith('sensors.')
+        monkeypatch.setattr(parameters, '_mean', mean + deviation * (np.arange(len(mean)) == place) * (not sensor))
+        seen = [corrected(machine, frame, name, deviation) for frame in frames] if sensor else frames
+        found.append(feed(Pipeline(machine), seen)[-1].payload.mass - base)
     assert np.abs(found).max() > 0.5
-    exact = [k for k, name in enumerate(parameters.names) if name.startswith('bodies')]
+    exact = [k for k, name in enumerate(parameters.names) if name.startswith(('bodies', 'sensors', 'base'))]
     np.testing.assert_allclose(np.array(found)[exact], stated[exact], rtol=0.1, atol=0.02)
-    print(dict(zip(parameters.names, zip(found, stated))))
     np.testing.assert_allclose(found, stated, atol=0.2)
 
 

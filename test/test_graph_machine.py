@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_support import crane, plant, two_cylinders
+from core_support import plant, two_cylinders
 from machine_logs import differences
+from machine_variants import changed, exact_sensors
 from scipy.linalg import expm
 
 from mbse_ros.errors import GraphError, SettingError
@@ -24,7 +25,7 @@ from mbse_ros.graph.machine_log import MachineLog
 from mbse_ros.graph.machine_motion import followed, moving, speeds
 from mbse_ros.graph.machine_settings import MachineGraphSettings
 from mbse_ros.graph.machine_smoother import MachineSmoothed, smooth_machine
-from mbse_ros.machine import load_machine
+from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 
@@ -35,6 +36,12 @@ FIXED = MachineGraphSettings(unknown_force=1.0)
 @pytest.fixture(autouse=True)
 def gtsam():
     return pytest.importorskip('gtsam', reason='GTSAM is not installed (extra "graph")')
+
+
+@lru_cache(maxsize=None)
+def crane() -> Machine:
+    """The default machine with sensors that its file calls exact."""
+    return changed('patu655_lift', exact_sensors('patu655_lift'))
 
 
 @lru_cache(maxsize=None)
@@ -119,6 +126,15 @@ def test_mass_of_one_lift() -> None:
     assert np.sqrt(np.mean((found.velocity - velocity)[found.balanced] ** 2)) < 1.5e-3
     error = np.abs(found.position - np.array([f.position for f in lift()[1]]))
     assert np.mean(error < 1.96 * found.stddev['position']) > 0.9
+
+
+def test_sensors_of_which_the_file_says_nothing_are_not_exact() -> None:
+    """The same lift: offsets and gains are among the unknowns, and the interval is as wide as the online one's."""
+    machine = load_machine('patu655_lift')
+    found = smooth_machine(machine, lift()[0], kinds=machine_kinds(machine, 'vm'))
+    assert 2.0 < found.mass_stddev[-1] < 3.0 and found.lower[-1] < 50.0 < found.upper[-1]
+    offset = found.names.index('sensors.lift_piston.offset')
+    assert 0.5 < found.parameters_stddev[offset] / (0.0025 * 16e6 / np.sqrt(3)) <= 1.0
 
 
 def test_a_motion_rougher_than_the_settings_widens_the_random_walk() -> None:
@@ -211,7 +227,7 @@ def test_measured_lift(shared_data: Path) -> None:
     if not file.is_file():
         pytest.skip('no measured lift: ../shared/data/patu655 is not there')
     table = np.genfromtxt(file, delimiter=',', names=True)[::2]
-    machine = load_machine('patu655_measured')
+    machine = changed('patu655_measured', exact_sensors('patu655_measured'))
     log = MachineLog(table['t'], np.column_stack([table['s1_mm'] * 1e-3 - 0.820, table['p1_pa'], table['p2_pa']]))
     found = smooth_machine(machine, log, MachineGraphSettings(unknown_force=30.0),
                          machine_kinds(machine, 'vm'))

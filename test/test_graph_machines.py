@@ -152,7 +152,7 @@ def test_inclination_of_the_base_is_a_node() -> None:
     """A measured pitch of the base walks slowly and turns gravity in the balance."""
     file = crane().description.file
     text = open(file, encoding='utf-8').read().replace(
-        'sensors:\n', 'base: {}\nsensors:\n  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
+        'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
     from mbse_ros.graph.machine_factors import machine_kinds
     machine = Machine(parse_mechanism(text, file))
     kinds, n = machine_kinds(machine, 'vm'), 5

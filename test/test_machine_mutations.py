@@ -111,8 +111,9 @@ CASES = {       # what to replace, by what; the key of the error; words that sho
                               'a supply of higher pressure than the tank'),
     'cylinders without hydraulics': (LIFT, LIFT[LIFT.index('hydraulics:'):LIFT.index('payload:')], '', 'cylinders',
                                      'the section `hydraulics` beside it, which is missing'),
-    'an inclination without a base': (LIFT, 'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, stddev: '
-                                      '1 deg}\n', 'sensors.pitch.kind', 'the section `base`, such as `base: {}`'),
+    'an inclination without a base': (ZX200, 'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, '
+                                      'stddev: 1 deg}\n', 'sensors.pitch.kind',
+                                      'the section `base`, such as `base: {}`'),
     'a sensor twice': (LIFT, 'sensors:\n', 'sensors:\n  again: {kind: stroke, cylinder: lift, stddev: 1 mm}\n',
                        'sensors.lift_stroke', 'one sensor a place, again measures this already'),
     'a sensor of no cylinder': (LIFT, 'cylinder: lift,', 'cylinder: left,', 'sensors.lift_stroke.cylinder',

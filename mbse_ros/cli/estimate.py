@@ -14,7 +14,7 @@ from ..bags.writer import BagWriter
 from ..description.fingerprint import fingerprint
 from ..machine import Machine, load_machine
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
-from ..payload.loads import Load
+from ..payload.loads import REMARKS, Load
 from ..streams.records import PayloadStatus
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
 
@@ -53,7 +53,7 @@ def summary(estimate: Estimate) -> list[str]:
 def load_text(load: Load) -> str:
     """One load in words."""
     mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.2f} kg ({load.lower:.2f} to {load.upper:.2f})'
-    return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + (', nothing' if load.status == 'empty' else '')
+    return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + REMARKS.get(load.status, '')
 
 
 def _centre(machine: Machine) -> dict[str, list[float]]:
@@ -69,7 +69,8 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,
                     **_centre(estimate.machine),
-                    'budget': [{'cause': cause.cause, 'kg': cause.kg} for cause in estimate.budget],
+                    'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
+                               for cause in estimate.budget],
                     'loads': [{'start_s': load.start, 'end_s': load.end, 'mass': load.mass,
                                'interval': [load.lower, load.upper], 'status': load.status}
                               for load in estimate.loads]},

@@ -55,18 +55,9 @@ def _notes(estimate: Estimate) -> list[str]:
     notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
     if _one_way(estimate):
         notes.append(ONE_LIFT)
-    notes.append("The 95 % interval holds the scatter of the samples and the uncertainties stated in the machine's "
-                 'file; it does not include errors that the file does not state.'
-                 + _exact_pressures(estimate.machine))
+    notes.append("The 95 % interval holds the scatter of the samples, the uncertainties stated in the machine's file, "
+                 'and what is assumed of sensors and base where it states nothing; no other error.')
     return notes
-
-
-def _exact_pressures(machine: Machine) -> str:
-    """What the file does not state of its pressure sensors, and the interval of a real machine needs."""
-    exact = [channel.name for channel in machine.all_channels
-             if channel.kind == 'pressure' and not channel.sensor.bias and channel.sensor.gain is None]
-    return (f' It states neither offset nor gain of {", ".join(exact)}: they count as exact, which no transducer is.'
-            if exact else '')
 
 
 def _one_way(estimate: Estimate) -> bool:
@@ -131,11 +122,11 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
 
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Loads, what makes the mass uncertain, and errors against the truth."""
-    tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval'), [
-        (f'{load.start:.1f} s', f'{load.end:.1f} s', f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg')
-        if load.status != 'unknown' else (f'{load.start:.1f} s', f'{load.end:.1f} s', 'unknown', '')
-        for load in estimate.loads])]
-    causes = [(cause.cause, f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
+    tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval', 'status'), [
+        (f'{load.start:.1f} s', f'{load.end:.1f} s',
+         *(('', '') if load.status == 'unknown' else (f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg')),
+         load.status) for load in estimate.loads])]
+    causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))
     return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]

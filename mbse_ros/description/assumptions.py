@@ -3,7 +3,8 @@
 
 No sensor is exact, and none of these errors shows in a log. The limits of common data sheets are taken as those of a
 uniform distribution (JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3.7), whose standard
-deviation is the limit over the square root of 3. A number that the file states counts as stated: `offset: 0 kPa` is exact.
+deviation is the limit over the square root of 3. A number that the file states counts as stated: `offset: 0 kPa` is
+exact.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def is_assumed(number: Scalar) -> bool:
 def _usual_range(hydraulics: Hydraulics) -> float:
     """Range of a pressure sensor, Pa: the next usual one above the highest supply."""
     highest = max((supply.value for supply in hydraulics.supplies.values()), default=USUAL)
-    return next((limit for limit in RANGES if limit >= highest), highest)
+    return next((limit for limit in RANGES if limit > highest), highest)
 
 
 def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription) -> Sensor:

@@ -151,7 +151,7 @@ class Sensor:
     ``axis`` 'roll' or 'pitch', rad).
     ``bias``: what each channel adds to the true value, SI; empty: nothing. ``gain``: what a pressure is multiplied by;
     ``gauge``: it is counted from the atmosphere's. ``resolution``: step of the values, 0 where they have none.
-    ``wraps``: an encoder that does not count its turns. ``range``: between which values it measures, where the file says.
+    ``wraps``: an encoder that does not count its turns. ``range``: lowest and highest sample, where the file says.
     """
 
     name: str

@@ -39,7 +39,8 @@ LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step afte
 
 @dataclass(frozen=True)
 class SegmentResult:
-    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step.
+    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step:
+    of the motion as the sensors measure it, without the errors of their zeros and gains.
 
     Between two samples ``mean`` is a line from the state at the one to the state at the other.
     ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
@@ -89,7 +90,9 @@ class HydraulicObserver:
         first = n + len(rows) + self.model.U.numel()
         self._activity = slice(first, first + len(self.machine.coordinates))
         self._to_si = np.outer(self.model.scale, self.model.scale)
-        self._doubtful = len(doubtful(self.machine, self.model))
+        places = doubtful(self.machine, self.model)
+        self._doubtful = len(places)
+        self._of_model = [not self.machine.parameters.names[place].startswith('sensors.') for place in places]
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
         first += (2 * len(self.machine.actuated) + 2) * self.model.weighs
@@ -183,7 +186,7 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u)
-        slopes = self._x[self._slopes].reshape(self._doubtful, nx)      # of uncertain numbers, for one deviation each
+        slopes = self._x[self._slopes].reshape(self._doubtful, nx)[self._of_model]      # for one deviation each
         covariance = self._x[self._full] + slopes.T @ slopes
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,

@@ -56,7 +56,7 @@ def measurements(machine: Machine, names: tuple[str, ...], X: ca.SX) -> tuple[Me
 
 
 def sample_of(machine: Machine, channel: Channel, value: ca.SX) -> ca.SX:
-    """The sample of a channel that measures ``value``, SI, with its offset and gain as symbols where they are uncertain."""
+    """The sample of a channel that measures ``value``, SI; its offset and gain are symbols where they are uncertain."""
     gain, offset = errors_of(machine, channel)
     return gain * (value - channel.nominal[2]) + offset
 

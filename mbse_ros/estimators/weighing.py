@@ -74,6 +74,9 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
     g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
     H, ratios, says = H @ ca.diag(scale), [], []
+    # a base that is not level is as wrong in every equation: to take less of them all would only take longer
+    names = [machine.parameters.names[place] for place in doubtful(machine, model)]
+    differ = [k for k, name in enumerate(names) if not name.startswith('base.')]
     known = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN))
     for i in range(g.numel()):
         column = P @ H[i, :].T
@@ -83,7 +86,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         counts = ca.logic_not(hidden)
         rough = hidden * column[-1] / (variance + grip[i])       # of the mass alone, once
         seen = H[i, :] @ T + slopes[i, :]
-        doubt = ca.sumsqr(seen - H[i, -1] * T[-1, :]) * CONSTANT / dt
+        doubt = ca.sumsqr((seen - H[i, -1] * T[-1, :])[differ]) * CONSTANT / dt
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt)
         mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1] - rough * column[-1]
         whole = ca.vertcat(gain[:-1], gain[-1] + rough)

@@ -8,7 +8,7 @@ import math
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
-from ..payload.loads import Load
+from ..payload.loads import REMARKS, Load
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
 from ._diagnostics import OK, WARN
@@ -46,7 +46,7 @@ class PayloadNode(RecordNode):
         loads, values = self.stage.loads, {'mass': mass_text(result), 'samples': result.samples}
         if math.isfinite(result.mass):
             causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
-            values |= {f'uncertainty, cause {k}': f'{cause.cause}: {cause.kg:.3g} kg'
+            values |= {f'uncertainty, cause {k}': f'{cause}: {cause.kg:.3g} kg'
                        for k, cause in enumerate(causes, 1)}
         return {**values, 'loads': len(loads), **({'load before': load_text(loads[-2])} if len(loads) > 1 else {})}
 
@@ -66,7 +66,7 @@ def mass_text(payload: PayloadEstimate) -> str:
 def load_text(load: Load) -> str:
     """Mass of a load with its interval, and its stamps."""
     mass = 'unknown' if load.status == 'unknown' else f'{load.mass:.1f} kg ({load.lower:.1f} to {load.upper:.1f})'
-    return f'{mass}, {load.start:.2f} to {load.end:.2f} s' + (', nothing' if load.status == 'empty' else '')
+    return f'{mass}, {load.start:.2f} to {load.end:.2f} s' + REMARKS.get(load.status, '')
 
 
 main = PayloadNode.main

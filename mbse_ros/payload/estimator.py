@@ -9,6 +9,8 @@ from math import inf, log, nan, sqrt
 
 import numpy as np
 
+from ..description.assumptions import is_assumed
+from ..description.basics import uncertain
 from ..machine import Machine
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .inverse_dynamics import GATES, InverseDynamics
@@ -174,7 +176,9 @@ class PayloadEstimator:
             return ()
         slopes = np.abs(self._window_value[1 + self._doubtful]) * self._deviations
         names = [self.machine.parameters.names[place] for place in self._doubtful]
-        found = [Cause(NOISE, noise), *(Cause(name, float(kg)) for name, kg in zip(names, slopes))]
+        known = uncertain(self.machine.description)
+        found = [Cause(NOISE, noise), *(Cause(name, float(kg), name in known and is_assumed(known[name]))
+                                        for name, kg in zip(names, slopes))]
         return tuple(sorted(found, key=lambda cause: -cause.kg))
 
     def _make_filters(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from math import hypot, isfinite, nan
+from math import hypot, isfinite
 
 from .mass import Mass
 
@@ -19,27 +19,34 @@ CHANGED = 0.5           # of the logarithm of the share of information that is k
 LOST = 1.1              # ... factor on the noise, from which a change begins
 AGREES = 2.0            # deviations that the noise said before, by which the first mass may still move
 CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
-DIFFERENT = 4.0         # standard deviations (of the noise; what is wrong for ever is wrong in both masses)
+DIFFERENT = 4.0         # standard deviations of the noise: what stays wrong is wrong in both masses
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
+REMARKS = {'empty': ', nothing', 'implausible': ', beyond the limits of the payload'}    # on a load, by its status
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load from ``start`` to ``end``, s; its ``mass`` with the 95 % interval, kg, NaN where it was not weighed."""
+    """One load from ``start`` to ``end``, s; its ``mass`` with the 95 % interval, kg, NaN where it was not weighed.
+
+    ``plausible``: false where it is beyond the payload's limits, and the machine cannot carry it.
+    """
 
     start: float
     end: float
     mass: float
     lower: float
     upper: float
+    plausible: bool = True
 
     @property
     def status(self) -> str:
-        """'unknown', 'empty', where the interval holds no load at all, or 'weighed'."""
+        """'unknown', 'implausible', 'empty', where the interval holds no load at all, or 'weighed'."""
         if not isfinite(self.upper - self.lower):
             return 'unknown'
+        if not self.plausible:
+            return 'implausible'
         return 'empty' if self.lower <= 0.0 <= self.upper else 'weighed'
 
     def shifted(self, seconds: float) -> Load:
@@ -87,7 +94,7 @@ class LoadLog:
         since, old = self._before
         if not abs(mass.mass - old.mass) <= max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span):
             load = self._load(self._start, since, old)
-            if load.status != 'unknown' or since - self._start > SHORT:
+            if load.status not in ('unknown', 'implausible') or since - self._start > SHORT:
                 self.closed.append(load)
             self._start = begin
         self._before = None
@@ -102,7 +109,5 @@ class LoadLog:
         return (*self.closed, self._load(self._start, since, old), self._load(since, t, mass))
 
     def _load(self, start: float, end: float, mass: Mass) -> Load:
-        """A mass that the machine cannot carry is no load."""
-        low, high = mass.mass - mass.half_width, mass.mass + mass.half_width
-        known = low <= self._limits[1] + LEAST * self._span and high >= self._limits[0] - LEAST * self._span
-        return Load(start, end, *(mass.mass, low, high) if known else (nan, nan, nan))
+        return Load(start, end, mass.mass, mass.mass - mass.half_width, mass.mass + mass.half_width,
+                    not mass.beyond(self._limits))

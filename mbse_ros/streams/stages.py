@@ -14,22 +14,19 @@ from ..estimators.hydraulic_sensors import variances
 from ..estimators.settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
-from ..machine.channels import Channel
 from ..payload.estimator import PayloadEstimator
 from ..payload.loads import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.settings import PayloadSettings
-from .jumps import Jumps
+from .limits import JUMPED, Limits
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 WINDOW = 200         # innovations from which the health is computed
-DEEPEST = 6.0        # standard deviations below vacuum that noise may reach
 # reasons of a state that is wrong; a missing sample is not one
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
-DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'far outside', 'jumped', 'finite numbers'
+DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
-BEYOND = 0.01        # of the range of the payload's limits, within which a mass beyond them is taken for noise
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
@@ -49,9 +46,7 @@ class ObserverStage:
         self._observer = HydraulicObserver(machine, settings, backend)
         self._range, self._stddev = machine.range.tolist(), np.sqrt(variances(machine)).tolist()
         self._watch = Channels(machine.channels)
-        self._floors = [(i, _vacuum(channel)) for i, channel in enumerate(machine.all_channels)
-                        if channel.kind == 'pressure']
-        self._reach, self._jumps = _reach(machine), Jumps(machine)
+        self._limits = Limits(machine, LOST_SHARE)
         self.reset()
 
     @property
@@ -71,7 +66,7 @@ class ObserverStage:
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
         self._begin()
-        self._jumps.reset()
+        self._limits.reset()
 
     def _begin(self) -> None:
         self._observer.reset()
@@ -90,15 +85,15 @@ class ObserverStage:
         restart = segment.restart or not self._observer.started
         dt = segment.step_ns * 1e-9
         if segment.restart:
-            self._jumps.reset()
+            self._limits.reset()
         if restart:
             self._begin()
             self._start = segment.start_ns * 1e-9
-        self._jumped = self._jumps.take(segment.stamp_ns * 1e-9, segment.values[-1])
+        self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1])
         values = self._accepted(segment.values)
         if restart:
             first = segment.values[0].copy()
-            first[[k for k in self._jumped if k not in self._beyond]] = nan     # one far outside loses the state
+            first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
             self._observer.start(first, segment.command_values[0])
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
@@ -117,13 +112,12 @@ class ObserverStage:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
     def _accepted(self, values: np.ndarray) -> np.ndarray:
-        """Samples (n, channels) without those that no pressure or position can have, and of sensors found constant."""
-        self._below = [i for i, floor in self._floors if values[-1, i] < floor]
-        self._beyond = [i for i, low, high in self._reach if values[-1, i] < low or values[-1, i] > high]
-        if not self._below and not self._beyond and not self._jumped and not any(self._watch.constant):
+        """Samples (n, channels) without those that measure nothing, and of sensors found constant."""
+        if not self._refused and not any(self._watch.constant):
             return values
         values = values.copy()
-        values[:, self._below + self._beyond + self._jumped] = nan
+        for places in self._refused.values():
+            values[:, places] = nan
         for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
             if not self._watch.accepts(place, float(values[-1, place])):
                 values[:, place] = nan
@@ -144,22 +138,21 @@ class ObserverStage:
         if not result.finite:
             return ObserverStatus.LOST, 'the state left the finite numbers'
         constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        below, beyond, jumped = ([self.machine.channels[i] for i in places]
-                                 for places in (self._below, self._beyond, self._jumped))
-        missing = [c for c, value in zip(self.machine.channels, measured) if value != value
-                   and c not in (*constant, *below, *beyond, *jumped)]
+        unusable = {reason: [self.machine.channels[i] for i in places] for reason, places in self._refused.items()}
+        missing = [c for c, value in zip(self.machine.channels, measured)
+                   if value != value and not any(c in names for names in (constant, *unusable.values()))]
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
         lost = self._far_outside(result)
         rejected = self._watch.rejected(self._observer.threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
-            return ObserverStatus.LOST, '; '.join([lost, *([f'jumped: {", ".join(jumped)}'] if jumped else [])])
+            jumped = unusable.get(JUMPED)
+            return ObserverStatus.LOST, '; '.join([lost, *([f'{JUMPED}: {", ".join(jumped)}'] if jumped else [])])
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
             return ObserverStatus.LOST, refused
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        found = {'missing': missing, 'constant': constant, 'below vacuum': below, 'far outside its range': beyond,
-                 'jumped': [name for name in jumped if name not in beyond]}
+        found = {'missing': missing, 'constant': constant, **unusable}
         reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
@@ -191,26 +184,6 @@ class ObserverStage:
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
                              nis, count, status, reason, result.weighing)
-
-
-def _vacuum(channel: Channel) -> float:
-    """Sample below which there is no pressure, Pa."""
-    gain, offset, zero = channel.nominal
-    return offset - gain * zero - DEEPEST * channel.sensor.noise
-
-
-def _reach(machine: Machine) -> list[tuple[int, float, float]]:
-    """Place of each channel of a position, and samples below and above which it cannot be one, SI."""
-    found = []
-    for coordinate, (low, high) in zip(machine.coordinates, machine.range.tolist()):
-        name = f'position/{coordinate}'
-        place = machine.channels.index(name) if name in machine.channels else None
-        if place is not None and not machine.all_channels[place].sensor.wraps:
-            room = LOST_SHARE * (high - low)
-            gain, offset, zero = machine.all_channels[place].nominal
-            ends = sorted(offset + gain * (end - zero) for end in (low - room, high + room))
-            found.append((place, *ends))
-    return found
 
 
 class PayloadStage:
@@ -276,8 +249,7 @@ class PayloadStage:
     def _judged(self, mass: Mass, joint: bool) -> tuple[PayloadStatus, str]:
         """Status and reason of a mass for which a state was used."""
         low, high = self._limits
-        margin = BEYOND * (high - low)
-        if mass.mass + mass.half_width < low - margin or mass.mass - mass.half_width > high + margin:
+        if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
                 "or a sensor or the machine's file is wrong")
