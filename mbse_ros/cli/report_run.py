@@ -12,6 +12,7 @@ from scipy.special import chdtri
 from ..bags.series import TruthSeries
 from ..compiled.remarks import remarks
 from ..machine import Machine
+from ..payload.loads import Load
 from ..offline.bag import Estimate, truth_at
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ..report.text import number
@@ -123,13 +124,17 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Loads, what makes the mass uncertain, and errors against the truth."""
     tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval', 'status'), [
-        (f'{load.start:.1f} s', f'{load.end:.1f} s',
-         *(('', '') if load.status == 'unknown' else (f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg')),
-         load.status) for load in estimate.loads])]
+        (f'{load.start:.1f} s', f'{load.end:.1f} s', *_weighed(load), load.status) for load in estimate.loads])]
     causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))
     return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
+
+
+def _weighed(load: Load) -> tuple[str, str]:
+    """Mass and interval, empty where it is not known."""
+    known = load.status != 'unknown'
+    return (f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg') if known else ('', '')
 
 
 def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
