@@ -157,6 +157,21 @@ def test_a_sample_of_a_gauge_with_gain_offset_and_resolution() -> None:
     assert samples['position/lift'] == pytest.approx(q[machine.pistons[0]] + 3e-3, rel=1e-12)
 
 
+def test_the_sensors_of_a_plant_are_as_wrong_as_its_numbers() -> None:
+    machine = gauged()
+    p, q = machine.parameters, machine.model.start.q
+    wrong = p.mean
+    wrong[p.names.index('sensors.lift_piston.offset')] += 50e3
+    wrong[p.names.index('sensors.lift_piston.gain')] += 0.01
+    wrong[p.names.index('sensors.lift_stroke.bias')] -= 1e-3
+    read, state = TrueSamples(machine, machine.all_channels).read, (q, q[machine.model.z], np.zeros(1), np.zeros(1))
+    pressure, noise = np.array([5e6, 2.2e6]), np.zeros(3)
+    right, found = read(*state, pressure, noise, {}), read(*state, pressure, noise, {}, wrong)
+    changes = {name: found[name] - right[name] for name in right}
+    assert changes == pytest.approx({'pressure/lift_piston': 50e3 + 0.01 * (5e6 - ATMOSPHERE), 'pressure/lift_rod': 0.0,
+                                     'position/lift': -1e-3})
+
+
 def test_resolution_adds_the_variance_of_rounding() -> None:
     """d^2 / 12, as rounded white samples scatter; a sensor with a resolution alone is noisy enough."""
     machine, rng = gauged(), np.random.default_rng(0)

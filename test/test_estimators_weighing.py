@@ -287,7 +287,7 @@ def corrected(machine: Machine, frame: SensorFrame, number: str, error: float) -
     return replace(frame, samples=frame.samples | {name: value / (1 + error) if kind == 'gain' else value - error})
 
 
-def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interval_knows_what_each_uncertain_number_does() -> None:
     """Derivatives of the mass against estimates of the same samples with that number one deviation off; those of
     friction and oil only roughly: they also change how lively the filter takes the machine to be."""
     cycle = WorkCycle(0.3, (Move(0.0, 0.3), Move(5.0, 1.5), Move(0.0, 0.4), Move(-5.0, 1.5)))
@@ -296,10 +296,10 @@ def test_the_interval_knows_what_each_uncertain_number_does(monkeypatch: pytest.
     pipeline = Pipeline(machine)
     base = feed(pipeline, frames)[-1].payload.mass
     stated = pipeline.payload._estimator._window_value[1:] * parameters.stddev
-    mean = parameters._mean
-    for name, place, deviation in zip(parameters.names, parameters._places, parameters.stddev):
+    mean = parameters.mean
+    for k, (name, deviation) in enumerate(zip(parameters.names, parameters.stddev)):
         sensor = name.startswith('sensors.')
-        monkeypatch.setattr(parameters, '_mean', mean + deviation * (np.arange(len(mean)) == place) * (not sensor))
+        parameters.assume(mean + deviation * (np.arange(len(mean)) == k) * (not sensor))
         seen = [corrected(machine, frame, name, deviation) for frame in frames] if sensor else frames
         found.append(feed(Pipeline(machine), seen)[-1].payload.mass - base)
     assert np.abs(found).max() > 0.5

@@ -31,6 +31,10 @@ class Parameters:
         """Nominal values, SI."""
         return self._mean[self._places].copy()
 
+    def assume(self, mean: np.ndarray) -> None:
+        """Take other nominal values (k,), SI, as of a file that is wrong: what is built from then on uses them."""
+        self._mean = self.numbers(mean)
+
     def whole(self, states: Mapping[str, ca.SX | float] | None = None, symbol: ca.SX | None = None) -> ca.SX:
         """Expression of all values of the mechanism's model: ``states``, 0 where not given, and the parameters."""
         entries = dict(zip(self.names, ca.vertsplit(self.symbol if symbol is None else symbol) if self.names else []))

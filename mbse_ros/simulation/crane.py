@@ -128,7 +128,7 @@ class SimulatedCrane:
     def _sample(self, q: np.ndarray, *truth: np.ndarray) -> dict[str, float]:
         """Noisy samples by channel."""
         noise = self._rng.standard_normal(len(self._stddev)) * self._stddev
-        return self._samples.read(q, *truth, noise, self.base)
+        return self._samples.read(q, *truth, noise, self.base, self.parameters)
 
 
 def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:

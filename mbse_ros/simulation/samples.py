@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..estimators.hydraulic_model import state_names
-from ..estimators.hydraulic_sensors import measurements
+from ..estimators.hydraulic_sensors import measurements, sample_of
 from ..machine import Machine
 from ..machine.channels import Channel
 
@@ -24,17 +24,20 @@ class TrueSamples:
         self.names, scale = state_names(machine)
         X = ca.SX.sym('X', len(self.names))
         found = measurements(machine, self.names, X)
-        values = ca.vertcat(*(X[item.index] if item.index is not None else item.h for item in found))
+        values = ca.vertcat(*(item.h if item.index is None else
+                              sample_of(machine, channel, X[item.index] * scale[item.index])
+                              for item, channel in zip(found, channels)))
         self._scale = scale
         self._values = Kernel(ca.Function('mbse_samples', [X, machine.system.q, machine.parameters.symbol], [values]),
                               'vm')
-        self._shape = [(item.gain, item.offset, item.zero, channel.sensor.resolution, item.wraps,
-                        scale[item.index] if item.index is not None else 1.0)
-                       for item, channel in zip(found, channels)]
+        self._shape = [(channel.sensor.resolution, item.wraps) for item, channel in zip(found, channels)]
 
     def read(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray,
-             noise: np.ndarray, base: Mapping[str, float]) -> dict[str, float]:
-        """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, with noise (s,)."""
+             noise: np.ndarray, base: Mapping[str, float], parameters: np.ndarray | None = None) -> dict[str, float]:
+        """Samples by channel, SI, at coordinates (n,), (g,), their rates, pressures, Pa, with noise (s,).
+
+        ``parameters`` (k,): true values of the uncertain numbers, those of the sensors included; default: nominal.
+        """
         supplies = self.machine.description.hydraulics.supplies
         X = np.zeros(len(self.names))
         X[:3 * len(z)] = np.concatenate([z, zd, zdd])
@@ -45,11 +48,10 @@ class TrueSamples:
                 X[i] = supplies[owner].value
             elif kind == 'inclination':
                 X[i] = base.get(owner, 0.0)
-        (values,) = self._values(X / self._scale, q, self.machine.parameters.mean)
+        numbers = self.machine.parameters.mean if parameters is None else parameters
+        (values,) = self._values(X / self._scale, q, numbers)
         samples = {}
-        for channel, value, error, (gain, offset, zero, step, wraps, unit) in zip(
-                self._channels, values, noise, self._shape):
-            sample = gain * (value * unit - zero) + offset + error
+        for channel, sample, (step, wraps) in zip(self._channels, values + noise, self._shape):
             sample = step * round(sample / step) if step else sample
             samples[channel.name] = float((sample + pi) % (2 * pi) - pi) if wraps else float(sample)
         return samples
