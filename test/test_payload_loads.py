@@ -42,12 +42,29 @@ def test_taken_carried_dropped() -> None:
     assert [load.end <= after.start for load, after in zip(loads, loads[1:])] == [True, True]
 
 
+def test_the_first_mass_agrees_with_the_one_half_a_second_before() -> None:
+    """While it moves by more than twice the noise in a quarter of a second it is not found; else it is, after that."""
+    for slope, expected in ((20.0, False), (10.0, True)):       # kg/s
+        log, found = LoadLog(LIMITS), []
+        for k in range(100):
+            log.take(10.0 + 0.01 * k, mass(50.0 + 0.01 * slope * k, 2.0), 0.0)
+            found.append(log.found)
+        assert any(found) is expected and (not expected or found.index(True) == 26 and all(found[26:]))
+
+
 @pytest.mark.parametrize('after, count', [(52.0, 1), (75.0, 2)])
 def test_the_same_mass_after_a_change_is_the_same_load(after: float, count: int) -> None:
     """What was forgotten by accident begins no load; 25 kg more, by 4 deviations and 1 % of the limits, do."""
     log, t = taken((3, 50.0, 2.0, 0), (1, 90.0, 100.0, 8), (4, after, 3.0, 0))
     loads = log.all(t, mass(after, 3.0))
     assert len(loads) == count and loads[-1].mass == after and loads[0].start == pytest.approx(10.01)
+
+
+@pytest.mark.parametrize('seconds, statuses', [(1.3, ['weighed']), (3.0, ['implausible', 'weighed'])])
+def test_what_could_not_be_weighed_for_a_second_is_left_out(seconds: float, statuses: list[str]) -> None:
+    """As a wrong mass at the start: that of a longer time is a load that was not known."""
+    log, t = taken((seconds, -700.0, 20.0, 0), (1, 0.0, 300.0, 10), (4, 50.0, 2.0, 0))
+    assert [load.status for load in log.all(t, mass(50.0, 2.0))] == statuses
 
 
 def test_slow_forgetting_is_no_change() -> None:

@@ -23,6 +23,7 @@ DIFFERENT = 4.0         # standard deviations of the noise: what stays wrong is 
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
+KEPT = 10_000           # loads, the last ones: a node may run for years
 REMARKS = {'empty': ', nothing', 'implausible': ', beyond the limits of the payload'}    # on a load, by its status
 
 
@@ -59,7 +60,7 @@ class LoadLog:
 
     def __init__(self, limits: tuple[float, float]) -> None:
         self._limits, self._span = limits, limits[1] - limits[0]
-        self.closed: list[Load] = []
+        self.closed: deque[Load] = deque(maxlen=KEPT)
         self._recent: deque[tuple[float, float, Mass]] = deque()
         self._start: float | None = None
         self.found = False      # whether the first mass has agreed with itself for a while
