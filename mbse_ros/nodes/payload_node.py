@@ -20,7 +20,7 @@ WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
 
 
 class PayloadNode(RecordNode):
-    """Runs the payload stage over each state; a mass known before stays until ~/reset: another load."""
+    """Runs the payload stage over each state; it notices another load by itself, and ~/reset forgets at once."""
 
     executable = 'payload_node'
     forgets = 'the mass is forgotten'
