@@ -10,7 +10,9 @@ import pytest
 from core_support import feed
 from mbse_ros.cli.simulate import simulate_bag
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.outside_force import JOLTS, LASTS, STREAK, OutsideForce
+from mbse_ros.estimators.outside_force import OPENED, STREAK, OutsideForce
+from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.streams.pipeline import Pipeline
@@ -26,8 +28,8 @@ def force() -> OutsideForce:
 
 def test_positions_refused_in_a_row_are_a_force() -> None:
     it = force()
-    assert [it.jolt(BOTH, [POSITION], DT) for _ in range(STREAK)] == [False] * (STREAK - 1) + [True]
-    assert it.acts and it.steps == round(LASTS / DT)
+    assert [it.jolt(BOTH, [POSITION], DT) for _ in range(3)] == [False, False, True]
+    assert it.acts and it.steps == 300
     it.calm(it.steps - 1, True, DT)
     assert it.acts
     it.calm(1, True, DT)
@@ -60,13 +62,33 @@ def test_a_sample_that_is_missing_breaks_no_row() -> None:
 
 def test_many_jolts_at_once_are_a_force() -> None:
     fast, slow = force(), force()
-    for _ in range(round(JOLTS) + 1):
-        assert not fast.jolt(BOTH, [], DT) and not slow.jolt(BOTH, [], DT)
+    for _ in range(7):
+        assert not fast.jolt(BOTH, [], DT) and not slow.jolt(BOTH, [], DT) and not slow.acts
         fast.calm(10, True, DT)
         slow.calm(500, True, DT)
     assert fast.acts and not slow.acts
     fast.reset()
     assert not fast.acts
+
+
+def test_a_pressure_alone_is_no_force_but_soon_after_a_jolt() -> None:
+    it = force()
+    assert it.possible([POSITION]) and not it.possible([PRESSURE])
+    it.jolt(BOTH, [], DT)
+    assert it.possible([PRESSURE])
+    it.calm(400, True, DT)      # 0.4 s: two of the times in which a jolt fades
+    assert not it.possible([PRESSURE])
+
+
+def test_the_motion_is_found_again_from_nothing() -> None:
+    """Speeds and accelerations ten times as uncertain as at a start, apart from all else."""
+    observer = HydraulicObserver(load_machine('patu655_lift'), ObserverSettings(), 'vm')
+    observer.start(np.array([0.2, 4e6, 3e6]), np.zeros(1))
+    observer._x[observer._full] = 1e-6
+    observer._open_motion()
+    P, s = observer._x[observer._full], observer.settings
+    assert np.sqrt(np.diag(P)[1:3]) == pytest.approx([10 * s.start_velocity, 10 * s.start_acceleration])
+    assert OPENED == 10 and not P[1, [0, 2, 3, 4, 5]].any() and P[0, 3] == 1e-6
 
 
 @pytest.fixture(scope='module')

@@ -67,6 +67,13 @@ def test_what_could_not_be_weighed_for_a_second_is_left_out(seconds: float, stat
     assert [load.status for load in log.all(t, mass(50.0, 2.0))] == statuses
 
 
+def test_a_mass_is_beyond_the_limits_by_three_deviations() -> None:
+    """The half-width is two of them."""
+    for value, noise, beyond in ((-2.9, 1.0, False), (-3.1, 1.0, True), (1002.9, 1.0, False), (1003.1, 1.0, True),
+                                 (-3.1, 2.0, False), (nan, 1.0, False)):
+        assert mass(value, noise).beyond(LIMITS) is beyond
+
+
 def test_slow_forgetting_is_no_change() -> None:
     log, t = taken((3, 50.0, 2.0, 0), (20, 90.0, 2.0, 0.5))
     assert len(log.all(t, mass(90.0))) == 1

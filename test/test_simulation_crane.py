@@ -89,6 +89,16 @@ def test_wrong_parameters_change_the_truth() -> None:
     assert changed[0].pressure[0] > nominal[0].pressure[0] + 1e3
 
 
+def test_wrong_offsets_change_the_samples_alone() -> None:
+    """As those of the plant's numbers: the crane moves as before."""
+    p = plant().machine.parameters
+    shifted = p.mean + 50e3 * (np.array(p.names) == 'sensors.lift_rod.offset')
+    nominal, changed = frames(stop=0.02), frames(stop=0.02, parameters=shifted)
+    differences = {name: changed[-1].samples[name] - value for name, value in nominal[-1].samples.items()}
+    assert differences == pytest.approx({'position/lift': 0, 'pressure/lift_piston': 0, 'pressure/lift_rod': 50e3})
+    np.testing.assert_array_equal(changed[-1].pressure, nominal[-1].pressure)
+
+
 def test_the_plant_of_a_machine_with_unknown_valves_has_orifices() -> None:
     assert plant_of(crane('unknown'), 'vm').machine.modelled_valves == ('lift_valve',)
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that measure nothing, by their reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from machine_variants import variant
+from mbse_ros.streams.limits import FAR, JUMPED, Limits
+
+CHANNELS = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'
+USUAL = 0.2, 4e6, 3e6
+
+
+def limits(**changes: object) -> Limits:
+    machine = variant('patu655_lift', **changes)
+    assert machine.channels == CHANNELS
+    return Limits(machine, 0.1)
+
+
+@pytest.mark.parametrize('changes, samples, found', [
+    ({}, USUAL, {}),
+    ({}, (0.2, -70e3, 3e6), {}),                    # 12 kPa of noise: 6 deviations are 72 kPa
+    ({}, (0.2, -75e3, 3e6), {'below vacuum': [1]}),
+    ({'sensors__lift_piston__reference': 'gauge'}, (0.2, -170e3, 3e6), {}),
+    ({'sensors__lift_piston__reference': 'gauge'}, (0.2, -180e3, 3e6), {'below vacuum': [1]}),
+    ({'sensors__lift_rod__range': ['0 MPa', '3 MPa']}, USUAL, {'at the end of its range': [2]}),
+    ({'sensors__lift_rod__range': ['0 MPa', '3.01 MPa']}, USUAL, {}),
+    ({'sensors__lift_rod__range': ['3.04 MPa', '9 MPa']}, USUAL, {}),           # 8 kPa of noise
+    ({'sensors__lift_rod__range': ['3.05 MPa', '9 MPa']}, USUAL, {'at the end of its range': [2]}),
+    ({}, (-0.05, 4e6, 3e6), {}),                    # of a stroke of 0.535 m
+    ({}, (-0.06, 4e6, 3e6), {FAR: [0]}),
+    ({}, (0.59, 4e6, 3e6), {FAR: [0]}),
+    ({}, (np.nan, np.nan, np.nan), {})])
+def test_one_sample(changes: dict, samples: tuple, found: dict) -> None:
+    assert limits(**changes).take(0.0, np.array(samples)) == found
+
+
+def test_a_jump_far_outside_has_one_reason_and_is_forgotten() -> None:
+    it = limits()
+    assert it.take(0.0, np.array(USUAL)) == {}
+    assert it.take(0.01, np.array([0.3, 4e6, 3e6])) == {JUMPED: [0]}
+    assert it.take(0.02, np.array([0.9, 4e6, -1e6])) == {FAR: [0], 'below vacuum': [2]}
+    it.reset()
+    assert it.take(0.03, np.array([0.3, 4e6, 3e6])) == {}
