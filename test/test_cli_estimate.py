@@ -80,7 +80,10 @@ def test_what_is_printed(full):
     payload = full[1]['payload']
     assert lines[0] == (f'payload {payload["mass"]:.2f} kg, 95 % interval {payload["interval"][0]:.2f} to '
                         f'{payload["interval"][1]:.2f} kg, from {payload["samples"]} samples of the mass')
-    assert lines[1].startswith('6.5 s of data in ') and len(lines) == 2
+    causes = ', '.join(f'{cause["cause"]}{" (assumed)" * cause["assumed"]} {cause["kg"]:.2g} kg'
+                       for cause in payload['budget'][:3])
+    assert lines[1] == f'largest causes of the interval, 1 sigma: {causes}' and '(assumed)' in causes
+    assert lines[2].startswith('6.5 s of data in ') and len(lines) == 3
 
 
 def test_the_same_in_another_process(full, bag, tmp_path):

@@ -18,6 +18,8 @@ from ..payload.loads import REMARKS, Load
 from ..streams.records import PayloadStatus
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
 
+LARGEST = 3     # causes of the uncertainty in the answer
+
 
 def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> None:
     """Estimate, print, and write what was asked for."""
@@ -43,6 +45,9 @@ def summary(estimate: Estimate) -> list[str]:
         known = math.isfinite(payload.upper - payload.lower)
         interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
         lines = [f'payload {payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples of the mass']
+        causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
+        if known and causes:
+            lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     if len(estimate.loads) > 1:
