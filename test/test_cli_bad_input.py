@@ -138,7 +138,7 @@ def test_goes_on_and_warns(name, tmp_path):
 def test_good_data_give_no_warning(tmp_path):
     done = mbse('estimate', recorded(tmp_path / 'bag', until=24.0, truth=True))
     assert (done.status, done.err) == (0, '')
-    assert done.out.splitlines()[1] == ('held at the end of the log: piston too slow: friction is not known near '
+    assert done.out.splitlines()[2] == ('held at the end of the log: piston too slow: friction is not known near '
                                         'standstill')
 
 
