@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of a linear filter, drawn from its own model, and their exact covariance. Used by ``joint_step.py``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Errors:
+    """Errors (n + 1, runs) in the model's units, the last the mass before a step's samples, and their covariance."""
+
+    def __init__(self, P: np.ndarray, runs: int, rng: np.random.Generator) -> None:
+        self.rng, self.n = rng, len(P)
+        self.e = np.vstack([np.sqrt(np.diag(P))[:, None] * rng.standard_normal((len(P), runs)), np.zeros((1, runs))])
+        self.C = np.zeros((len(P) + 1, len(P) + 1))
+        self.C[:-1, :-1] = P
+
+    def predict(self, F: np.ndarray, Q: np.ndarray) -> None:
+        """Move, with process noise; keep the mass."""
+        values, vectors = np.linalg.eigh(Q)
+        noise = vectors @ (np.sqrt(np.maximum(values, 0))[:, None] * self.rng.standard_normal(self.e[:-1].shape))
+        whole = np.vstack([F, F[-1:]])
+        self.e = whole @ self.e[:-1] + np.vstack([noise, noise[-1:]])
+        self.C = whole @ self.C[:-1, :-1] @ whole.T + np.pad(Q, (0, 1), 'edge')
+
+    def correct(self, H: np.ndarray, gain: np.ndarray, variance: float) -> None:
+        """By a row ``H`` (n,)."""
+        seen = H @ self.e[:-1] + np.sqrt(variance) * self.rng.standard_normal(self.e.shape[1])
+        self.e[:-1] -= np.outer(gain, seen)
+        J = np.eye(self.n + 1)
+        J[:-1, :-1] -= np.outer(gain, H)
+        self.C = J @ self.C @ J.T
+        self.C[:-1, :-1] += variance * np.outer(gain, gain)
+
+    def hold(self) -> None:
+        """The mass as before the samples."""
+        self.e[-2], self.C[-2] = self.e[-1], self.C[-1]
+        self.C[:, -2] = self.C[:, -1]
