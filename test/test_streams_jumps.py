@@ -51,7 +51,7 @@ def test_noise_is_no_jump() -> None:
 def test_angles_have_a_limit_of_their_own() -> None:
     machine = load_machine('zx200_can')
     place, samples = machine.channels.index('position/boom_joint'), np.full(len(machine.channels), np.nan)
-    for step, jumped in ((0.09, False), (0.12, True)):
+    for step, jumped in ((0.038, False), (0.05, True)):
         jumps, found = Jumps(machine), []
         for k in range(2):
             samples[place] = k * step

@@ -15,7 +15,7 @@ import numpy as np
 from ..machine import Machine
 
 FASTEST = 1.5           # m/s of a piston
-TURNS = 10.0            # rad/s, or m/s, of any other coordinate
+TURNS = 4.0             # rad/s, or m/s, of any other coordinate
 NOISE = 8.0             # standard deviations of a sample
 
 
