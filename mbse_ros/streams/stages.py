@@ -249,12 +249,12 @@ class PayloadStage:
     def _judged(self, mass: Mass, joint: bool) -> tuple[PayloadStatus, str]:
         """Status and reason of a mass for which a state was used."""
         low, high = self._limits
+        if joint and not self._loads.found and mass.mass == mass.mass:
+            return PayloadStatus.CHANGING, 'the first mass does not agree yet with the one half a second before'
         if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
                 "or a sensor or the machine's file is wrong")
-        if joint and not self._loads.found and mass.mass == mass.mass:
-            return PayloadStatus.CHANGING, 'the first mass does not agree yet with the one half a second before'
         if self._loads.changing:
             return PayloadStatus.CHANGING, 'the load changes'
         return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
