@@ -19,6 +19,7 @@ from .hydraulic_model import HydraulicModel
 from .hydraulic_sensors import sample_of
 from .weighing import by_doubtful, doubtful, mass_information, weighed, within
 
+LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
 
 
@@ -35,45 +36,108 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     variances, and what the step measures of the mass: see MassInformation. ``halvings`` of the step make 'exact'
     exact (see halvings_for).
     """
-    n, m, to_model, g = len(model.names), len(model.measured), 1.0 / model.scale, len(machine.coordinates)
-    X_si, lower, commands = ca.SX.sym('X', n), ca.SX.sym('P', n * (n + 1) // 2), ca.SX.sym('U_next', model.U.numel())
-    measured, variance, dt = ca.SX.sym('y', m), ca.SX.sym('r', m), ca.SX.sym('dt')
+    n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
+    lower = ca.SX.sym('P', n * (n + 1) // 2)
+    measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
+    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, len(doubtful(machine, model)))
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
-    largest, force_psd = ca.SX.sym('largest'), ca.SX.sym('force_psd')
-    doubt = ca.SX.sym('T', n, len(doubtful(machine, model)))
-    lively = activity_of(machine, model)
-    P = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    X = X_si * to_model
-    solved = _closed(machine, model, near, X[:g])
-    f, A, slopes = ca.substitute([model.f, model.A, by_doubtful(machine, model, model.f, model.X[:g])],
-                                 [model.X, model.dependent], [X, solved])
+    dt, largest, force_psd = ca.SX.sym('dt'), ca.SX.sym('largest'), ca.SX.sym('force_psd')
+    lively, scale, P = activity_of(machine, model), ca.SX(model.scale), ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
+    p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
+    kept = ca.vertcat(activity, trend, mass, moved)
+    x = ca.vertcat(X, lower, model.U, kept, ca.vec(doubt), near)
+    state = ca.vertcat(X, lower, ca.vec(doubt), near)
+
+    def stage(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
+        return ca.Function(f'mbse_{name}', inputs, ca.cse([ca.densify(output) for output in outputs]))
+
     factors = lively.factors(activity, n)
     if model.weighs:
         factors[-1] = mass[0]
-    W, known = ca.diag(factors * ca.diag(model.W)), P[-1, -1]
-    X, P, F = predict(X, P, f, A, W, dt, order, noise, halvings)
-    T = F @ doubt + slopes * dt
-    predicted, mass_after, reported, ratios = (X[-1], T[-1, :].T, known, P[-1, -1]), [], [], None
-    X, P, T, innovations, spreads = _corrected(machine, model, X, P, T, solved, measured, variance)
+    ahead = _predicted(machine, model, X / scale, P, doubt, near, factors, dt, order, noise, halvings)
+    before = ca.vertcat(ahead[0][-1], P[-1, -1], ahead[1][-1, -1], ahead[2][-1, :].T) * model.weighs
+    predicting = stage('predict', [x, p], _packed(*ahead), before)
+    found = _corrected(machine, model, X, P, doubt, near, measured, variance)
+    correcting = stage('correct', [state, measured, p], _packed(*found[:3], near), *found[3:])
+    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(model, P, variance))
+
+    innovations, spreads = ca.SX.sym('innovations', m), ca.SX.sym('spreads', m)
+    expected = ca.SX.sym('before', before.numel())
+    after, mass_after, reported, ratios = (X, P, doubt, near), [], [], None
     if model.weighs:
-        solved = _closed(machine, model, solved, X[:g], 1)
-        X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
-        X[-1], P[-1, -1] = ca.if_else(says, X[-1], predicted[0]), ca.if_else(says, P[-1, -1], predicted[-1])
-        T[-1, :] = ca.if_else(says, T[-1, :], predicted[1].T)      # at rest friction alone would be weighed
-        found = mass_information(predicted, (X[-1], T[-1, :].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
-        mass_after, unit = [found.activity, found.trend, moved_now], model.scale[-1]
-        reported = [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit]
-    X = X * ca.SX(model.scale)
-    after = lively.after(activity, trend, largest, innovations, spreads, [measured[k] > MISSING for k in range(m)],
-                         ratios)
-    x_next, y = ca.cse([ca.vertcat(X, ca.tril(P).nz[:], commands, *after, *mass_after, ca.vec(T), solved),
-                        ca.vertcat(X, *innovations, *spreads, *reported)])
-    p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
-    x = ca.vertcat(X_si, lower, model.U, activity, trend, mass, moved, ca.vec(doubt), near)
-    return ca.Function('mbse_observer', [x, ca.vertcat(measured, commands), p], [x_next, y], ['x', 'u', 'p'],
+        after, ratios, mass_after, reported = _weighing(machine, model, X, P, doubt, near, moved, expected, mass,
+                                                        force_psd, dt)
+    later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
+                         [measured[k] > MISSING for k in range(m)], ratios)
+    weigh = stage('weigh', [state, innovations, spreads, expected, kept, ca.vertcat(measured, commands), p],
+                  ca.vertcat(after[0] * scale, ca.tril(after[1]).nz[:], commands, *later, *mass_after,
+                             ca.vec(after[2]), after[3]),
+                  ca.vertcat(after[0] * scale, innovations, spreads, *reported))
+    place = n + lower.numel() + model.U.numel()
+    return _one_step(predicting, correcting, leaving, weigh, slice(place, place + kept.numel()), m)
+
+
+def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function, weigh: ca.Function,
+              kept: slice, channels: int) -> ca.Function:
+    """The stages one after the other; where there is much to correct, a step without a sample leaves that out."""
+    large = predicting.size1_out(0) > LARGE
+    kind = ca.MX if large else ca.SX
+    x, p, u = (kind.sym(name, size) for name, size in (
+        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(5))))
+    state, before = predicting(x, p)
+    measured = state, u[:channels], p
+    if large:
+        sampled = ca.mmax(u[:channels] > MISSING)
+        state, innovations, spreads = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
+    else:
+        state, innovations, spreads = correcting(*measured)
+    after = weigh(state, innovations, spreads, before, x[kept], u, p)
+    return ca.Function('mbse_observer', [x, u, p], after if large else ca.cse(list(after)), ['x', 'u', 'p'],
                        ['x_next', 'y'])
+
+
+def _packed(X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX) -> ca.SX:
+    """State, lower triangle of its covariance, derivatives and dependent coordinates as one column."""
+    return ca.vertcat(X, ca.tril(P).nz[:], ca.vec(T), solved)
+
+
+def _spreads(model: HydraulicModel, P: ca.SX, variance: ca.SX) -> ca.SX:
+    """Variances (ny,) of innovations without a sample, SI; of what is no entry of the state, that of a sample alone."""
+    return ca.vertcat(*(variance[k] if item.index is None else
+                        P[item.index, item.index] * (model.scale[item.index] * item.gain) ** 2 + variance[k]
+                        for k, item in enumerate(model.measured)))
+
+
+def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, factors: ca.SX,
+               dt: ca.SX, order: str, noise: str, halvings: int) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State, covariance, derivatives by uncertain numbers and dependent coordinates (those before) a step later."""
+    solved = _closed(machine, model, near, X[:len(machine.coordinates)])
+    slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
+    f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
+    X, P, F = predict(X, P, f, A, ca.diag(factors * ca.diag(model.W)), dt, order, noise, halvings)
+    return X, P, F @ T + slopes * dt, solved
+
+
+def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, moved: ca.SX,
+              before: ca.SX, mass: ca.SX, force_psd: ca.SX, dt: ca.SX
+              ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX, list[ca.SX], list[ca.SX]]:
+    """State, covariance, derivatives and dependent coordinates after the force balance; its residuals; activity and
+    trend of the mass and in which equations the pistons move; what is reported of the mass.
+
+    ``before``: mass, its variance before and after the walk of this step, its derivatives (k,).
+    """
+    expected, known, walked, slopes = before[0], before[1], before[2], before[3:]
+    solved = _closed(machine, model, solved, X[:len(machine.coordinates)], 1)
+    X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
+    X[-1], P[-1, -1] = ca.if_else(says, X[-1], expected), ca.if_else(says, P[-1, -1], walked)
+    T[-1, :] = ca.if_else(says, T[-1, :], slopes.T)      # at rest friction alone would be weighed
+    found = mass_information((expected, slopes, known, walked), (X[-1], T[-1, :].T, P[-1, -1]),
+                             model.W[-1, -1] * dt, *ca.vertsplit(mass))
+    unit = model.scale[-1]
+    return ((X, P, T, solved), ratios, [found.activity, found.trend, moved_now],
+            [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])
 
 
 def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, steps: int = NEWTON) -> ca.SX:
@@ -85,9 +149,9 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, step
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations and
-    their variances, SI.
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations (ny,)
+    and their variances (ny,), SI.
 
     What is not an entry of the state is linearised at the prediction.
     """
@@ -121,7 +185,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
         T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append(spread / unit ** 2)
-    return X, P, T, innovations, spreads
+    return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads)
 
 
 def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:
