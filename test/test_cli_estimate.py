@@ -13,10 +13,12 @@ from source_tree import ROOT
 
 from mbse_ros.bags.series import read_payload, read_states, records
 from mbse_ros.cli import estimate as module
+from mbse_ros.cli.estimate import load_text
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.cli.report_run import ONE_LIFT, report_run
+from mbse_ros.cli.report_run import ONE_LIFT, _weighed, report_run
 from mbse_ros.compiled import remarks
 from mbse_ros.machine import load_machine
+from mbse_ros.payload.loads import Load
 from mbse_ros.streams.records import Segment
 
 PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'budget', 'loads', 'centre', 'centre_stddev'}
@@ -84,6 +86,18 @@ def test_what_is_printed(full):
                        for cause in payload['budget'][:3])
     assert lines[1] == f'largest causes of the interval, 1 sigma: {causes}' and '(assumed)' in causes
     assert lines[2].startswith('6.5 s of data in ') and len(lines) == 3
+
+
+@pytest.mark.parametrize('load, text, cells', [
+    (Load(0.0, 2.5, 50.0, 45.0, 55.0), '0.0 to 2.5 s, 50.00 kg (45.00 to 55.00)', ('50.00 kg', '45.00 to 55.00 kg')),
+    (Load(0.0, 2.5, 1.0, -4.0, 6.0), '0.0 to 2.5 s, 1.00 kg (-4.00 to 6.00), nothing', ('1.00 kg', '-4.00 to 6.00 kg')),
+    (Load(0.0, 2.5, 2700.0, 2600.0, 2800.0, False),
+     '0.0 to 2.5 s, 2700.00 kg (2600.00 to 2800.00), beyond the limits of the payload',
+     ('2700.00 kg', '2600.00 to 2800.00 kg')),
+    (Load(0.0, 2.5, np.nan, np.nan, np.nan), '0.0 to 2.5 s, unknown', ('', ''))])
+def test_a_load_in_words(load, text, cells):
+    """In the answer, and in the table of the report; an overload says so and keeps its mass."""
+    assert (load_text(load), _weighed(load)) == (text, cells)
 
 
 def test_the_same_in_another_process(full, bag, tmp_path):

@@ -8,6 +8,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 from core_support import crane, estimate, simulate
+from mbse_ros.payload import loads as loads_module
 from mbse_ros.payload.loads import Load, LoadLog
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.cycle import Move, WorkCycle
@@ -65,6 +66,13 @@ def test_what_could_not_be_weighed_for_a_second_is_left_out(seconds: float, stat
     """As a wrong mass at the start: that of a longer time is a load that was not known."""
     log, t = taken((seconds, -700.0, 20.0, 0), (1, 0.0, 300.0, 10), (4, 50.0, 2.0, 0))
     assert [load.status for load in log.all(t, mass(50.0, 2.0))] == statuses
+
+
+def test_a_log_of_years_keeps_the_last_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loads_module, 'KEPT', 2)
+    cycles = [phase for value in (100.0, 300.0, 500.0, 700.0) for phase in ((1, 400.0, 300.0, 10), (3, value, 2.0, 0))]
+    log, t = taken((3, 0.0, 2.0, 0), *cycles)
+    assert [load.mass for load in log.all(t, mass(700.0, 2.0))] == [300.0, 500.0, 700.0]
 
 
 def test_a_mass_is_beyond_the_limits_by_three_deviations() -> None:
