@@ -123,19 +123,19 @@ class Filter:
 
 
 def bound(found: Filter, F: np.ndarray, W: np.ndarray, h: float, g: int) -> np.ndarray:
-    """Variances (k, g) of the velocities."""
-    variances = np.zeros((len(W), g))
+    """Variances (k, 2 g) of positions and velocities."""
+    variances = np.zeros((len(W), 2 * g))
     for k, (transition, noise) in enumerate(zip(*joined(F, W, h)), 1):
         found.predict(transition, noise)
         found.correct()
-        variances[k] = found.P.diagonal()[g:2 * g]
+        variances[k] = found.P.diagonal()[:2 * g]
     return variances
 
 
 def ekf(model: Dynamics, found: Filter, truth: np.ndarray, U: np.ndarray, W: np.ndarray, h: float) -> np.ndarray:
-    """Squared errors (k, g) of the velocities of the filter that knows the plant."""
+    """Squared errors (k, 2 g) of positions and velocities of the filter that knows the plant."""
     g, X = len(model.machine.coordinates), np.zeros(model.n)
-    squares = np.zeros((len(W), g))
+    squares = np.zeros((len(W), 2 * g))
     X[found.H], X[-1] = found.samples[0], MASS
     near = model.machine.position(X[:g])[model.machine.system.dependent]
     for k in range(1, len(W)):
@@ -145,5 +145,5 @@ def ekf(model: Dynamics, found: Filter, truth: np.ndarray, U: np.ndarray, W: np.
             X = X + E[:-1, -1]
             found.predict(E[:-1, :-1], np.diag(h * W[k]))
         X = X + found.correct() @ (found.samples[k] - X[found.H])
-        squares[k] = (X - truth[k])[g:2 * g] ** 2
+        squares[k] = (X - truth[k])[:2 * g] ** 2
     return squares

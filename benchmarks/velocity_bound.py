@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well the piston velocities of a machine can be known at all from its samples, beside what the observer finds.
+"""How well motion of a machine can be known at all from its samples, beside what the observer finds.
 
     tools/environment.sh python benchmarks/velocity_bound.py --seeds 2 --keep DIRECTORY
     tools/environment.sh python benchmarks/velocity_bound.py --only observer --set pressure_psd=0.01
 
-Root mean square errors of the velocities, mm/s (for coordinates that are pistons, as those of zx200), over the stamps
-after the first second of the simulated logs of ``machine_accuracy.py``:
+Root mean square errors of the velocities, mm/s or, of joint angles, mrad/s, and of the positions over the standard
+deviations of their sensors, over the stamps after the first second of the simulated logs of ``machine_accuracy.py``:
 
 ``observer``: of the project, with the tuning ``--set``. ``smoother``: acausal, of all samples of the log; it does not
 use the valves and takes the load as constant; nan where it does not converge. ``EKF``: a filter that knows the plant
@@ -30,6 +30,7 @@ from machine_accuracy import SKIP, frames_of, machine_of
 from plant_filter import STEPS, Dynamics, Filter, along, bound, ekf, truth_of
 
 from mbse_ros.errors import DivergenceError
+from mbse_ros.estimators.hydraulic_sensors import direct
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.graph.machine_log import MachineLog
 from mbse_ros.graph.machine_smoother import smooth_machine
@@ -53,8 +54,13 @@ def densities(model: Dynamics, truth: np.ndarray, dt: float, oracle: bool) -> np
     return np.array([np.convolve(column, window, 'same') for column in squares.T]).T + FLOOR
 
 
+def motion_of(frame: SensorFrame) -> np.ndarray:
+    """True positions and velocities (2 g,)."""
+    return np.concatenate([frame.position, frame.velocity])
+
+
 def observed(machine: Machine, frames: list[SensorFrame], settings: ObserverSettings) -> np.ndarray:
-    """Squared errors (k, g) of the project's observer."""
+    """Squared errors (k, 2 g) of the project's observer, positions and velocities."""
     pipeline, states, outputs = Pipeline(machine, observer=settings, segment=0.1), {}, []
     for frame in frames:
         for channel in (*machine.commands, *machine.channels):
@@ -63,24 +69,26 @@ def observed(machine: Machine, frames: list[SensorFrame], settings: ObserverSett
     g = len(machine.coordinates)
     for state in (output.state for output in (*outputs, *pipeline.flush())):
         stamps = state.stamp_ns - state.step_ns * np.arange(len(state.mean))[::-1]
-        states |= dict(zip(stamps.tolist(), state.mean[:, g:2 * g]))
-    return np.array([(states[f.stamp_ns] - f.velocity) ** 2 if f.stamp_ns in states else np.zeros(g) for f in frames])
+        states |= dict(zip(stamps.tolist(), state.mean[:, :2 * g]))
+    return np.array([(states[frame.stamp_ns] - motion_of(frame)) ** 2 if frame.stamp_ns in states else np.zeros(2 * g)
+                     for frame in frames])
 
 
 def smoothed(machine: Machine, frames: list[SensorFrame]) -> np.ndarray:
-    """Squared errors (k, g) of the project's smoother."""
+    """Squared errors (k, 2 g) of the project's smoother, positions and velocities."""
     t = np.array([1e-9 * (f.stamp_ns - frames[0].stamp_ns) for f in frames])
     log = MachineLog(t, np.array([[f.samples[name] for name in machine.channels] for f in frames]))
     try:
-        return (smooth_machine(machine, log).velocity - np.array([f.velocity for f in frames])) ** 2
+        found = smooth_machine(machine, log)
+        return (np.hstack([found.position, found.velocity]) - np.array([motion_of(f) for f in frames])) ** 2
     except DivergenceError:
-        return np.full((len(frames), len(machine.coordinates)), np.nan)
+        return np.full((len(frames), 2 * len(machine.coordinates)), np.nan)
 
 
-def figures(valve: str, frames: list[SensorFrame], kinds: list[str], settings: ObserverSettings
+def figures(name: str, valve: str, frames: list[SensorFrame], kinds: list[str], settings: ObserverSettings
             ) -> dict[str, np.ndarray]:
-    """Mean squares (g,) of each row of the table."""
-    machine, rows, dt = machine_of('zx200', valve), {}, 1e-9 * (frames[1].stamp_ns - frames[0].stamp_ns)
+    """Mean squares (2 g,) of each row of the table."""
+    machine, rows, dt = machine_of(name, valve), {}, 1e-9 * (frames[1].stamp_ns - frames[0].stamp_ns)
     if 'observer' in kinds:
         rows['observer'] = observed(machine, frames, settings)
     if 'smoother' in kinds and not machine.unknown_valves:
@@ -101,6 +109,7 @@ def figures(valve: str, frames: list[SensorFrame], kinds: list[str], settings: O
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--machine', default='zx200')
     parser.add_argument('--cycle', nargs='*', default=['random', 'dig'])
     parser.add_argument('--valve', nargs='*', default=['orifice', 'unknown'])
     parser.add_argument('--seeds', type=int, default=2)
@@ -109,12 +118,16 @@ def main() -> None:
     parser.add_argument('--keep', type=Path)
     args = parser.parse_args()
     settings = replace(ObserverSettings(), **{name: float(value) for name, value in (s.split('=') for s in args.set)})
+    machine = machine_of(args.machine)
+    driven = machine.actuated
+    sigma = [direct(machine)[f'position/{c}'].sensor.noise for c in machine.coordinates]
     for valve, cycle in product(args.valve, args.cycle):
-        found = [figures(valve, frames_of('zx200', cycle, seed, 800.0, args.keep), args.only, settings)
-                 for seed in range(1, args.seeds + 1)]
+        found = [figures(args.machine, valve, frames_of(args.machine, cycle, seed, 800.0, args.keep), args.only,
+                         settings) for seed in range(1, args.seeds + 1)]
         for name in found[0]:
-            speeds = 1e3 * np.sqrt(np.mean([row[name] for row in found], axis=0))[1:]
-            print(f'{valve:8} {cycle:7} {name:16}', ' '.join(f'{speed:6.2f}' for speed in speeds), flush=True)
+            position, speed = np.split(np.sqrt(np.mean([row[name] for row in found], axis=0)), 2)
+            print(f'{valve:8} {cycle:7} {name:16}', ' '.join(f'{value:6.2f}' for value in 1e3 * speed[driven]),
+                  '| position', ' '.join(f'{value:5.2f}' for value in (position / sigma)[driven]), flush=True)
 
 
 if __name__ == '__main__':

@@ -14,8 +14,8 @@ from core_support import VALVES, crane, estimate, exact_crane, feed, kinematic, 
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInformation, _terms, doubtful,
-                                           mass_information, weighed)
+from mbse_ros.estimators.weighing import (CONSTANT, HELD, KNOWN, STILL_KNOWN, MassInformation, _terms, doubtful,
+                                           forgotten, frictions, mass_information, weighed)
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
@@ -88,20 +88,21 @@ def test_derivatives_along_the_loops(name: str) -> None:
 
 
 def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.ndarray | None = None
-            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``weighed`` in SI: state, covariance, in which equations the pistons move; ``T`` (nx, k): derivatives so far."""
+            ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """``weighed`` in SI: state, covariance, derivatives, in which equations the pistons move; ``T`` (nx, k):
+    derivatives so far."""
     machine = machine_of(name)
     model = hydraulic_model(machine, True)
     symbols = ca.SX.sym('X', len(X)), ca.SX.sym('P', len(X), len(X)), ca.SX.sym('near', len(machine.system.dependent))
-    size = len(X), len(doubtful(machine, model))
+    size = len(X), len(doubtful(machine, model)) + frictions(machine, model)
     T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
     found = weighed(machine, model, *symbols[:2], T, symbols[2], moves, ca.SX(FORCE_PSD), ca.SX(DT))
-    function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:2], found[-1]])
+    function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:3], found[-1]])
     unit = np.outer(model.scale, model.scale)
     q = machine.position(X[:len(machine.coordinates)])
-    x, p, known = function(X / model.scale, P / unit, q[machine.system.dependent], machine.parameters.mean)
-    return x.full()[:, 0] * model.scale, p.full() * unit, known.full()[:, 0]
+    x, p, t, known = function(X / model.scale, P / unit, q[machine.system.dependent], machine.parameters.mean)
+    return x.full()[:, 0] * model.scale, p.full() * unit, t.full() * model.scale[:, None], known.full()[:, 0]
 
 
 def covariance(name: str) -> np.ndarray:
@@ -122,7 +123,7 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
     S = H @ P @ H.T + np.diag(R[:, 0])
     K = np.linalg.solve(S, H @ P).T
     T = 0.3 * np.sqrt(np.diag(P))[:, None] * np.random.default_rng(7).standard_normal((len(X), slopes.shape[1]))
-    x, p, _ = step_of(name, X, P, T=T)
+    x, p, *_ = step_of(name, X, P, T=T)
     spread, motion = np.sqrt(np.diag(P)), slice(0, -1)
     if len(g) == 1:     # several: each takes less of what the ones before have left in the mass
         np.testing.assert_allclose((x - X)[motion] / spread[motion], (-K @ g[:, 0])[motion] / spread[motion], rtol=1e-9,
@@ -130,7 +131,7 @@ def test_it_is_the_update_of_a_kalman_filter(name: str) -> None:
         np.testing.assert_allclose(p[motion, motion], (P - K @ S @ K.T)[motion, motion],
                                    atol=1e-9 * np.outer(spread, spread)[motion, motion].max())
         felt = slopes + H[:, :-1] @ T[:-1]        # of the base's inclination all equations feel the same
-        differ = [not name.startswith('base.') for name in machine_of(name).parameters.names]
+        differ = [k for k, name in enumerate(machine_of(name).parameters.names) if not name.startswith('base.')]
         share = S[0, 0] / (S[0, 0] + CONSTANT / DT * np.sum(felt[:, differ] ** 2))
         assert x[-1] - X[-1] == pytest.approx(share * (-K @ g[:, 0])[-1], rel=1e-9)
     assert (np.linalg.eigvalsh(p / np.outer(spread, spread)) > 0).all() and p[-1, -1] < P[-1, -1]
@@ -144,9 +145,32 @@ def test_a_standing_piston_says_nothing_of_a_mass_that_is_known(name: str) -> No
     P[:, -1] *= 1e-3
     P[-1] *= 1e-3
     X[-1] += 60.0
-    x, p, known = step_of(name, X, P)
+    x, p, _, known = step_of(name, X, P)
     assert x[-1] == X[-1] and p[-1, -1] == pytest.approx(P[-1, -1], rel=1e-12) and not known.any()
     assert not np.array_equal(x[:-1], X[:-1])
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_what_a_friction_at_rest_does_to_the_motion_is_followed(name: str) -> None:
+    """By a step with the largest friction of one piston added to the balance, a standard deviation at standstill; it
+    fades within HELD, and the sum of both covariances stays what it was."""
+    machine, P, X = machine_of(name), covariance(name), carried(name, 0.0)
+    P[:, -1] *= 1e-3
+    P[-1] *= 1e-3
+    model, count = hydraulic_model(machine, True), len(machine.cylinders)
+    _, p, t, _ = step_of(name, X, P)
+    _, H, R, _, _, slopes = evaluated(name, X, P)
+    assert (np.abs(slopes[:, -count:]).max(axis=0) > 0).all() and not t[-1, -count:].any()
+    if len(R) == 1:
+        K = P @ H.T / (H @ P @ H.T + R)
+        np.testing.assert_allclose(t[:-1, -count:], (-K @ slopes[:, -count:])[:-1], rtol=1e-9, atol=1e-12)
+    T, dt = ca.SX.sym('T', *t.shape), ca.SX.sym('dt')
+    function = ca.Function('forgotten', [T, dt], list(forgotten(machine, model, ca.SX(p), T, dt)))
+    later, faded = (item.full() for item in function(t, HELD))
+    np.testing.assert_allclose(faded, np.hstack([t[:, :-count], t[:, -count:] / np.e]), rtol=1e-12, atol=1e-15)
+    spread = np.sqrt(np.diag(p))
+    np.testing.assert_allclose((later + faded @ faded.T) / np.outer(spread, spread),
+                               (p + t @ t.T) / np.outer(spread, spread), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize('name', MACHINES)
@@ -157,8 +181,9 @@ def test_a_standing_piston_says_little_of_a_mass_that_is_not_known(name: str) ->
     P[:, -1] *= 50.0
     P[-1] *= 50.0
     X[-1] += 60.0
-    x, p, _ = step_of(name, X, P)
+    x, p, t, _ = step_of(name, X, P)
     least = 1 / (1 / P[-1, -1] + np.sum(H[:, -1] ** 2 / grip[:, 0]))
+    assert not t[-1, -len(machine_of(name).cylinders):].any()      # that friction is in its variance
     assert 0.99 * least < p[-1, -1] < 0.9 * P[-1, -1] and abs(x[-1] - X[-1] + 60.0) < 3 * np.sqrt(p[-1, -1])
     spread = np.sqrt(np.diag(P))
     assert (np.linalg.eigvalsh(p / np.outer(spread, spread)) > 0).all()
@@ -174,7 +199,7 @@ def test_once_moving_a_piston_is_known_to_move_for_longer() -> None:
     speed = evaluated(name, X, P)[3]
     assert STILL_KNOWN < speed[0, 0] < KNOWN
     for moved in (0.0, 1.0):
-        assert step_of(name, X, P, moved)[2] == moved
+        assert step_of(name, X, P, moved)[3] == moved
 
 
 def test_at_rest_the_mass_is_as_uncertain_as_the_friction() -> None:

@@ -201,7 +201,8 @@ def test_payload_takes_no_state_that_is_not_trusted(status: ObserverStatus) -> N
                                    mean=states[-1].mean * np.nan))
     assert held.status is PayloadStatus.NO_DATA and status.name.lower() in held.reason and 'why' in held.reason
     assert (held.sequence, held.stamp_ns) == (9, 5) and before.samples > 500 and np.isnan(held.raw)
-    assert (held.mass, held.samples, held.stddev) == (before.mass, before.samples, before.stddev)
+    assert (held.mass, held.samples) == (before.mass, before.samples)
+    assert held.stddev == pytest.approx(before.stddev, rel=1e-12)
 
 
 def test_what_came_shortly_before_a_doubt_is_not_believed() -> None:
@@ -286,12 +287,14 @@ def test_payload_reset_and_tuning() -> None:
     assert np.isnan(payload.process(state_of('orifice', 301)).mass) and np.isfinite(last.mass)
 
 
-def test_two_cylinders_go_through_both_stages() -> None:
-    """General dimensions: at rest, nothing can be said of the mass, and it is said."""
-    machine, first = two_cylinders(), np.array([0.2, 0.2, 6e6, 2e6, 3e6, 2e6])
+@pytest.mark.parametrize('tilt_rod, expected', [(4.3e6, PayloadStatus.TOO_SLOW), (2e6, PayloadStatus.CONTACT)])
+def test_two_cylinders_go_through_both_stages(tilt_rod: float, expected: PayloadStatus) -> None:
+    """General dimensions: at rest, nothing can be said of the mass, and it is said; where no mass balances both
+    cylinders' forces, 8 times the tilt's friction away, that is said."""
+    machine, first = two_cylinders(), np.array([0.2, 0.2, 6e6, 2e6, 1e6, tilt_rod])
     observer, payload = ObserverStage(machine, backend='vm'), PayloadStage(machine, backend='vm')
     for k in range(25):
         state = observer.process(segment(k, first, machine))
         found = payload.process(state)
     assert state.status is ObserverStatus.OK and state.nis_dof == 6 and len(state.names) == 13
-    assert found.status is PayloadStatus.TOO_SLOW and np.isnan(found.mass)
+    assert found.status is expected and np.isnan(found.mass)

@@ -26,7 +26,7 @@ from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
-from .weighing import LARGEST_ACTIVITY, doubtful
+from .weighing import LARGEST_ACTIVITY, doubtful, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
@@ -91,8 +91,10 @@ class HydraulicObserver:
         self._activity = slice(first, first + len(self.machine.coordinates))
         self._to_si = np.outer(self.model.scale, self.model.scale)
         places = doubtful(self.machine, self.model)
-        self._doubtful = len(places)
+        held = frictions(self.machine, self.model)
+        self._doubtful = len(places) + held
         self._of_model = [not self.machine.parameters.names[place].startswith('sensors.') for place in places]
+        self._of_model += [True] * held
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
         first += (2 * len(self.machine.actuated) + 2) * self.model.weighs
@@ -269,14 +271,19 @@ class HydraulicObserver:
         self._p[FORCE_PSD] = self.settings.force_psd * (1.0 if used else JOLT)
 
     def _open_motion(self) -> None:
-        """Speeds and accelerations as uncertain as at a jolting start."""
-        s, x = self.settings, self._x.copy()
+        """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""
+        spread, x = self._spreads_at_start(), self._x.copy()
         for i, name in enumerate(self.names):
-            start = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration}.get(name.partition('/')[0])
-            if start is not None:
+            kind = name.partition('/')[0]
+            if kind in ('velocity', 'acceleration', 'flow'):
                 x[self._full[i]] = 0.0
-                x[self._full[i, i]] = (OPENED * start) ** 2
+                x[self._full[i, i]] = (OPENED * spread[kind] / self.model.scale[i]) ** 2
         self._x = x
+
+    def _spreads_at_start(self) -> dict[str, float]:
+        """Standard deviations, SI, at the start, of kinds of entries of the state that are near 0 then."""
+        s = self.settings
+        return {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
@@ -305,10 +312,9 @@ class HydraulicObserver:
 
     def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
-        s, supplies = self.settings, self.machine.description.hydraulics.supplies
+        supplies, spread = self.machine.description.hydraulics.supplies, self._spreads_at_start()
         ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)
         pressure = max((supply.value for supply in supplies.values()), default=20e6) / 2
-        spread = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
         X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
         for i, kind in enumerate(name.split('/')[0] for name in self.names):
             if kind == 'position':

@@ -17,7 +17,7 @@ from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
 from .hydraulic_sensors import sample_of
-from .weighing import by_doubtful, doubtful, mass_information, weighed, within
+from .weighing import by_doubtful, doubtful, forgotten, frictions, mass_information, weighed, within
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
@@ -29,7 +29,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
     each equation of the force balance, activity and trend of the mass, in which equations the pistons move, derivatives
-    of the state by the uncertain numbers where it weighs, dependent coordinates where the model needs them, near which
+    of the state by what is uncertain where it weighs, dependent coordinates where the model needs them, near which
     Newton's method starts;
     ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
     of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
@@ -39,7 +39,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     lower = ca.SX.sym('P', n * (n + 1) // 2)
     measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
-    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, len(doubtful(machine, model)))
+    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, len(doubtful(machine, model)) + frictions(machine, model))
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
@@ -61,7 +61,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     predicting = stage('predict', [x, p], _packed(*ahead), before)
     found = _corrected(machine, model, X, P, doubt, near, measured, variance)
     correcting = stage('correct', [state, measured, p], _packed(*found[:3], near), *found[3:])
-    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(model, P, variance))
+    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(machine, model, P, doubt, variance))
 
     innovations, spreads = ca.SX.sym('innovations', m), ca.SX.sym('spreads', m)
     expected = ca.SX.sym('before', before.numel())
@@ -103,10 +103,16 @@ def _packed(X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX) -> ca.SX:
     return ca.vertcat(X, ca.tril(P).nz[:], ca.vec(T), solved)
 
 
-def _spreads(model: HydraulicModel, P: ca.SX, variance: ca.SX) -> ca.SX:
+def _held(machine: Machine, model: HydraulicModel) -> slice:
+    """Columns of the derivatives that belong to frictions near standstill."""
+    return slice(len(doubtful(machine, model)), len(doubtful(machine, model)) + frictions(machine, model))
+
+
+def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, variance: ca.SX) -> ca.SX:
     """Variances (ny,) of innovations without a sample, SI; of what is no entry of the state, that of a sample alone."""
+    own = ca.diag(P) + ca.sum2(T[:, _held(machine, model)] ** 2)
     return ca.vertcat(*(variance[k] if item.index is None else
-                        P[item.index, item.index] * (model.scale[item.index] * item.gain) ** 2 + variance[k]
+                        own[item.index] * (model.scale[item.index] * item.gain) ** 2 + variance[k]
                         for k, item in enumerate(model.measured)))
 
 
@@ -117,7 +123,7 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
     X, P, F = predict(X, P, f, A, ca.diag(factors * ca.diag(model.W)), dt, order, noise, halvings)
-    return X, P, F @ T + slopes * dt, solved
+    return X, *forgotten(machine, model, P, F @ T + slopes * dt, dt), solved
 
 
 def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, moved: ca.SX,
@@ -133,7 +139,8 @@ def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca
     X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
     X[-1], P[-1, -1] = ca.if_else(says, X[-1], expected), ca.if_else(says, P[-1, -1], walked)
     T[-1, :] = ca.if_else(says, T[-1, :], slopes.T)      # at rest friction alone would be weighed
-    found = mass_information((expected, slopes, known, walked), (X[-1], T[-1, :].T, P[-1, -1]),
+    k = len(doubtful(machine, model))
+    found = mass_information((expected, slopes[:k], known, walked), (X[-1], T[-1, :k].T, P[-1, -1]),
                              model.W[-1, -1] * dt, *ca.vertsplit(mass))
     unit = model.scale[-1]
     return ((X, P, T, solved), ratios, [found.activity, found.trend, moved_now],
@@ -158,7 +165,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads = [], []
+    innovations, spreads, held = [], [], _held(machine, model)
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
@@ -184,7 +191,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
             seen = T[item.index, :] + unit * _own(machine, model, channel, X[item.index] * model.scale[item.index])
         T = T - gain @ seen
         innovations.append(innovation / unit)
-        spreads.append(spread / unit ** 2)
+        spreads.append((spread + ca.sumsqr(seen[0, held])) / unit ** 2)
     return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads)
 
 

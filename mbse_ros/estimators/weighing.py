@@ -6,10 +6,11 @@ lever, and comes out too low (errors in variables). Here accelerations, pressure
 as their covariance says, and the motion gains as much as the mass: forces over inertia give an acceleration
 that the derivatives of positions hardly show.
 
-Friction near standstill is anything between two bounds, for as long as the piston is at rest: a variance for the
-motion, and no information on the mass, unless that is known worse still: then it takes the equation once, with the
-friction as its error. An uncertain number has a constant error: the mass takes less from an equation that depends much
-on such (a bucket's friction, where its inertia is small) than the motion does.
+Friction near standstill is anything between two bounds, and the same for a while: its error is followed like that of
+an uncertain number (Schmidt's consider parameter), which is forgotten in ``HELD``. As white noise it would be trusted
+too much or make the motion blind. It gives no information on the mass, unless that is known worse still: then the mass
+takes the equation once, with the friction as its error. An uncertain number has a constant error: the mass takes less
+from an equation that depends much on such (a bucket's friction, where its inertia is small) than the motion does.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import casadi as ca
 import numpy as np
 
 from ..machine import Machine
+from ..transition.noise import symmetric
 from .force_balance import force_balance
 from .hydraulic_model import MPA, HydraulicModel
 
-STANDING = 0.02     # s for which the friction of a standing piston is taken to be the same
+HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
 STILL_KNOWN = 0.8   # ... and down to which it goes on
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
@@ -41,27 +43,45 @@ def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
     return np.flatnonzero(machine.parameters.stddev).tolist() if model.weighs else []
 
 
+def frictions(machine: Machine, model: HydraulicModel) -> int:
+    """How many frictions near standstill it follows besides, as last columns of the derivatives: of each cylinder."""
+    return len(machine.cylinders) if model.weighs else 0
+
+
 def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None) -> ca.SX:
-    """Derivatives of an expression (m,) by the uncertain numbers (m, k), for one standard deviation of each.
+    """Derivatives of an expression (m,) by what is uncertain (m, k), for one standard deviation of each: numbers, then
+    frictions near standstill, which are in the force balance alone.
 
     What depends on them along the loops counts: through the mechanism's q, or, at a position ``z`` (g,), through the
     dependent coordinates of the model.
     """
-    places = doubtful(machine, model)
+    places, held = doubtful(machine, model), ca.SX(expression.numel(), frictions(machine, model))
     if not places:
-        return ca.SX(expression.numel(), 0)
+        return held
     system, numbers = machine.system, machine.parameters.symbol[places]
     moved, q = -machine.reduced.S @ ca.jacobian(system.Phi, numbers), system.q      # of q, the independent ones held
     if z is not None:
         q = model.dependent
         moved = ca.substitute(moved[system.dependent, :], system.q, machine.joined(q, z)) if q.numel() else moved[:0, :]
     slopes = ca.jacobian(expression, numbers) + ca.jacobian(expression, q) @ moved
-    return slopes @ ca.diag(machine.parameters.stddev[places])
+    return ca.horzcat(slopes @ ca.diag(machine.parameters.stddev[places]), held)
+
+
+def forgotten(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Covariance (nx, nx) and derivatives (nx, k) after ``dt``, s, in which the frictions near standstill change.
+
+    What the part of a friction that is gone has done to the state is an error like any other from then on.
+    """
+    count = frictions(machine, model)
+    if not count:
+        return P, T
+    kept, held = ca.exp(-dt / HELD), T[:, -count:]
+    return P + (1 - kept ** 2) * symmetric(held @ held.T), ca.horzcat(T[:, :-count], kept * held)
 
 
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, moved: ca.SX,
             force_psd: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """State (nx,), covariance and derivatives (nx, k) by the uncertain numbers, in the model's units, after the force
+    """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass; in which (a,) the pistons move.
 
@@ -76,6 +96,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     H, ratios, says = H @ ca.diag(scale), [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
     names = [machine.parameters.names[place] for place in doubtful(machine, model)]
+    held = slice(len(names), len(names) + frictions(machine, model))
     differ = [k for k, name in enumerate(names) if not name.startswith('base.')]
     known = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN))
     for i in range(g.numel()):
@@ -93,6 +114,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         P, gain[-1] = P - whole @ column.T, share * gain[-1] + rough
         P[-1, -1] = mass        # the lower triangle counts: its last row is that of the mass
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ seen
+        T[-1, held] = T[-1, held] + rough * seen[held]      # that friction is in its variance
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))
     return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known
@@ -107,17 +129,17 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
 def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """Residuals (a,), their derivatives (a, nx), their variances (a,), the least square of a mean sign of
-    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by the uncertain
-    numbers; SI."""
+    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by what is
+    uncertain; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
     g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
     H = ca.jacobian(g, balance.X)
     H[:, :count] = H[:, :count] + ca.jacobian(g, machine.system.q) @ machine.reduced.R
     noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')
-    areas, standing = machine.circuit.areas()[0::2] * MPA, STANDING * balance.bounds ** 2 * (1 - balance.signs ** 2)
-    R = ca.sum2((balance.levers @ ca.diag(standing + noise[0] * areas ** 2)) * balance.levers) / noise[1]
+    R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
     slopes, grip = ca.densify(by_doubtful(machine, model, g)), ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
+    slopes[:, -frictions(machine, model):] = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
     deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
