@@ -35,9 +35,8 @@ def machine_of(name: str) -> Machine:
 
 
 @lru_cache(maxsize=None)
-def terms(name: str) -> ca.Function:
+def terms(machine: Machine) -> ca.Function:
     """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, friction, derivatives by numbers."""
-    machine = machine_of(name)
     model = hydraulic_model(machine, True)
     n = len(model.names)
     X, P, near = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('near', len(machine.system.dependent))
@@ -58,10 +57,13 @@ def carried(name: str, speed: float = 0.1, acceleration: float = 0.2) -> np.ndar
 
 
 def evaluated(name: str, X: np.ndarray, P: np.ndarray | None = None) -> list[np.ndarray]:
-    machine = machine_of(name)
+    return evaluated_of(machine_of(name), X, P)
+
+
+def evaluated_of(machine: Machine, X: np.ndarray, P: np.ndarray | None = None) -> list[np.ndarray]:
     q = machine.position(X[:len(machine.coordinates)])
     P = np.zeros((len(X), len(X))) if P is None else P
-    return [item.full() for item in terms(name)(X, P, q[machine.system.dependent], machine.parameters.mean)]
+    return [item.full() for item in terms(machine)(X, P, q[machine.system.dependent], machine.parameters.mean)]
 
 
 @pytest.mark.parametrize('name', MACHINES)

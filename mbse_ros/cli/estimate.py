@@ -12,8 +12,9 @@ import typer
 
 from ..bags.writer import BagWriter
 from ..description.fingerprint import fingerprint
-from ..machine import Machine, load_machine
+from ..machine import load_machine
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
+from ..payload.center import center_of
 from ..payload.loads import REMARKS, Load
 from ..streams.records import PayloadStatus
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
@@ -48,6 +49,10 @@ def summary(estimate: Estimate) -> list[str]:
         causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
         if known and causes:
             lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
+        if any(name.startswith('moment/') for name in estimate.outputs[-1].state.names):
+            places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
+                               for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
+            lines.append(f'its centre in the frame of {estimate.machine.description.payload.body}: {places}')
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     if len(estimate.loads) > 1:
@@ -61,19 +66,19 @@ def load_text(load: Load) -> str:
     return f'{load.start:.1f} to {load.end:.1f} s, {mass}' + REMARKS.get(load.status, '')
 
 
-def _centre(machine: Machine) -> dict[str, list[float]]:
-    """Place of the load in the frame of its body, first and last axis, and its deviations: those of the file."""
-    ends = machine.description.payload.center[0], machine.description.payload.center[-1]
-    return {'centre': [item.value for item in ends], 'centre_stddev': [item.stddev for item in ends]}
+def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
+    """Where the load is at the end of the log, see ``center_of``."""
+    state = estimate.outputs[-1].state
+    return center_of(estimate.machine, state.names, state.mean[-1], state.covariance)
 
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
-    payload = estimate.outputs[-1].payload
+    payload, centre = estimate.outputs[-1].payload, list(_centre(estimate).values())
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,
-                    **_centre(estimate.machine),
+                    'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                     'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                for cause in estimate.budget],
                     'loads': [{'start_s': load.start, 'end_s': load.end, 'mass': load.mass,

@@ -25,6 +25,7 @@ NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd
           'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 MASS = 'payload/mass'
+PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,20 @@ class HydraulicModel:
         return self.names[-1] == MASS
 
     @property
+    def unknowns(self) -> int:
+        """How many entries at the state's end are of the payload: its mass, and before it its moments."""
+        return sum(name.partition('/')[0] in PAYLOAD for name in self.names)
+
+    @property
     def indirect(self) -> bool:
         """Whether a sensor measures something else than an entry of the state."""
         return any(item.index is None for item in self.measured)
 
 
 def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
-    """Model of a machine's hydraulics for the observer; ``weighs``: with the mass of the payload, in its full scale."""
-    names, scale = state_names(machine)
-    if weighs:
-        low, high = machine.description.payload.limits
-        names, scale = (*names, MASS), np.append(scale, high - low)
+    """Model of a machine's hydraulics for the observer; ``weighs``: with the mass of the payload, and its moments about
+    the centre that the file gives where the file calls that uncertain."""
+    names, scale = state_names(machine, weighs)
     X, g = ca.SX.sym('X', len(names)), len(machine.coordinates)
     U = ca.SX.sym('U_in', len(machine.commands))
     part = state_parts(names, X)
@@ -86,19 +90,32 @@ def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
     return HydraulicModel(names, X, U, dependent, psd, f, A, _noise(machine, names, psd), scale, measured)
 
 
+def center_numbers(machine: Machine) -> dict[str, int]:
+    """Coordinates of the payload's centre that are uncertain, by their axes, and their places among the parameters."""
+    names, stddev = machine.parameters.names, machine.parameters.stddev
+    keys = {axis: f'payload.center[{k}]' for k, axis in enumerate('xyz')}
+    return {axis: names.index(key) for axis, key in keys.items() if key in names and stddev[names.index(key)] > 0}
+
+
 def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
     """Entries of the state by kind."""
     kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination')
     return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
 
 
-def state_names(machine: Machine) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names of the state's entries and the factors that take them to SI."""
+def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names of the state's entries and the factors that take them to SI; ``weighs``: with those of the payload, moments
+    about its centre in the file, at the largest mass one deviation away from it, and the mass, the last."""
     names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.coordinates]
     names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
     names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
     names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
-    return tuple(names), np.array([UNITS.get(name.partition('/')[0], 1.0) for name in names])
+    scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
+    if weighs:
+        center, (low, high) = center_numbers(machine), machine.description.payload.limits
+        names += [*(f'moment/{axis}' for axis in center), MASS]
+        scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
+    return tuple(names), np.array(scale)
 
 
 def fastest_rate(machine: Machine) -> float:
@@ -158,7 +175,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
-               'inclination': psd[6], 'payload': psd[7]}
+               'inclination': psd[6], 'moment': 0, 'payload': psd[7]}
     diagonal = []
     for name in names:
         kind, owner = name.split('/')

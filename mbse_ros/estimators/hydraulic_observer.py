@@ -326,6 +326,8 @@ class HydraulicObserver:
                 X[i], stddev[i] = next(spools), 0.5
             elif kind == 'supply':
                 X[i] = stddev[i] = supplies[next(slow)].value
+            elif kind == 'moment':
+                stddev[i] = self.model.scale[i]
             elif kind == 'payload':
                 low, high = self.machine.description.payload.limits
                 X[i], stddev[i] = (low + high) / 2, high - low

@@ -17,7 +17,7 @@ from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
 from .hydraulic_sensors import sample_of
-from .weighing import by_doubtful, doubtful, forgotten, frictions, mass_information, weighed, within
+from .weighing import by_doubtful, doubtful, forgotten, frictions, mass_information, relaxed, weighed, within
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
@@ -54,10 +54,12 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
         return ca.Function(f'mbse_{name}', inputs, ca.cse([ca.densify(output) for output in outputs]))
 
     factors = lively.factors(activity, n)
+    c = model.unknowns
     if model.weighs:
         factors[-1] = mass[0]
     ahead = _predicted(machine, model, X / scale, P, doubt, near, factors, dt, order, noise, halvings)
-    before = ca.vertcat(ahead[0][-1], P[-1, -1], ahead[1][-1, -1], ahead[2][-1, :].T) * model.weighs
+    before = ca.vertcat(P[-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
+    before = before if c else ca.SX(0, 1)
     predicting = stage('predict', [x, p], _packed(*ahead), before)
     found = _corrected(machine, model, X, P, doubt, near, measured, variance)
     correcting = stage('correct', [state, measured, p], _packed(*found[:3], near), *found[3:])
@@ -123,7 +125,8 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
     X, P, F = predict(X, P, f, A, ca.diag(factors * ca.diag(model.W)), dt, order, noise, halvings)
-    return X, *forgotten(machine, model, P, F @ T + slopes * dt, dt), solved
+    P, T = forgotten(machine, model, P, F @ T + slopes * dt, dt)
+    return *relaxed(machine, model, X, P, T, dt), solved
 
 
 def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, moved: ca.SX,
@@ -132,16 +135,18 @@ def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca
     """State, covariance, derivatives and dependent coordinates after the force balance; its residuals; activity and
     trend of the mass and in which equations the pistons move; what is reported of the mass.
 
-    ``before``: mass, its variance before and after the walk of this step, its derivatives (k,).
+    ``before``: the mass's variance before the walk of this step; the payload's entries (c,) of the state, their
+    covariance (c, c) after that walk and derivatives (c, k).
     """
-    expected, known, walked, slopes = before[0], before[1], before[2], before[3:]
+    c, k = model.unknowns, len(doubtful(machine, model))
+    known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
+    walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
     solved = _closed(machine, model, solved, X[:len(machine.coordinates)], 1)
     X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
-    X[-1], P[-1, -1] = ca.if_else(says, X[-1], expected), ca.if_else(says, P[-1, -1], walked)
-    T[-1, :] = ca.if_else(says, T[-1, :], slopes.T)      # at rest friction alone would be weighed
-    k = len(doubtful(machine, model))
-    found = mass_information((expected, slopes[:k], known, walked), (X[-1], T[-1, :k].T, P[-1, -1]),
-                             model.W[-1, -1] * dt, *ca.vertsplit(mass))
+    X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
+    T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
+    found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
+                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
     unit = model.scale[-1]
     return ((X, P, T, solved), ratios, [found.activity, found.trend, moved_now],
             [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])

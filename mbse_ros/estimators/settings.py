@@ -19,7 +19,7 @@ class ObserverSettings(Settings):
     acceleration_psd: float = setting(20.0, 'Random walk of the piston acceleration', '(m/s^2)^2/s', 1e-6, 1e6)
     pressure_psd: float = setting(0.4, 'Random walk of the pressures: errors of the valve model', 'MPa^2/s', 0.0, 1e4)
     spool_psd: float = setting(1e-6, 'Random walk of the spool: errors of the lag model', 'V^2/s', 0.0, 1e3)
-    flow_psd: float = setting(1.25e-3, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
+    flow_psd: float = setting(1e-3, 'Random walk of the flows of an unknown valve, as piston speed', '(m/s)^2/s',
                               1e-9, 1e3)
     free_psd: float = setting(1.0, 'Random walk of the acceleration of a coordinate that no cylinder moves', '(SI)^2/s',
                               1e-9, 1e6)

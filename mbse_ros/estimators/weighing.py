@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force balance as a measurement of motion and mass together.
+"""The force balance as a measurement of motion, mass and, where the load's centre is uncertain, of its moments.
 
 An inverse dynamics that takes the observer's acceleration as it is has the same error in both factors of the mass's
 lever, and comes out too low (errors in variables). Here accelerations, pressures and mass give way to each other as far
@@ -9,8 +9,8 @@ that the derivatives of positions hardly show.
 Friction near standstill is anything between two bounds, and the same for a while: its error is followed like that of
 an uncertain number (Schmidt's consider parameter), which is forgotten in ``HELD``. As white noise it would be trusted
 too much or make the motion blind. It gives no information on the mass, unless that is known worse still: then the mass
-takes the equation once, with the friction as its error. An uncertain number has a constant error: the mass takes less
-from an equation that depends much on such (a bucket's friction, where its inertia is small) than the motion does.
+takes the equation once, with the friction as its error. An uncertain number has a constant error: mass and moments
+take less from an equation that depends much on such (a bucket's friction, where its inertia is small).
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ import numpy as np
 from ..machine import Machine
 from ..transition.noise import symmetric
 from .force_balance import force_balance
-from .hydraulic_model import MPA, HydraulicModel
+from .hydraulic_model import MPA, HydraulicModel, center_numbers
 
 HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
 STILL_KNOWN = 0.8   # ... and down to which it goes on
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
+LASTING = 300.0     # s for which the centre of a load that is known stays the same
+UNKNOWN = 0.1       # s, of one that is not
+FAR = 3.0           # of the file's standard deviations of the centre, from which it is another load's
+WIDE = 1.2          # the same of its uncertainty
+LEAST = 0.02        # of the range of the payload's limits, from which a load has a centre
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
 MEMORY = 0.005       # share of the trend of the mass that a step forgets
 SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance
@@ -39,8 +44,9 @@ LARGEST_ACTIVITY = 1e6
 
 
 def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
-    """Places of the uncertain numbers whose errors the observer follows: all, where it weighs."""
-    return np.flatnonzero(machine.parameters.stddev).tolist() if model.weighs else []
+    """Places of the uncertain numbers whose errors the observer follows: where it weighs, all that it does not find."""
+    found = center_numbers(machine).values()
+    return [k for k in np.flatnonzero(machine.parameters.stddev).tolist() if k not in found] if model.weighs else []
 
 
 def frictions(machine: Machine, model: HydraulicModel) -> int:
@@ -79,6 +85,31 @@ def forgotten(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, dt: c
     return P + (1 - kept ** 2) * symmetric(held @ held.T), ca.horzcat(T[:, :-count], kept * held)
 
 
+def relaxed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, dt: ca.SX
+            ) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """State, covariance and derivatives after ``dt``, s, in which the moments about the centre of the file go back
+    towards 0, with the deviation that the file gives the centre, as an Ornstein-Uhlenbeck process: soon where the mass
+    is not known, or where they are those of no load of this mass, else slowly.
+
+    Moments, and not the centre, are in the state, since forces are linear in them: a load that is dropped would
+    else be taken for one that has moved.
+    """
+    moments = list(range(X.numel() - model.unknowns, X.numel() - 1))
+    if not moments:
+        return X, P, T
+    low, high = machine.description.payload.limits
+    mass = ca.fmin(ca.fmax(X[-1], LEAST), high / (high - low))
+    far = [ca.logic_or(ca.fabs(X[k]) > FAR * mass, P[k, k] > (WIDE * mass) ** 2) for k in moments]
+    lost = ca.fmax(ca.fmin((P[-1, -1] / mass ** 2) ** 2, 1), ca.mmax(ca.vertcat(*far)))
+    kept = ca.exp(-(1 / LASTING + lost / UNKNOWN) * dt)
+    D = ca.SX.ones(X.numel())
+    D[moments] = kept
+    P = P * (D @ D.T)
+    for k in moments:
+        P[k, k] = P[k, k] + (1 - kept ** 2) * mass ** 2
+    return X * D, P, T * ca.repmat(D, 1, T.shape[1])
+
+
 def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, moved: ca.SX,
             force_psd: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
@@ -98,23 +129,23 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     names = [machine.parameters.names[place] for place in doubtful(machine, model)]
     held = slice(len(names), len(names) + frictions(machine, model))
     differ = [k for k, name in enumerate(names) if not name.startswith('base.')]
-    known = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN))
+    known, c = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN)), model.unknowns
     for i in range(g.numel()):
         column = P @ H[i, :].T
         variance, error = H[i, :] @ column + R[i], -(g[i] + H[i, :] @ (X - start))
         # at rest friction hides a mass that is known no better
         hidden = ca.logic_and(ca.logic_not(known[i]), H[i, -1] ** 2 * P[-1, -1] >= grip[i])
         counts = ca.logic_not(hidden)
-        rough = hidden * column[-1] / (variance + grip[i])       # of the mass alone, once
+        rough = ca.vertcat(ca.SX.zeros(c - 1), hidden * column[-1] / (variance + grip[i]))    # of the mass alone, once
         seen = H[i, :] @ T + slopes[i, :]
-        doubt = ca.sumsqr((seen - H[i, -1] * T[-1, :])[differ]) * CONSTANT / dt
+        doubt = ca.sumsqr((seen - H[i, -c:] @ T[-c:, :])[differ]) * CONSTANT / dt
         gain, share = counts * column / variance, known[i] * variance / (variance + doubt)
-        mass = P[-1, -1] - share * (2 - share) * gain[-1] * column[-1] - rough * column[-1]
-        whole = ca.vertcat(gain[:-1], gain[-1] + rough)
-        P, gain[-1] = P - whole @ column.T, share * gain[-1] + rough
-        P[-1, -1] = mass        # the lower triangle counts: its last row is that of the mass
+        load = P[-c:, -c:] - share * (2 - share) * gain[-c:] @ column[-c:].T - rough @ column[-c:].T
+        whole = ca.vertcat(gain[:-c], gain[-c:] + rough)
+        P, gain[-c:] = P - whole @ column.T, share * gain[-c:] + rough
+        P[-c:, -c:] = load      # the lower triangle counts: its last rows are those of the payload
         X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ seen
-        T[-1, held] = T[-1, held] + rough * seen[held]      # that friction is in its variance
+        T[-c:, held] = T[-c:, held] + rough @ seen[held]    # that friction is in its variance
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))
     return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known
@@ -132,7 +163,9 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by what is
     uncertain; SI."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
-    g, count = ca.substitute(balance.g, machine.payload, balance.X[-1]), len(machine.coordinates)
+    center, count = list(center_numbers(machine).values()), len(machine.coordinates)
+    moments = ca.jacobian(ca.jacobian(balance.g, machine.payload), parameters[center])      # by those
+    g = ca.substitute(balance.g, machine.payload, balance.X[-1]) + moments @ balance.X[-model.unknowns:-1]
     H = ca.jacobian(g, balance.X)
     H[:, :count] = H[:, :count] + ca.jacobian(g, machine.system.q) @ machine.reduced.R
     noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from diagnostic_msgs.msg import DiagnosticArray
 
 from ..errors import MbseError, SampleError
-from ..estimators.hydraulic_model import MASS, state_names
+from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
 from ..settings import Settings
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
@@ -103,9 +103,9 @@ class Inbox:
 
 def check_names(state: StateEstimate, machine: Machine) -> None:
     """Raise SampleError for a state that has not the entries of the machine's observer."""
-    names, _ = state_names(machine)
-    if state.names not in (names, (*names, MASS)):
-        raise SampleError('state.names', state.stamp_ns, state.names, f'{", ".join(names)}')
+    known = [state_names(machine, weighs)[0] for weighs in {False, machine.description.payload is not None}]
+    if state.names not in known:
+        raise SampleError('state.names', state.stamp_ns, state.names, ', '.join(known[0]))
 
 
 def start_ns(record: Segment | StateEstimate) -> int:

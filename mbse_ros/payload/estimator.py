@@ -11,6 +11,7 @@ import numpy as np
 
 from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
+from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .inverse_dynamics import GATES, InverseDynamics
@@ -38,6 +39,7 @@ class PayloadEstimator:
         self._width = 1 + len(self._parameter_variance)
         self._doubtful = np.flatnonzero(machine.parameters.stddev)
         self._deviations = machine.parameters.stddev[self._doubtful]
+        self._followed = np.setdiff1d(self._doubtful, list(center_numbers(machine).values()))    # by such an observer
         low, high = machine.description.payload.limits
         self._least = (UNKNOWN * (high - low)) ** -2
         self.settings = settings
@@ -85,7 +87,7 @@ class PayloadEstimator:
     @property
     def columns(self) -> int:
         """How many numbers per step an observer that estimates the mass reports."""
-        return 3 + len(self._doubtful)
+        return 3 + len(self._followed)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
                 reported: np.ndarray | None = None) -> Mass:
@@ -119,7 +121,8 @@ class PayloadEstimator:
         closed[closed == GATES.index('accelerating')] = 0
         information, weighted, forgotten = reported[:, :3].T
         rows = np.zeros((len(reported), 1 + self._width))
-        rows[:, :2], rows[:, 2 + self._doubtful] = reported[:, :2], reported[:, 3:] / self._deviations
+        rows[:, :2] = reported[:, :2]
+        rows[:, 2 + self._followed] = reported[:, 3:] / self.machine.parameters.stddev[self._followed]
         taken = (closed == 0) & (information > 0.0)
         if self._restarted and taken.any():
             self._forget(NOTHING)
