@@ -16,7 +16,8 @@ from mbse_ros.estimators.activity import activity_of
 from mbse_ros.estimators.dekf import predict
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import CONSTANT, KNOWN, STILL_KNOWN, _terms, by_doubtful, doubtful, within
+from mbse_ros.estimators.weighing import (CONSTANT, HELD, KNOWN, STILL_KNOWN, _terms, by_doubtful, doubtful, forgotten,
+                                           frictions, within)
 from mbse_ros.simulation.crane import SensorFrame
 
 SUB, DT = 10, 1e-3      # steps between two samples, s
@@ -30,7 +31,8 @@ class Linearised:
         self.observer = HydraulicObserver(self.machine, ObserverSettings())
         self.model = model = self.observer.model
         self.n, self.g, self.m = len(model.names), len(self.machine.coordinates), len(model.measured)
-        n, g, a, k = self.n, self.g, len(self.machine.actuated), len(doubtful(self.machine, model))
+        self.c = frictions(self.machine, model)
+        n, g, a, k = self.n, self.g, len(self.machine.actuated), len(doubtful(self.machine, model)) + self.c
         columns, rows = np.triu_indices(n)
         self.full = np.zeros((n, n), dtype=int)
         self.full[rows, columns] = self.full[columns, rows] = n + np.arange(len(rows))
@@ -51,7 +53,8 @@ class Linearised:
         factors[-1] = mass[0]
         W, T = ca.diag(factors * ca.diag(model.W)), ca.reshape(doubt, n, k)
         X, P, F = predict(X, P, f, A, W, dt, *self.observer._key(DT))
-        outputs = [X, P, F, F @ T + slopes * dt, solved]
+        after, T = forgotten(self.machine, model, P, F @ T + slopes * dt, dt)
+        outputs = [X, P, F, after, T, solved]
         self.predicted = Kernel(ca.Function('own_predict', [x, self.p], [ca.densify(item) for item in outputs]))
         self.balance = Kernel(self._balance(force, dt))
 
@@ -90,25 +93,26 @@ class Linearised:
 
 
 def stepped(own: Linearised, errors: Errors, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple:
-    """Covariance after a step, and state, as the filter's; the errors move with it."""
-    n = own.n
-    X, P, F, T, near = own.predicted(x, p)
-    before, known_before, slopes_before = X[-1], P[-1, -1], T[-1].copy()
-    errors.predict(F, P - F @ x[own.full] @ F.T)
+    """State after a step and its covariance, without and with the frictions near standstill; the errors move with it.
+    """
+    n, free = own.n, np.zeros(own.c)
+    X, moved, F, P, T, near = own.predicted(x, p)
+    before = X[-1], P[-1, -1], T[-1].copy()
+    errors.predict(F, moved - F @ x[own.full] @ F.T, np.exp(-DT / HELD))
     for k, i in enumerate(own.index):
         if np.isfinite(u[k]):
             unit = 1.0 / (own.model.scale[i] * own.model.measured[k].gain)
             r, item = own.observer._variance[k] * unit ** 2, own.model.measured[k]
             gain = P[:, i] / (P[i, i] + r)
-            errors.correct(np.eye(n)[i], gain, r)
+            errors.correct(np.append(free, np.eye(n)[i]), np.append(free, gain), r)
             X = X + gain * ((u[k] - item.offset) * unit + item.zero / own.model.scale[i] - X[i])
             P, T = P - np.outer(gain, P[i]), T - np.outer(gain, T[i])
-    return weigh(own, errors, X, P, T, near, x, p, (before, known_before, slopes_before))
+    return weigh(own, errors, X, P, T, near, x, p, before)
 
 
 def weigh(own: Linearised, errors: Errors, X: np.ndarray, P: np.ndarray, T: np.ndarray, near: np.ndarray, x: np.ndarray,
-          p: np.ndarray, before: tuple) -> tuple[np.ndarray, np.ndarray]:
-    """State and covariance after the force balance, as in ``weighing.weighed``."""
+          p: np.ndarray, before: tuple) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """State and covariances after the force balance, as in ``weighing.weighed``."""
     residual, H, R, sure, grip, slopes = own.balance(X, P, near, p)
     known = (sure > KNOWN) | ((x[own.parts[6]] > 0.5) & (sure > STILL_KNOWN))
     start, says = residual - H @ X, False       # the residual at X, linear from there
@@ -125,9 +129,11 @@ def weigh(own: Linearised, errors: Errors, X: np.ndarray, P: np.ndarray, T: np.n
         P, gain[-1] = P - np.outer(whole, column), share * gain[-1] + rough
         P = np.tril(P) + np.tril(P, -1).T
         P[-1, -1] = mass
-        errors.correct(row, gain, R[i] + hidden * grip[i])
+        errors.correct(np.append((not hidden) * slopes[i][-own.c:], row), np.append(np.zeros(own.c), gain),
+                       R[i] + hidden * grip[i])
         X, T, says = X + gain * error, T - np.outer(gain, seen), says or known[i] or hidden
+        T[-1, -own.c:] += rough * seen[-own.c:]
     if not says:
-        X[-1], P[-1, -1] = before[:2]
+        X[-1], P[-1, -1], T[-1] = before
         errors.hold()
-    return X, P
+    return X, P, P + T[:, -own.c:] @ T[:, -own.c:].T

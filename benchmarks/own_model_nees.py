@@ -12,8 +12,8 @@ or an equation hides it. The gains are those of the compiled step: its covarianc
 NEES of the motion, without the mass, and of the mass, over their number of entries, mean over the runs: at instants a
 second apart, against the 95 % bounds of that many runs, and its exact expectation over all instants after the first
 second, which propagates the covariance of the errors. Errors of the machine's numbers are left out: in a linear model
-what the filter says of them is exact. Not tested: the activities, which follow the samples of the log here, and
-friction, which is drawn white where the filter counts it as such.
+what the filter says of them is exact. Friction near standstill is drawn as the filter counts it, as what stays the same
+for a while. Not tested: the activities, which follow the samples of the log here, and friction that is otherwise.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ def run(name: str, valve: str, cycle: str, seconds: float, runs: int, seed: int,
     own = Linearised(name, valve)
     frames = frames_of(name, cycle, seed, PAYLOADS.get(name, 800.0), keep)[:round(seconds / SUB / DT) + 1]
     xs, us, p = own.log(frames)
-    errors, worst, expected, drawn = Errors(xs[0][own.full], runs, np.random.default_rng(seed)), 0.0, [], []
+    errors = Errors(xs[0][own.full], own.c, runs, np.random.default_rng(seed))
+    worst, expected, drawn = 0.0, [], []
     for k, (x, u) in enumerate(zip(xs, us)):
-        X, P = stepped(own, errors, x, u, p)
+        X, P, whole = stepped(own, errors, x, u, p)
         deviations, after = np.sqrt(np.diag(P)), xs[k + 1]
-        P, C = (M / np.outer(deviations, deviations) for M in (P, errors.C[:-1, :-1]))
         far = (X - after[:own.n] / own.model.scale) / deviations
-        worst = max(worst, np.abs(far).max(), np.abs(P - after[own.full] / np.outer(deviations, deviations)).max())
+        worst = max(worst, np.abs(far).max(), np.abs((P - after[own.full]) / np.outer(deviations, deviations)).max())
+        deviations = np.sqrt(np.diag(whole))
+        P, C = (M / np.outer(deviations, deviations) for M in (whole, errors.C[own.c:-1, own.c:-1]))
         if k * DT >= 1.0 and (k + 1) % SUB == 0:
             inverse = np.linalg.inv(P[:-1, :-1])
             expected.append([np.sum(inverse * C[:-1, :-1]) / (own.n - 1), C[-1, -1]])
             if (k + 1) % 1000 == 0:
-                z = errors.e[:-1] / deviations[:, None]
+                z = errors.e[own.c:-1] / deviations[:, None]
                 drawn.append([np.einsum('ik,ij,jk->k', z[:-1], inverse, z[:-1]).mean() / (own.n - 1),
                               np.mean(z[-1] ** 2)])
     print(f'{name}, {valve}, {cycle}: step as compiled within {worst:.1e} standard deviations')

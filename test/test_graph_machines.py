@@ -90,7 +90,7 @@ def test_strokes_and_angles_weigh_the_same_load() -> None:
              for name in EXCAVATORS}
     for name, item in found.items():
         assert item.lower[-1] < LOAD < item.upper[-1], (name, item.mass[-1])
-        assert item.mass_stddev[-1] < {'zx200': 25.0, 'zx200_can': 35.0}[name]      # of this the centre is 10 cm uncertain
+        assert item.mass_stddev[-1] < {'zx200': 25.0, 'zx200_can': 35.0}[name]  # centre 10 cm uncertain
         truth = np.array([f.velocity for f in excavated(name)])
         assert np.sqrt(np.mean((item.velocity - truth) ** 2, axis=0)).max() < 0.02
         assert item.unknown_force.shape == (len(item.t), 3) and item.position.shape[1] == 4
