@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import casadi as ca
 import numpy as np
 import pytest
 from core_support import VALVES, feed
 from machine_variants import changed, exact_sensors
 from mbse_ros.estimators.hydraulic_model import center_numbers, hydraulic_model, state_names
+from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
 from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
@@ -107,3 +109,28 @@ def test_a_load_that_is_dropped_has_not_moved() -> None:
         assert o.payload.lower < mass < o.payload.upper and o.payload.upper - o.payload.lower < 50.0
         assert (np.abs(place - TIP) < 0.2).all() and (stddev < 0.35).all()
     assert any(o.payload.status is PayloadStatus.CHANGING for o in outputs if 5e9 < o.state.stamp_ns < 6e9)
+
+
+def test_moments_of_no_such_load_are_given_up() -> None:
+    """Of a mass that is known: kept for minutes near the file's centre, given up at once far from it or where they are
+    less known than the file says; of one that is not known, given up at once."""
+    it = machine('unknown')
+    model = hydraulic_model(it, True)
+    n = len(model.names)
+    X, P, T, dt = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.ones(n, 2), 1e-3
+    function = ca.Function('relaxed', [X, P], list(relaxed(it, model, X, P, T, ca.SX(dt))))
+
+    def kept(moment: float, own: float, mass: float) -> float:
+        """Share of a moment that is left, 150 kg being 0.15; its deviation, and the mass's, as shares of theirs."""
+        x, p = np.zeros(n), np.zeros((n, n))
+        x[-3], x[-1], p[-3, -3], p[-1, -1] = moment * 0.15, 0.15, (own * 0.15) ** 2, (mass * 0.15) ** 2
+        after, variance, slopes = (item.full() for item in function(x, p))
+        share = after[-3, 0] / x[-3]
+        assert slopes[-3, 0] == pytest.approx(share) and slopes[0, 0] == 1.0 and after[-1, 0] == x[-1]
+        assert variance[-3, -3] == pytest.approx(share ** 2 * p[-3, -3] + (1 - share ** 2) * 0.15 ** 2)
+        return share
+
+    calm, gone = np.exp(-dt / LASTING), np.exp(-dt / LASTING - dt / UNKNOWN)
+    assert kept(2.9, 0.1, 0.01) == pytest.approx(calm, rel=1e-6)
+    for lost in ((3.1, 0.1, 0.01), (1.0, 1.3, 0.01), (1.0, 0.1, 1.5)):
+        assert kept(*lost) == pytest.approx(gone, rel=1e-9)

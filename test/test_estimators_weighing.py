@@ -193,6 +193,29 @@ def test_a_standing_piston_says_little_of_a_mass_that_is_not_known(name: str) ->
         np.testing.assert_array_equal(x[:-1], X[:-1])
 
 
+def test_an_innovation_knows_the_friction() -> None:
+    """Its variance, with a sample and without: that of the state, of the noise and of what the frictions near
+    standstill have done to it; not of what the numbers have, which may be wrong sensors."""
+    machine = machine_of('patu655')
+    model, P, X = hydraulic_model(machine, True), covariance('patu655'), carried('patu655')
+    unit = np.outer(model.scale, model.scale)
+    T = ca.SX.sym('T', len(X), len(doubtful(machine, model)) + frictions(machine, model))
+    near = ca.DM(machine.position(X[:2])[machine.system.dependent])
+    variance = ca.DM([channel.sensor.noise ** 2 for channel in machine.all_channels])
+    state = ca.SX(ca.DM(X / model.scale)), ca.SX(ca.DM(P / unit)), T
+    sampled = observer_step_module._corrected(machine, model, *state, ca.SX(near), ca.SX(0 * variance),
+                                              ca.SX(variance))[4]
+    silent = observer_step_module._spreads(machine, model, *state[1:], ca.SX(variance))
+    function = ca.Function('spreads', [T, machine.parameters.symbol], [sampled[0], silent[0]])
+    numbers, moved = np.zeros(T.shape), np.zeros(T.shape)
+    numbers[0, 0], moved[0, -2:] = 5e-3, [3e-3, 4e-3]       # of the first position, m
+    plain, wrong, held = (np.array(function(item, machine.parameters.mean)).ravel()
+                          for item in (np.zeros(T.shape), numbers, moved))
+    np.testing.assert_allclose(plain, P[0, 0] + float(variance[0]), rtol=1e-9)
+    np.testing.assert_allclose(wrong, plain, rtol=1e-12)
+    np.testing.assert_allclose(held - plain, 2.5e-5, rtol=1e-9)
+
+
 def test_once_moving_a_piston_is_known_to_move_for_longer() -> None:
     """At 2 standard deviations of its speed: yes where it moved a step before, no where it was at rest."""
     name = 'patu655_lift'
