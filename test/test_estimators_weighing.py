@@ -13,6 +13,7 @@ import pytest
 from core_support import VALVES, crane, estimate, exact_crane, feed, kinematic, simulate
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
+from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.estimators.weighing import (CONSTANT, HELD, KNOWN, STILL_KNOWN, MassInformation, _terms, doubtful,
                                            forgotten, frictions, mass_information, weighed)
@@ -214,6 +215,24 @@ def test_an_innovation_knows_the_friction() -> None:
     np.testing.assert_allclose(plain, P[0, 0] + float(variance[0]), rtol=1e-9)
     np.testing.assert_allclose(wrong, plain, rtol=1e-12)
     np.testing.assert_allclose(held - plain, 2.5e-5, rtol=1e-9)
+
+
+def test_the_published_bands_hold_the_friction() -> None:
+    """At rest: the covariance without the derivatives by numbers and frictions is that of the filter alone."""
+    it, X = exact_crane('unknown'), carried('patu655_lift', 0.0, 0.0)
+    observer, samples = HydraulicObserver(it, ObserverSettings()), np.array([X[0], X[3], X[4]])
+    observer.start(samples, np.zeros(0))
+    values = np.full((200, 3), np.nan)
+    values[9::10] = samples
+    for _ in range(3):
+        found = observer.process(values, np.zeros((200, 0)), np.full(3, 10), DT)
+    n, x = len(X), observer._x
+    T = x[observer._slopes].reshape(-1, n)
+    own = x[observer._full] * observer._to_si
+    held = (T[-1:].T @ T[-1:]) * observer._to_si
+    assert held[1, 1] > 0.01 * own[1, 1] and frictions(it, observer.model) == 1
+    np.testing.assert_allclose(found.covariance, own + (T.T @ T) * observer._to_si, rtol=1e-9,
+                               atol=1e-12 * np.abs(own).max())
 
 
 def test_once_moving_a_piston_is_known_to_move_for_longer() -> None:
