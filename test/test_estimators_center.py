@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
 import pytest
 from core_support import VALVES, feed
 from machine_variants import changed, exact_sensors
+from mbse_ros.cli.estimate import summary
 from mbse_ros.estimators.hydraulic_model import center_numbers, hydraulic_model, state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
@@ -80,6 +83,17 @@ def test_a_wrong_centre_is_found_and_with_it_the_mass(valve: str) -> None:
     place, stddev = place_of(it, last)
     assert (np.abs(place - TIP) < 2.5 * stddev).all() and (stddev < 0.1).all() and np.abs(place - TIP).max() < 0.05
     assert last.payload.lower < LOAD < last.payload.upper and abs(last.payload.mass - LOAD) < 2.0
+
+
+def test_the_answer_names_the_centre_of_a_load() -> None:
+    """And none where the interval of the mass holds 0."""
+    it = machine('unknown')
+    output = feed(Pipeline(it), run()[:300])[-1]
+    for payload, named in ((output.payload, True), (replace(output.payload, lower=-1.0), False)):
+        answer = SimpleNamespace(machine=it, outputs=[replace(output, payload=payload)], budget=(), loads=(),
+                                 seconds=1.0, log_seconds=3.0)
+        lines = [line for line in summary(answer) if line.startswith('its centre in the frame of extension: x 2')]
+        assert len(lines) == named and all(' mm (1 sigma ' in line and ', z ' in line for line in lines)
 
 
 def test_the_uncertainty_of_the_centre_is_that_of_moment_and_mass() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from core_support import crane
 from machine_logs import LOAD, differences, excavated, kinds_of, log_of, machine_of
+from machine_variants import changed
 
 from mbse_ros.description.basics import Scalar
 from mbse_ros.description.load import parse_mechanism
@@ -86,11 +87,11 @@ def test_equations_count_where_their_own_cylinder_moves(name: str) -> None:
 
 def test_strokes_and_angles_weigh_the_same_load() -> None:
     """800 kg by each within its interval, both intervals alike; the arm's friction is better known than before."""
-    found = {name: smooth_machine(machine_of(name), log_of(machine_of(name), excavated(name)), FIXED, kinds_of(name))
-             for name in EXCAVATORS}
+    machines = {'zx200': machine_of('zx200'), 'zx200_can': changed('zx200_can', {
+        'payload/center': ['0.75 m', '0 m', '-0.10 m']})}       # as certain as that of the other
+    found = {name: smooth_machine(it, log_of(it, excavated(name)), FIXED) for name, it in machines.items()}
     for name, item in found.items():
-        assert item.lower[-1] < LOAD < item.upper[-1], (name, item.mass[-1])
-        assert item.mass_stddev[-1] < {'zx200': 25.0, 'zx200_can': 35.0}[name]  # centre 10 cm uncertain
+        assert item.lower[-1] < LOAD < item.upper[-1] and item.mass_stddev[-1] < 25.0, (name, item.mass[-1])
         truth = np.array([f.velocity for f in excavated(name)])
         assert np.sqrt(np.mean((item.velocity - truth) ** 2, axis=0)).max() < 0.02
         assert item.unknown_force.shape == (len(item.t), 3) and item.position.shape[1] == 4

@@ -49,7 +49,7 @@ def summary(estimate: Estimate) -> list[str]:
         causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
         if known and causes:
             lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
-        if any(name.startswith('moment/') for name in estimate.outputs[-1].state.names):
+        if payload.lower > 0.0 and any(name.startswith('moment/') for name in estimate.outputs[-1].state.names):
             places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
             lines.append(f'its centre in the frame of {estimate.machine.description.payload.body}: {places}')

@@ -17,7 +17,7 @@ from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel
 from .hydraulic_sensors import sample_of
-from .weighing import by_doubtful, doubtful, forgotten, frictions, mass_information, relaxed, weighed, within
+from .weighing import by_doubtful, doubtful, forgotten, held_columns, mass_information, relaxed, weighed, within
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
@@ -39,7 +39,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     lower = ca.SX.sym('P', n * (n + 1) // 2)
     measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
-    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, len(doubtful(machine, model)) + frictions(machine, model))
+    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, held_columns(machine, model).stop)
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
@@ -105,14 +105,9 @@ def _packed(X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX) -> ca.SX:
     return ca.vertcat(X, ca.tril(P).nz[:], ca.vec(T), solved)
 
 
-def _held(machine: Machine, model: HydraulicModel) -> slice:
-    """Columns of the derivatives that belong to frictions near standstill."""
-    return slice(len(doubtful(machine, model)), len(doubtful(machine, model)) + frictions(machine, model))
-
-
 def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, variance: ca.SX) -> ca.SX:
     """Variances (ny,) of innovations without a sample, SI; of what is no entry of the state, that of a sample alone."""
-    own = ca.diag(P) + ca.sum2(T[:, _held(machine, model)] ** 2)
+    own = ca.diag(P) + ca.sum2(T[:, held_columns(machine, model)] ** 2)
     return ca.vertcat(*(variance[k] if item.index is None else
                         own[item.index] * (model.scale[item.index] * item.gain) ** 2 + variance[k]
                         for k, item in enumerate(model.measured)))
@@ -170,7 +165,7 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads, held = [], [], _held(machine, model)
+    innovations, spreads, held = [], [], held_columns(machine, model)
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:

@@ -50,8 +50,14 @@ def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
 
 
 def frictions(machine: Machine, model: HydraulicModel) -> int:
-    """How many frictions near standstill it follows besides, as last columns of the derivatives: of each cylinder."""
+    """How many frictions near standstill the observer follows besides: where it weighs, that of each cylinder."""
     return len(machine.cylinders) if model.weighs else 0
+
+
+def held_columns(machine: Machine, model: HydraulicModel) -> slice:
+    """Columns of the derivatives that belong to these frictions: the last, after those of the uncertain numbers."""
+    first = len(doubtful(machine, model))
+    return slice(first, first + frictions(machine, model))
 
 
 def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None) -> ca.SX:
@@ -127,7 +133,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     H, ratios, says = H @ ca.diag(scale), [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
     names = [machine.parameters.names[place] for place in doubtful(machine, model)]
-    held = slice(len(names), len(names) + frictions(machine, model))
+    held = held_columns(machine, model)
     differ = [k for k, name in enumerate(names) if not name.startswith('base.')]
     known, c = ca.logic_or(sure > KNOWN, ca.logic_and(moved > 0.5, sure > STILL_KNOWN)), model.unknowns
     for i in range(g.numel()):
