@@ -92,7 +92,7 @@ def test_what_is_printed(full):
     (Load(0.0, 2.5, 50.0, 45.0, 55.0), '0.0 to 2.5 s, 50.00 kg (45.00 to 55.00)', ('50.00 kg', '45.00 to 55.00 kg')),
     (Load(0.0, 2.5, 1.0, -4.0, 6.0), '0.0 to 2.5 s, 1.00 kg (-4.00 to 6.00), nothing', ('1.00 kg', '-4.00 to 6.00 kg')),
     (Load(0.0, 2.5, 2700.0, 2600.0, 2800.0, False),
-     '0.0 to 2.5 s, 2700.00 kg (2600.00 to 2800.00), beyond the limits of the payload',
+     '0.0 to 2.5 s, 2700.00 kg (2600.00 to 2800.00), not plausible',
      ('2700.00 kg', '2600.00 to 2800.00 kg')),
     (Load(0.0, 2.5, np.nan, np.nan, np.nan), '0.0 to 2.5 s, unknown', ('', ''))])
 def test_a_load_in_words(load, text, cells):

@@ -50,7 +50,8 @@ def test_sensors_that_are_not_exact_widen_the_interval(valve: str, payload: floa
     seed = int(payload) + 3
     assumed = cycle_run(valve, payload, seed).outputs[-1].payload
     exact = estimate(valve, work_cycle(payload, seed), machine=exact_crane(valve)).outputs[-1].payload
-    assert exact.mass == pytest.approx(assumed.mass, abs=0.1) and assumed.lower < payload < assumed.upper
+    assert assumed.lower < payload < assumed.upper
+    assert abs(exact.mass - assumed.mass) < 0.5 * assumed.stddev      # no error is found where there is none
     force = 0.0025 * 16e6 / np.sqrt(3) * np.pi / 4 * 0.1 ** 2     # N, of the piston's offset of a sensor of 16 MPa
     one = force * 0.2 / (9.8066 * 2.89)      # kg at the tip, at a lever of 0.2 m; the rod's and the gains add as much
     assert one < np.sqrt(assumed.stddev ** 2 - exact.stddev ** 2) < 3 * one

@@ -13,6 +13,7 @@ from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
+from .common_errors import CommonErrors
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .inverse_dynamics import GATES, InverseDynamics
 from .mass import Cause, Mass
@@ -21,6 +22,7 @@ from .settings import PayloadSettings
 
 NOTHING = 1e-12     # share of the old information that counts after a restart
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
+WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
 REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
@@ -42,6 +44,7 @@ class PayloadEstimator:
         self._followed = np.setdiff1d(self._doubtful, list(center_numbers(machine).values()))    # by such an observer
         low, high = machine.description.payload.limits
         self._least = (UNKNOWN * (high - low)) ** -2
+        self._common = CommonErrors([machine.parameters.names[place] for place in self._followed], WIDE * (high - low))
         self.settings = settings
         self._dynamics.configure(settings)
         self.reset()
@@ -64,8 +67,9 @@ class PayloadEstimator:
                 self._window_value = self._window.update(self._low_pass.value[None, :])
 
     def reset(self) -> None:
-        """Forget the mass: another load."""
+        """Forget the mass: another load. What was found of the errors that all loads have in common stays."""
         self._dynamics.reset()
+        self._common.take(*self._nothing, log(NOTHING), 0.0)
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
         self._samples = 0
@@ -124,9 +128,12 @@ class PayloadEstimator:
         rows[:, :2] = reported[:, :2]
         rows[:, 2 + self._followed] = reported[:, 3:] / self.machine.parameters.stddev[self._followed]
         taken = (closed == 0) & (information > 0.0)
+        lost = float(forgotten.sum())
         if self._restarted and taken.any():
             self._forget(NOTHING)
-            self._restarted = False
+            self._restarted, lost = False, log(NOTHING)
+        sums = np.append(reported[taken, :2].sum(axis=0), reported[taken, 3:].sum(axis=0))
+        self._common.take(sums, float(taken.sum()) * dt, lost, len(mean) * dt)
         for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
             if len(part):
                 self._forget(float(np.exp(forgotten[part[0]])))
@@ -149,6 +156,7 @@ class PayloadEstimator:
 
     def doubt(self) -> None:
         """Discard what the last half second, or up to a second, has added."""
+        self._common.doubt()
         if self._memories:
             kept = self.kept
             (self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value, self._kept,
@@ -171,18 +179,56 @@ class PayloadEstimator:
         self._quarantine.clear()
         if reported is not None and reported.size:
             self._forget(float(np.exp(reported[:, 2].sum())))
+            self._common.take(*self._nothing, float(reported[:, 2].sum()), 0.0)
         return self._result(nan, GATES[0])
 
+    def difference(self, new: Mass, old: Mass) -> tuple[float, float]:
+        """By how much two masses differ, kg, and the standard deviation of what the uncertain numbers make of it: they
+        are as wrong in both, but another pose makes another error of it."""
+        if not len(new.slopes) == len(old.slopes) == len(self._followed):
+            return new.mass - old.mass, 0.0
+        slopes = new.slopes - old.slopes
+        known, covariance, _ = self._errors()
+        return (new.weighed - old.weighed - float(slopes @ known),
+                sqrt(max(float(slopes @ covariance @ slopes), 0.0)))
+
     def budget(self, noise: float) -> tuple[Cause, ...]:
-        """What makes the mass uncertain, the largest first: ``noise``, kg, and the uncertain numbers by their keys."""
+        """What makes the mass uncertain, the largest first: ``noise``, kg, and the uncertain numbers by their keys.
+
+        Of numbers about whose errors the poses tell, what these errors still do: their prior through the estimate.
+        """
         if self._window_value is None:
             return ()
-        slopes = np.abs(self._window_value[1 + self._doubtful]) * self._deviations
+        kg = np.abs(self._window_value[1 + self._doubtful]) * self._deviations
+        if self._stated:
+            own = np.isin(self._doubtful, self._followed)
+            slopes = self._slopes(self._window_value)
+            through = self._errors()[1] @ slopes
+            noise = sqrt(noise ** 2 + max(float(slopes @ through - through @ through), 0.0))
+            kg[own] = np.abs(through)
         names = [self.machine.parameters.names[place] for place in self._doubtful]
         known = uncertain(self.machine.description)
-        found = [Cause(NOISE, noise), *(Cause(name, float(kg), name in known and is_assumed(known[name]))
-                                        for name, kg in zip(names, slopes))]
+        found = [Cause(NOISE, noise), *(Cause(name, float(item), name in known and is_assumed(known[name]))
+                                        for name, item in zip(names, kg))]
         return tuple(sorted(found, key=lambda cause: -cause.kg))
+
+    def _errors(self) -> tuple[np.ndarray, np.ndarray, str]:
+        """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was
+        found is incredible, and that in words."""
+        wrong = self._common.incredible
+        if wrong is None:
+            return self._common.mean, self._common.covariance, ''
+        size = len(self._followed)
+        return np.zeros(size), np.eye(size), f'{wrong[0]} off by {abs(wrong[1]):.0f} of its standard deviations'
+
+    @property
+    def _nothing(self) -> tuple[np.ndarray, float]:
+        """No samples."""
+        return np.zeros(2 + len(self._followed)), 0.0
+
+    def _slopes(self, value: np.ndarray) -> np.ndarray:
+        """Derivatives (k,) of a mass by the numbers that an observer follows, for a standard deviation of each."""
+        return value[1 + self._followed] * self.machine.parameters.stddev[self._followed]
 
     def _make_filters(self) -> None:
         s = self.settings
@@ -206,12 +252,19 @@ class PayloadEstimator:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
         mass, *sensitivity = self._window_value.tolist()
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
+        low_passed = float(self._low_pass.sums[1]) / total
         if self._stated:
-            variance, freedom = max(1 / total, variance if freedom >= CONVINCING else 0.0), inf
-        elif variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
+            variance = max(1 / total, variance if freedom >= CONVINCING else 0.0)
+            slopes = self._slopes(self._window_value)
+            known, covariance, contradiction = self._errors()
+            systematic = max(float(slopes @ covariance @ slopes), 0.0)
+            half = NORMAL * sqrt(variance + systematic)
+            return Mass(mass - float(slopes @ known), sqrt(variance + systematic), half, raw,
+                        low_passed - float(self._slopes(self._low_pass.value) @ known), self._samples, gate,
+                        sqrt(variance), taken, mass, slopes, contradiction)
+        if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
         systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
-        low_passed = float(self._low_pass.sums[1]) / total
         return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance),
                     taken)

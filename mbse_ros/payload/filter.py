@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import stdtrit
 
-NORMAL = 1.959964       # 95 % quantile, two sides
+from .mass import NORMAL
+
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
+
 
 def triangular_weights(window: int) -> np.ndarray:
     """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (paper 003 Eq. 59)."""

@@ -9,6 +9,7 @@ is known, whether it was another load.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import hypot, isfinite
 
@@ -24,14 +25,15 @@ LEAST = 0.01            # of the range of the payload's limits that two loads di
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
 KEPT = 10_000           # loads, the last ones: a node may run for years
-REMARKS = {'empty': ', nothing', 'implausible': ', beyond the limits of the payload'}    # on a load, by its status
+REMARKS = {'empty': ', nothing', 'implausible': ', not plausible'}    # on a load, by its status
 
 
 @dataclass(frozen=True)
 class Load:
     """One load from ``start`` to ``end``, s; its ``mass`` with the 95 % interval, kg, NaN where it was not weighed.
 
-    ``plausible``: false where it is beyond the payload's limits, and the machine cannot carry it.
+    ``plausible``: false where it is beyond the payload's limits, and the machine cannot carry it, or where masses of
+    different poses contradict each other.
     """
 
     start: float
@@ -55,10 +57,17 @@ class Load:
         return replace(self, start=self.start + seconds, end=self.end + seconds)
 
 
-class LoadLog:
-    """Loads of one machine; ``limits``, kg, of its payload."""
+def plain_difference(new: Mass, old: Mass) -> tuple[float, float]:
+    """By how much two masses differ, kg, and how uncertain that is where both are as wrong: not at all."""
+    return new.mass - old.mass, 0.0
 
-    def __init__(self, limits: tuple[float, float]) -> None:
+
+class LoadLog:
+    """Loads of one machine; ``limits``, kg, of its payload; ``difference``: see ``PayloadEstimator.difference``."""
+
+    def __init__(self, limits: tuple[float, float],
+                 difference: Callable[[Mass, Mass], tuple[float, float]] = plain_difference) -> None:
+        self._difference = difference
         self._limits, self._span = limits, limits[1] - limits[0]
         self.closed: deque[Load] = deque(maxlen=KEPT)
         self._recent: deque[tuple[float, float, Mass]] = deque()
@@ -77,13 +86,19 @@ class LoadLog:
             self._recent.popleft()
         begin, most, old = self._recent[0]
         if not self.found:
-            self.found = abs(mass.mass - old.mass) <= AGREES * old.noise and t - begin > LOOK_BACK / 2
+            self.found = self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
         elif not self.changing:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
             if forgotten or isfinite(old.mass) and not isfinite(mass.mass):
                 self._before = begin, old
-        elif mass.noise < KNOWN * self._span and abs(mass.mass - old.mass) <= CALM * mass.noise:
+        elif mass.noise < KNOWN * self._span and self._agree(mass, old, CALM * mass.noise, CALM):
             self._judge(begin, mass)
+
+    def _agree(self, new: Mass, old: Mass, room: float, deviations: float) -> bool:
+        """Whether two masses differ by no more than ``room``, kg, and ``deviations`` of what the uncertain numbers make
+        of another pose."""
+        off, stddev = self._difference(new, old)
+        return abs(off) <= hypot(room, deviations * stddev)
 
     @property
     def changing(self) -> bool:
@@ -93,7 +108,7 @@ class LoadLog:
     def _judge(self, begin: float, mass: Mass) -> None:
         """The mass after a change is known, since ``begin``: another load, or the same."""
         since, old = self._before
-        if not abs(mass.mass - old.mass) <= max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span):
+        if not self._agree(mass, old, max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span), DIFFERENT):
             load = self._load(self._start, since, old)
             if load.status not in ('unknown', 'implausible') or since - self._start > SHORT:
                 self.closed.append(load)
@@ -111,4 +126,4 @@ class LoadLog:
 
     def _load(self, start: float, end: float, mass: Mass) -> Load:
         return Load(start, end, mass.mass, mass.mass - mass.half_width, mass.mass + mass.half_width,
-                    not mass.beyond(self._limits))
+                    not (mass.beyond(self._limits) or mass.contradiction))

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import nan, sqrt
 
+import numpy as np
+
+NORMAL = 1.959964       # 95 % quantile, two sides
 BEYOND = 1.5        # half-widths of a mass's interval: three standard deviations
 
 
@@ -13,7 +17,10 @@ class Mass:
     """Result after a segment, kg; ``gate`` is the gate that rejected the segment's last sample, 'open' if none.
 
     ``stddev`` is that of ``noise`` and of all uncertain numbers of the machine's file together; ``taken``: samples of
-    this segment that went into the mass.
+    this segment that went into the mass; ``weighed``: the mass before what is known of the errors that all masses have
+    in common is taken off, and ``slopes`` (k,) its derivatives by these errors, for a standard deviation of each; (0,)
+    where nothing is taken off; ``contradiction``: the number that would have to be incredibly wrong for masses of all
+    poses to agree, and by how many of its deviations, '' where they do.
     """
 
     mass: float
@@ -25,11 +32,19 @@ class Mass:
     gate: str
     noise: float
     taken: int = 0
+    weighed: float = nan
+    slopes: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
+    contradiction: str = ''
 
     def beyond(self, limits: tuple[float, float]) -> bool:
         """Whether no mass within the limits, kg, explains it, but for one chance in a thousand."""
-        room = BEYOND * self.half_width
-        return self.mass < limits[0] - room or self.mass > limits[1] + room
+        return any(mass < limits[0] - BEYOND * half or mass > limits[1] + BEYOND * half
+                   for mass, half in ((self.mass, self.half_width), (self.weighed, self._half_before)))
+
+    @property
+    def _half_before(self) -> float:
+        """Half-width of the interval before anything was taken off: errors have their deviations then."""
+        return NORMAL * sqrt(self.noise ** 2 + float(self.slopes @ self.slopes))
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ class PayloadStage:
         """Forget the mass: another load."""
         self._estimator.reset()
         self._doubted_ns = -RETURN_NS
-        self._loads, self._mass = LoadLog(self._limits), None
+        self._loads, self._mass = LoadLog(self._limits, self._estimator.difference), None
 
     @property
     def budget(self) -> tuple[Cause, ...]:
@@ -257,6 +257,9 @@ class PayloadStage:
                 "or a sensor or the machine's file is wrong")
         if self._loads.changing:
             return PayloadStatus.CHANGING, 'the load changes'
+        if mass.contradiction:
+            return PayloadStatus.IMPLAUSIBLE, (
+                f"masses of different poses agree only with {mass.contradiction}: a sensor or the machine's file is wrong")
         return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,

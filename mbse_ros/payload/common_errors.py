@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What masses weighed in many poses say of the errors that they have in common.
+
+The uncertain numbers of a machine (offsets, gains, masses, the base's inclination) are the same in every pose, but what
+they do to the mass is not: a base that is not level makes the boom's mass too large and the arm's too small. So masses
+that should be equal tell of them. This is the generalised least squares estimate of the mass, all samples weighted by
+their whole covariance; in the recursive form of a Kalman filter of the mass and of the numbers' errors, each number's
+prior being what the file states (K. J. Astrom, B. Wittenmark, Computer-Controlled Systems, 3rd ed., section 13.2).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import exp
+
+import numpy as np
+from scipy.special import chdtri
+
+BLOCK = 0.1         # s of samples that are taken as one
+DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
+MEMORY = 600.0      # s of samples in which the errors of numbers become others of the same size
+MEMORY_OF_BASE = 60.0   # ... and that of the base, since machines drive
+VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear)
+SAME = 2.0          # s for which this share stays the same
+CHANGED = 0.5       # of the logarithm of what counts still of the mass: the load changes
+FADED = 0.1         # of the mean square of the surprises: share of the last one
+CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
+LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
+SURPRISED = 5.0     # mean square of the surprises, in their variance, from which the errors are found again
+LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large
+
+
+class CommonErrors:
+    """Errors of the uncertain numbers ``names``, in their standard deviations; ``unknown``, kg: deviation of a mass of
+    which nothing is known."""
+
+    def __init__(self, names: list[str], unknown: float) -> None:
+        self._unknown, self._names = unknown ** 2, list(names)
+        self._memory = np.array([MEMORY_OF_BASE if name.startswith('base.') else MEMORY for name in names])
+        self._x, self._P = np.zeros(1 + len(names)), np.diag(np.append(self._unknown, np.ones(len(names))))
+        self._information, self._surprise, self._blocks = 0.0, 1.0, 0
+        self._incredible: tuple[str, float] | None = None
+        self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
+        self._now = 0.0
+        self._begin()
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Errors (k,)."""
+        return self._x[1:]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the errors (k, k)."""
+        return self._P[1:, 1:]
+
+    @property
+    def incredible(self) -> tuple[str, float] | None:
+        """The number that is farthest off, and by how many deviations, where errors as large as those found have next
+        to no chance; None: they can be as found."""
+        return self._incredible
+
+    def _judge(self) -> None:
+        """The squares of what was found have the covariance that the masses took away: their sum is about chi-squared
+        (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics 2, 1946)."""
+        learnt = np.eye(len(self.mean)) - self.covariance
+        first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
+        self._incredible = None
+        if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
+            place = int(np.argmax(np.abs(self.mean)))
+            self._incredible = self._names[place], float(self.mean[place])
+
+    def take(self, sums: np.ndarray, seconds: float, kept: float, passed: float) -> None:
+        """Take ``seconds`` of samples by the sums (2 + k,) of their information, 1/kg2, of that times the mass, and of
+        that times its derivatives by the numbers, for a standard deviation of each; ``kept``: logarithm of the share of
+        older information on the mass that still counts; ``passed``: s of the log."""
+        self._now += passed
+        self._sums, self._seconds, self._kept = self._sums + sums, self._seconds + seconds, self._kept + kept
+        changed = self._kept + sum(entry[1] for entry in self._waiting) < -CHANGED
+        if self._seconds >= BLOCK or changed and self._kept < 0.0:
+            self._waiting.append([self._now + DELAY, self._kept, self._sums, self._seconds])
+            self._begin()
+        if changed:
+            self.doubt()
+        while self._waiting and self._waiting[0][0] <= self._now:
+            self._enter(*self._waiting.popleft()[1:])
+
+    def doubt(self) -> None:
+        """Leave out the samples of the last second."""
+        for entry in self._waiting:
+            entry[3] = 0.0
+        self._sums, self._seconds = np.zeros_like(self._sums), 0.0
+
+    def _begin(self) -> None:
+        self._sums, self._seconds, self._kept = np.zeros(1 + len(self._x)), 0.0, 0.0
+
+    def _enter(self, kept: float, sums: np.ndarray, seconds: float) -> None:
+        """Correct by a block."""
+        self._forget(exp(max(kept, -700.0)))
+        if not seconds or not sums[0] > 0.0:
+            return
+        same = np.append(1.0, np.exp(-seconds / self._memory))
+        self._x *= same
+        self._P *= np.outer(same, same)
+        self._P[np.diag_indices_from(self._P)] += np.append(0.0, 1 - same[1:] ** 2)
+        row = np.append(1.0, sums[2:] / sums[0])
+        noise = 1 / sums[0] + VARYING ** 2 * float(row[1:] @ row[1:]) * SAME / seconds
+        column = self._P @ row
+        variance, error = float(row @ column) + noise, float(sums[1] / sums[0] - row @ self._x)
+        self._surprise += FADED * (error * error / variance - self._surprise)
+        self._blocks += 1
+        if self._surprise > SURPRISED and self._blocks > LEARNING:
+            self._open()
+            return
+        self._x = self._x + column * (error / variance)
+        self._P = self._P - np.outer(column, column) / variance
+        self._information += 1 / noise
+        self._judge()
+
+    def _forget(self, share: float) -> None:
+        """Of what is known of the mass only a share still counts."""
+        if share >= 1.0 or not self._information:
+            return
+        more = (1 / max(share, 1e-300) - 1) / self._information
+        self._information *= share
+        if self._P[0, 0] + more < self._unknown:
+            self._P[0, 0] += more
+        else:
+            self._x[0], self._P[0, :], self._P[:, 0] = 0.0, 0.0, 0.0
+            self._P[0, 0], self._information = self._unknown, 0.0
+
+    def _open(self) -> None:
+        """Find the errors and the mass again: what was found does not agree with what comes."""
+        self._x, self._P = np.zeros_like(self._x), np.diag(np.append(self._unknown, np.ones(len(self._x) - 1)))
+        self._information, self._surprise, self._blocks, self._incredible = 0.0, 1.0, 0, None

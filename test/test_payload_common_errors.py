@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that all masses have in common, found from masses of many poses: against the closed solution, and statistics."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mbse_ros.payload import common_errors
+from mbse_ros.payload.common_errors import BLOCK, DELAY, CommonErrors
+
+NAMES = ['bodies.boom.mass', 'sensors.lift_piston.offset', 'sensors.lift_rod.offset']
+UNKNOWN = 1e4
+
+
+@pytest.fixture()
+def constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that stay the same for ever, so that there is a closed solution."""
+    for name, value in (('MEMORY', inf), ('MEMORY_OF_BASE', inf), ('VARYING', 0.0)):
+        monkeypatch.setattr(common_errors, name, value)
+
+
+def weigh(errors: CommonErrors, mass: float, slopes: np.ndarray, deviation: float, kept: float = 0.0) -> None:
+    """One block of a mass with derivatives by the errors."""
+    information = deviation ** -2
+    errors.take(information * np.array([1.0, mass, *slopes]), BLOCK, kept, BLOCK)
+
+
+def settle(errors: CommonErrors) -> None:
+    """Nothing for as long as blocks wait."""
+    errors.take(np.zeros(2 + len(errors.mean)), 0.0, 0.0, 2 * DELAY)
+
+
+def poses(rng: np.random.Generator, count: int, size: int = 3) -> np.ndarray:
+    return 5.0 * rng.standard_normal((count, size))
+
+
+def least_squares(S: np.ndarray, y: np.ndarray, deviation: float, size: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Errors and their covariance by one weighted least squares of the mass and the errors."""
+    A = np.hstack([np.ones((len(S), 1)), S]) / deviation
+    prior = np.hstack([np.zeros((size, 1)), np.eye(size)])
+    A, b = np.vstack([A, prior, np.eye(1, 1 + size) / UNKNOWN]), np.append(y / deviation, np.zeros(size + 1))
+    P = np.linalg.inv(A.T @ A)
+    return (P @ A.T @ b)[1:], P[1:, 1:]
+
+
+def test_as_one_least_squares_of_all_masses(constant: None) -> None:
+    """The recursion finds what one solution of all equations finds."""
+    rng = np.random.default_rng(1)
+    truth, S = np.array([1.0, -0.5, 0.7]), poses(rng, 12)
+    y = 800.0 + S @ truth + 0.3 * rng.standard_normal(12)
+    errors = CommonErrors(NAMES, UNKNOWN)
+    for mass, slopes in zip(y, S):
+        weigh(errors, mass, slopes, 0.3)
+    settle(errors)
+    mean, covariance = least_squares(S, y, 0.3)
+    np.testing.assert_allclose(errors.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(errors.covariance, covariance, atol=1e-8)
+    assert errors.incredible is None and np.abs(errors.mean - truth).max() < 0.3
+
+
+def test_loads_that_change_share_the_errors(constant: None) -> None:
+    """Two loads: as one solution with a mass of its own for each."""
+    rng = np.random.default_rng(2)
+    truth, S = np.array([0.4, 1.2, -1.0]), poses(rng, 16)
+    loads = np.repeat([300.0, 1500.0], 8)
+    y = loads + S @ truth + 0.5 * rng.standard_normal(16)
+    errors = CommonErrors(NAMES, UNKNOWN)
+    for k in range(16):
+        if k == 8:
+            settle(errors)
+        weigh(errors, y[k], S[k], 0.5, kept=log(1e-12) if k == 8 else 0.0)
+        if k == 8:      # that block is of the change: left out
+            settle(errors)
+    settle(errors)
+    used = np.arange(16) != 8
+    own = np.stack([loads == 300.0, loads == 1500.0], axis=1)[used].astype(float)
+    A = np.vstack([np.hstack([own, S[used]]) / 0.5, np.hstack([np.zeros((3, 2)), np.eye(3)]),
+                   np.hstack([np.eye(2) / UNKNOWN, np.zeros((2, 3))])])
+    P = np.linalg.inv(A.T @ A)
+    mean = (P @ A.T @ np.append(y[used] / 0.5, np.zeros(5)))[2:]
+    np.testing.assert_allclose(errors.mean, mean, atol=1e-6)
+    np.testing.assert_allclose(errors.covariance, P[2:, 2:], atol=1e-8)
+
+
+def test_one_pose_tells_nothing(constant: None) -> None:
+    """However long it lasts."""
+    errors = CommonErrors(NAMES, UNKNOWN)
+    for _ in range(200):
+        weigh(errors, 812.0, np.array([4.0, -3.0, 1.0]), 0.2)
+    settle(errors)
+    np.testing.assert_allclose(errors.covariance, np.eye(3), atol=1e-5)
+    np.testing.assert_allclose(errors.mean, 0.0, atol=1e-4)      # 812 kg are within what is possible of a mass: 1e4
+
+
+def test_errors_found_are_as_uncertain_as_said() -> None:
+    """NEES of what is found over 400 machines, whose errors have a share that changes."""
+    rng, nees = np.random.default_rng(3), []
+    for _ in range(400):
+        truth, errors = rng.standard_normal(3), CommonErrors(NAMES, UNKNOWN)
+        for _ in range(15):
+            slopes = poses(rng, 1)[0]
+            own = common_errors.VARYING * slopes * rng.standard_normal(3) * np.sqrt(common_errors.SAME / BLOCK)
+            weigh(errors, 800.0 + slopes @ truth + own.sum() + 0.5 * rng.standard_normal(), slopes, 0.5)
+        settle(errors)
+        off = errors.mean - truth
+        nees.append(off @ np.linalg.solve(errors.covariance, off))
+    assert 1200 - 3 * np.sqrt(2 * 1200) < np.sum(nees) < 1200 + 3 * np.sqrt(2 * 1200)
+
+
+def test_what_is_doubted_counts_nothing() -> None:
+    """Samples of the last second before a fault is seen, and nothing older."""
+    rng, S = np.random.default_rng(4), poses(np.random.default_rng(5), 10)
+    one, other = CommonErrors(NAMES, UNKNOWN), CommonErrors(NAMES, UNKNOWN)
+    for errors in (one, other):
+        for slopes in S:
+            weigh(errors, 800.0 + slopes.sum(), slopes, 0.5)
+        settle(errors)
+    assert np.abs(one.mean).max() > 0.5
+    for _ in range(8):
+        weigh(other, 2000.0 * rng.standard_normal(), poses(rng, 1)[0], 0.5)
+    other.doubt()
+    settle(other)
+    np.testing.assert_array_equal(one.mean, other.mean)
+
+
+def test_an_error_that_no_machine_has_is_named() -> None:
+    """12 deviations of one sensor: named, with about that; 2 deviations: taken off."""
+    rng = np.random.default_rng(6)
+    for off, expected in ((12.0, NAMES[1]), (-12.0, NAMES[1]), (2.0, None)):
+        errors = CommonErrors(NAMES, UNKNOWN)
+        for slopes in poses(rng, 30):
+            weigh(errors, 800.0 + off * slopes[1] + 0.5 * rng.standard_normal(), slopes, 0.5)
+        settle(errors)
+        found = errors.incredible
+        assert (found and found[0]) == expected
+        assert found is None or found[1] == pytest.approx(off, rel=0.2)
+
+
+def test_where_masses_come_to_contradict_what_was_found_it_is_found_again() -> None:
+    """A base that is moved from level to 3 deviations: within 10 s as if nothing had been known."""
+    rng, errors = np.random.default_rng(7), CommonErrors(['base.pitch', *NAMES[:2]], UNKNOWN)
+    for truth in ((0.0, 0.2, 0.1), (3.0, 0.2, 0.1)):
+        for slopes in poses(rng, 100):
+            weigh(errors, 800.0 + slopes @ truth + 0.5 * rng.standard_normal(), slopes, 0.5)
+        settle(errors)
+        off = errors.mean - truth
+        assert off @ np.linalg.solve(errors.covariance, off) < 16.3      # chi-squared of 3, 0.1 %
+
+
+def test_what_was_found_is_forgotten() -> None:
+    """After a memory's time the errors are others: the base's after minutes of samples, a sensor's later."""
+    errors = CommonErrors(['base.pitch', *NAMES[:2]], UNKNOWN)
+    for slopes in poses(np.random.default_rng(8), 40):
+        weigh(errors, 800.0 + slopes.sum(), slopes, 0.5)
+    settle(errors)
+    base, sensor = errors.mean[0], errors.mean[1]
+    for _ in range(round(2 * common_errors.MEMORY_OF_BASE / BLOCK)):
+        weigh(errors, 800.0, np.zeros(3), 1e3)
+    settle(errors)
+    assert errors.mean[0] == pytest.approx(base * np.exp(-2), rel=0.05) and errors.mean[1] > 0.75 * sensor
+    assert errors.covariance[0, 0] > 0.9 and errors.covariance[1, 1] < 0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(-1e5, 1e5), st.floats(1e-3, 1e4), st.floats(-1e3, 1e3), st.floats(-1e3, 1e3),
+                          st.floats(-50.0, 0.0)), min_size=1, max_size=60))
+def test_whatever_comes_the_covariance_is_one(samples: list) -> None:
+    """Between nothing and the prior, finite."""
+    errors = CommonErrors(NAMES[:2], UNKNOWN)
+    for mass, deviation, a, b, kept in samples:
+        weigh(errors, mass, np.array([a, b]), deviation, kept if kept < -40.0 else 0.0)
+    settle(errors)
+    values = np.linalg.eigvalsh(errors.covariance)
+    assert np.isfinite(errors.mean).all() and values.min() > -1e-9 and values.max() < 1.0 + 1e-6
