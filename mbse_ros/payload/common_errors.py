@@ -22,11 +22,13 @@ MEMORY = 600.0      # s of samples in which the errors of numbers become others 
 MEMORY_OF_BASE = 60.0   # ... and that of the base, since machines drive
 VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear)
 SAME = 2.0          # s for which this share stays the same
-CHANGED = 0.5       # of the logarithm of what counts still of the mass: the load changes
+CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
 LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
-SURPRISED = 5.0     # mean square of the surprises, in their variance, from which the errors are found again
+SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
+LOUD = 10           # blocks for which that is reported
+TICK = 1e-6         # s: rounding of times
 LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large
 
 
@@ -38,8 +40,8 @@ class CommonErrors:
         self._unknown, self._names = unknown ** 2, list(names)
         self._memory = np.array([MEMORY_OF_BASE if name.startswith('base.') else MEMORY for name in names])
         self._x, self._P = np.zeros(1 + len(names)), np.diag(np.append(self._unknown, np.ones(len(names))))
-        self._information, self._surprise, self._blocks = 0.0, 1.0, 0
-        self._incredible: tuple[str, float] | None = None
+        self._information, self._surprise, self._blocks, self._opened = 0.0, 1.0, 0, False
+        self._incredible = ''
         self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
         self._now = 0.0
         self._begin()
@@ -55,44 +57,75 @@ class CommonErrors:
         return self._P[1:, 1:]
 
     @property
-    def incredible(self) -> tuple[str, float] | None:
-        """The number that is farthest off, and by how many deviations, where errors as large as those found have next
-        to no chance; None: they can be as found."""
+    def incredible(self) -> str:
+        """The number that is farthest off, where errors as large as those found have next to no chance; '': they can be
+        as found."""
         return self._incredible
+
+    @property
+    def surprised(self) -> bool:
+        """Whether masses have just contradicted what was found, so that it is found again."""
+        return self._opened and self._blocks < LOUD
 
     def _judge(self) -> None:
         """The squares of what was found have the covariance that the masses took away: their sum is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics 2, 1946)."""
         learnt = np.eye(len(self.mean)) - self.covariance
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
-        self._incredible = None
+        self._incredible = ''
         if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
-            place = int(np.argmax(np.abs(self.mean)))
-            self._incredible = self._names[place], float(self.mean[place])
+            self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
 
-    def take(self, sums: np.ndarray, seconds: float, kept: float, passed: float) -> None:
-        """Take ``seconds`` of samples by the sums (2 + k,) of their information, 1/kg2, of that times the mass, and of
-        that times its derivatives by the numbers, for a standard deviation of each; ``kept``: logarithm of the share of
-        older information on the mass that still counts; ``passed``: s of the log."""
-        self._now += passed
-        self._sums, self._seconds, self._kept = self._sums + sums, self._seconds + seconds, self._kept + kept
-        changed = self._kept + sum(entry[1] for entry in self._waiting) < -CHANGED
-        if self._seconds >= BLOCK or changed and self._kept < 0.0:
-            self._waiting.append([self._now + DELAY, self._kept, self._sums, self._seconds])
-            self._begin()
-        if changed:
+    def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> None:
+        """Take steps ``dt``, s, of the log: rows (n, 2 + k) of their information on the mass, 1/kg2, that times the mass
+        and that times its derivatives by the numbers, for a standard deviation of each, where the step ``counts`` (n,);
+        ``forgotten`` (n,): logarithm of the share of older information that still counts.
+
+        Blocks are closed by the step, so that it does not matter how the steps come in segments.
+        """
+        full, longest, first = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0
+        while first < len(rows):
+            reached = np.cumsum(counts[first:]) >= full - self._count
+            last = min(first + int(np.argmax(reached)) if reached.any() else len(rows) - 1,
+                       first + longest - self._steps - 1)
+            part = slice(first, last + 1)
+            self._sums = self._sums + rows[part][counts[part]].sum(axis=0)
+            self._count += int(counts[part].sum())
+            self._kept += float(forgotten[part].sum())
+            self._steps += last + 1 - first
+            self._now += (last + 1 - first) * dt
+            if self._count >= full or self._steps >= longest:
+                self._close(dt)
+            first = last + 1
+        self._enter_due()
+
+    def _close(self, dt: float) -> None:
+        """The block is complete; where the load changes, the samples of the last second count nothing."""
+        self._enter_due()
+        if self._count or self._kept < 0.0:
+            self._waiting.append([self._now + DELAY, self._kept, self._sums, self._count * dt])
+        self._begin()
+        if sum(entry[1] for entry in self._waiting) < -CHANGED:
             self.doubt()
-        while self._waiting and self._waiting[0][0] <= self._now:
+
+    def _enter_due(self) -> None:
+        """Correct by the blocks that have waited."""
+        while self._waiting and self._waiting[0][0] <= self._now + TICK:
             self._enter(*self._waiting.popleft()[1:])
+
+    def forget(self, kept: float) -> None:
+        """Without samples: logarithm of the share of what is known of the mass that still counts."""
+        self._kept += kept
 
     def doubt(self) -> None:
         """Leave out the samples of the last second."""
         for entry in self._waiting:
             entry[3] = 0.0
-        self._sums, self._seconds = np.zeros_like(self._sums), 0.0
+        self._sums, self._count = np.zeros_like(self._sums), 0
 
     def _begin(self) -> None:
-        self._sums, self._seconds, self._kept = np.zeros(1 + len(self._x)), 0.0, 0.0
+        """A block without samples."""
+        self._sums, self._count, self._steps, self._kept = np.zeros(1 + len(self._x)), 0, 0, 0.0
 
     def _enter(self, kept: float, sums: np.ndarray, seconds: float) -> None:
         """Correct by a block."""
@@ -132,4 +165,4 @@ class CommonErrors:
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes."""
         self._x, self._P = np.zeros_like(self._x), np.diag(np.append(self._unknown, np.ones(len(self._x) - 1)))
-        self._information, self._surprise, self._blocks, self._incredible = 0.0, 1.0, 0, None
+        self._information, self._surprise, self._blocks, self._opened, self._incredible = 0.0, 1.0, 0, True, ''

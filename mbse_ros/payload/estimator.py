@@ -44,7 +44,7 @@ class PayloadEstimator:
         self._followed = np.setdiff1d(self._doubtful, list(center_numbers(machine).values()))    # by such an observer
         low, high = machine.description.payload.limits
         self._least = (UNKNOWN * (high - low)) ** -2
-        self._common = CommonErrors([machine.parameters.names[place] for place in self._followed], WIDE * (high - low))
+        self._unknown = WIDE * (high - low)
         self.settings = settings
         self._dynamics.configure(settings)
         self.reset()
@@ -67,9 +67,9 @@ class PayloadEstimator:
                 self._window_value = self._window.update(self._low_pass.value[None, :])
 
     def reset(self) -> None:
-        """Forget the mass: another load. What was found of the errors that all loads have in common stays."""
+        """Forget the mass, and the errors that all masses have in common."""
         self._dynamics.reset()
-        self._common.take(*self._nothing, log(NOTHING), 0.0)
+        self._common = CommonErrors([self.machine.parameters.names[k] for k in self._followed], self._unknown)
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
         self._samples = 0
@@ -128,12 +128,11 @@ class PayloadEstimator:
         rows[:, :2] = reported[:, :2]
         rows[:, 2 + self._followed] = reported[:, 3:] / self.machine.parameters.stddev[self._followed]
         taken = (closed == 0) & (information > 0.0)
-        lost = float(forgotten.sum())
+        lost = forgotten
         if self._restarted and taken.any():
             self._forget(NOTHING)
-            self._restarted, lost = False, log(NOTHING)
-        sums = np.append(reported[taken, :2].sum(axis=0), reported[taken, 3:].sum(axis=0))
-        self._common.take(sums, float(taken.sum()) * dt, lost, len(mean) * dt)
+            self._restarted, lost = False, np.where(np.arange(len(rows)) == 0, log(NOTHING), 0.0)
+        self._common.take(np.delete(reported, 2, axis=1), taken, lost, dt)
         for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
             if len(part):
                 self._forget(float(np.exp(forgotten[part[0]])))
@@ -179,7 +178,7 @@ class PayloadEstimator:
         self._quarantine.clear()
         if reported is not None and reported.size:
             self._forget(float(np.exp(reported[:, 2].sum())))
-            self._common.take(*self._nothing, float(reported[:, 2].sum()), 0.0)
+            self._common.forget(float(reported[:, 2].sum()))
         return self._result(nan, GATES[0])
 
     def difference(self, new: Mass, old: Mass) -> tuple[float, float]:
@@ -216,15 +215,17 @@ class PayloadEstimator:
         """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was
         found is incredible, and that in words."""
         wrong = self._common.incredible
-        if wrong is None:
+        if not wrong:
             return self._common.mean, self._common.covariance, ''
         size = len(self._followed)
-        return np.zeros(size), np.eye(size), f'{wrong[0]} off by {abs(wrong[1]):.0f} of its standard deviations'
+        return np.zeros(size), np.eye(size), self._in_words(wrong)
 
-    @property
-    def _nothing(self) -> tuple[np.ndarray, float]:
-        """No samples."""
-        return np.zeros(2 + len(self._followed)), 0.0
+    def _in_words(self, number: str) -> str:
+        """An uncertain number; of a sensor by its channel."""
+        for channel in self.machine.all_channels:
+            if number.startswith(f'sensors.{channel.sensor.name}.'):
+                return f'{channel.name} ({number.rsplit(".", 1)[1]})'
+        return number
 
     def _slopes(self, value: np.ndarray) -> np.ndarray:
         """Derivatives (k,) of a mass by the numbers that an observer follows, for a standard deviation of each."""
@@ -261,7 +262,7 @@ class PayloadEstimator:
             half = NORMAL * sqrt(variance + systematic)
             return Mass(mass - float(slopes @ known), sqrt(variance + systematic), half, raw,
                         low_passed - float(self._slopes(self._low_pass.value) @ known), self._samples, gate,
-                        sqrt(variance), taken, mass, slopes, contradiction)
+                        sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised)
         if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
         systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))

@@ -19,8 +19,8 @@ class Mass:
     ``stddev`` is that of ``noise`` and of all uncertain numbers of the machine's file together; ``taken``: samples of
     this segment that went into the mass; ``weighed``: the mass before what is known of the errors that all masses have
     in common is taken off, and ``slopes`` (k,) its derivatives by these errors, for a standard deviation of each; (0,)
-    where nothing is taken off; ``contradiction``: the number that would have to be incredibly wrong for masses of all
-    poses to agree, and by how many of its deviations, '' where they do.
+    where nothing is taken off; ``contradiction``: what would have to be incredibly wrong, most of all, for the masses
+    of all poses to agree, '' where they do; ``surprise``: those of these poses have just contradicted those before.
     """
 
     mass: float
@@ -35,6 +35,7 @@ class Mass:
     weighed: float = nan
     slopes: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
     contradiction: str = ''
+    surprise: bool = False
 
     def beyond(self, limits: tuple[float, float]) -> bool:
         """Whether no mass within the limits, kg, explains it, but for one chance in a thousand."""

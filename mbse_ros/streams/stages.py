@@ -259,7 +259,11 @@ class PayloadStage:
             return PayloadStatus.CHANGING, 'the load changes'
         if mass.contradiction:
             return PayloadStatus.IMPLAUSIBLE, (
-                f"masses of different poses agree only with {mass.contradiction}: a sensor or the machine's file is wrong")
+                "masses of different poses contradict each other: a sensor or the machine's file is wrong, most "
+                f'likely {mass.contradiction}')
+        if mass.surprise:
+            return PayloadStatus.CHANGING, (
+                'masses of these poses contradict those before: the machine has moved, or a sensor has become wrong')
         return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
