@@ -4,7 +4,8 @@
     tools/environment.sh python benchmarks/load_changes.py --machine zx200 --hours 0.5 --changes 20
 
 All cylinders of a simulated machine move at random, the numbers of its file right, the load half a full scale.
-`--hours` without a change: every load too many counts, and every time that the payload becomes CHANGING after its first mass.
+`--hours` without a change: every load too many counts, and every time that the payload becomes CHANGING after its first
+mass.
 `--changes` runs in which the load grows or falls by `--share` of the full scale within 0.05 s while the machine moves:
 noticed when the payload is CHANGING, or the mass is nearer to the new load than to the old one; s of motion until then.
 """
