@@ -31,6 +31,7 @@ from machine_accuracy import CYCLES, PAYLOADS
 from machine_changes import NUMBERS, changed_machine
 from mbse_ros.estimators.hydraulic_model import center_numbers
 from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.machine import Machine
 from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
@@ -79,21 +80,30 @@ def run(job: Job) -> list[dict]:
     return [estimate(job, valve, frames) for valve in job.valves]
 
 
-def estimate(job: Job, valve: str, frames: list[SensorFrame]) -> dict:
-    """Mass and interval at the end."""
-    machine = changed_machine(job.machine, valve, job.numbers, job.noise)
-    rng = np.random.default_rng([job.number, *job.machine.encode(), *job.cycle.encode()])
+def draw(machine: Machine, rng: np.random.Generator, right: str = '-'
+         ) -> tuple[np.ndarray, dict[str, tuple[float, float]]]:
+    """Uncertain numbers (k,) of an observer, each wrong by its deviation, but for those whose names begin with
+    ``right``; an offset, SI, and a gain of each channel."""
     p, errors = machine.parameters, {}
     mean, drawn = p.mean.copy(), p.stddev * rng.standard_normal(len(p.stddev))
-    right = mean.copy()
     for k, key in enumerate(p.names):
         if key.startswith('sensors.'):
             _, sensor, kind = key.split('.')
             channel = next(c.name for c in machine.all_channels if c.sensor.name == sensor)
             offset, gain = errors.get(channel, (0.0, 1.0))
             errors[channel] = (offset, gain + drawn[k]) if kind == 'gain' else (offset + drawn[k], gain)
-        elif not (job.measured_base and key.startswith('base.')):
+        elif not key.startswith(right):
             mean[k] -= drawn[k]
+    return mean, errors
+
+
+def estimate(job: Job, valve: str, frames: list[SensorFrame]) -> dict:
+    """Mass and interval at the end."""
+    machine = changed_machine(job.machine, valve, job.numbers, job.noise)
+    rng = np.random.default_rng([job.number, *job.machine.encode(), *job.cycle.encode()])
+    p = machine.parameters
+    right, (mean, errors) = p.mean.copy(), draw(machine, rng, 'base.' if job.measured_base else '-')
+    drawn = right - mean
     p.assume(mean)
     settings = ObserverSettings() if job.psd is None else ObserverSettings(acceleration_psd=job.psd)
     pipeline, outputs = Pipeline(machine, observer=settings), []
