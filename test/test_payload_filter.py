@@ -34,6 +34,20 @@ def test_low_pass_is_the_recursion(sizes: list[int], gain: float) -> None:
     assert low_pass.total == pytest.approx(sums[0], rel=1e-11)
 
 
+@given(sizes=SPLITS, gain=st.floats(1e-4, 1.0), seed=st.integers(0, 2 ** 32 - 1))
+def test_low_pass_forgets_what_it_is_told_to(sizes: list[int], gain: float, seed: int) -> None:
+    """Of what was before each sample, by the share of it, nearly nothing included."""
+    rng, n = np.random.default_rng(seed), sum(sizes)
+    forgotten = np.where(rng.random(n) < 0.3, -rng.exponential(1.0, n) * 10.0 ** rng.integers(-6, 3, n), 0.0)
+    data, low_pass, sums, expected = rows(n), LowPass(gain, 2), np.zeros(3), []
+    for row, kept in zip(data, np.exp(forgotten)):
+        sums = (1 - gain) * kept * sums + row
+        expected.append(sums[1:] / sums[0])
+    ends = np.cumsum(sizes)[:-1]
+    found = [low_pass.update(*parts) for parts in zip(np.split(data, ends), np.split(forgotten, ends))]
+    np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-9)
+
+
 def test_low_pass_takes_a_long_block() -> None:
     """What a guard time made shorter releases at once."""
     data, one_by_one = rows(2000), LowPass(1e-3, 2)

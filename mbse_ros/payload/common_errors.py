@@ -77,8 +77,8 @@ class CommonErrors:
             self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
 
     def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> None:
-        """Take steps ``dt``, s, of the log: rows (n, 2 + k) of their information on the mass, 1/kg2, that times the mass
-        and that times its derivatives by the numbers, for a standard deviation of each, where the step ``counts`` (n,);
+        """Take steps ``dt``, s, of the log: rows (n, 2 + k) of their information on the mass, 1/kg2, of that times the
+        mass and times its derivatives by the numbers, for a standard deviation of each, where the step ``counts`` (n,);
         ``forgotten`` (n,): logarithm of the share of older information that still counts.
 
         Blocks are closed by the step, so that it does not matter how the steps come in segments.

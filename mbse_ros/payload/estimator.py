@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from copy import deepcopy
-from math import inf, log, nan, sqrt
+from math import exp, inf, log, nan, sqrt
 
 import numpy as np
 
@@ -24,6 +24,7 @@ NOTHING = 1e-12     # share of the old information that counts after a restart
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
+RESTART = 0.8       # share of the information so far that still counts, from which down window and scatter start again
 REMEMBERED = 0.5        # s between two memories of what is known
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
@@ -133,14 +134,29 @@ class PayloadEstimator:
             self._forget(NOTHING)
             self._restarted, lost = False, np.where(np.arange(len(rows)) == 0, log(NOTHING), 0.0)
         self._common.take(np.delete(reported, 2, axis=1), taken, lost, dt)
-        for part in np.split(np.arange(len(rows)), np.flatnonzero(forgotten < 0.0)):     # where a load changes
-            if len(part):
-                self._forget(float(np.exp(forgotten[part[0]])))
-                if taken[part].any():
-                    self._take(rows[part[taken[part]]], dt)
+        self._take_all(rows, taken, forgotten.copy(), dt)
         raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
         self._stated = True
         return self._result(raw, GATES[int(closed[-1])], int(taken.sum()))
+
+    def _take_all(self, rows: np.ndarray, taken: np.ndarray, forgotten: np.ndarray, dt: float) -> None:
+        """Rows (n, 2 + parameters) of which some are ``taken``, between the steps in which the window starts again."""
+        first = 0
+        while first < len(rows):
+            lost = np.flatnonzero(self._kept * np.exp(np.cumsum(forgotten[first:])) < RESTART)
+            if lost.size and lost[0] == 0:
+                self._forget(float(np.exp(forgotten[first])))
+                forgotten[first] = 0.0
+                continue
+            part = slice(first, first + int(lost[0]) if lost.size else len(rows))
+            total, where = np.cumsum(forgotten[part]), np.flatnonzero(taken[part])
+            first, left = part.stop, float(total[-1])
+            self.kept += left
+            self._kept *= exp(left)
+            if where.size:
+                self._take(rows[part][where], dt, np.diff(total[where], prepend=0.0))
+                left -= float(total[where[-1]])
+            self._low_pass.sums *= exp(left)
 
     def _remember(self, duration: float) -> None:
         """Keep what is known, now and then: see ``doubt``."""
@@ -170,7 +186,7 @@ class PayloadEstimator:
             self.kept += log(max(kept, 1e-300))
             self._low_pass.sums *= kept
             self._kept *= kept
-            if self._kept < 0.8:
+            if self._kept < RESTART:
                 self._window, self._scatter, self._kept = TriangularWindow(self.settings.window, self._width), None, 1.0
 
     def hold(self, reported: np.ndarray | None = None) -> Mass:
@@ -237,10 +253,11 @@ class PayloadEstimator:
         self._scatter: BatchScatter | None = None
         self._kept = 1.0
 
-    def _take(self, rows: np.ndarray, dt: float) -> None:
-        """Send samples (n, 2 + parameters), as in MassSamples, through the filters."""
+    def _take(self, rows: np.ndarray, dt: float, forgotten: np.ndarray | None = None) -> None:
+        """Send samples (n, 2 + parameters), as in MassSamples, through the filters; ``forgotten`` (n,): logarithm of
+        the share of older information that still counts at each."""
         self._samples += len(rows)
-        self._window_value = self._window.update(self._low_pass.update(rows))
+        self._window_value = self._window.update(self._low_pass.update(rows, forgotten))
         if self._scatter is None:
             self._scatter = BatchScatter(self.settings.low_pass_gain, max(1, round(self.settings.batch_time / dt)))
         weight, weighted = rows[:, :2].sum(axis=0).tolist()

@@ -45,11 +45,19 @@ class LowPass:
         """Filtered vector (k,); NaN before the first sample."""
         return self.sums[1:] / self.sums[0] if self.sums[0] > 0 else np.full(len(self.sums) - 1, np.nan)
 
-    def update(self, rows: np.ndarray) -> np.ndarray:
-        """Filtered vectors (n, k) after each of the rows (n, 1 + k)."""
+    def update(self, rows: np.ndarray, forgotten: np.ndarray | None = None) -> np.ndarray:
+        """Filtered vectors (n, k) after each of the rows (n, 1 + k); ``forgotten`` (n,): logarithm of the share of the
+        older weights that still counts at each, besides the decay."""
         if len(rows) > LONGEST:
-            return np.concatenate([self.update(rows[k:k + LONGEST]) for k in range(0, len(rows), LONGEST)])
-        powers, start = self._powers_of(len(rows))
+            parts = [slice(k, k + LONGEST) for k in range(0, len(rows), LONGEST)]
+            return np.concatenate([self.update(rows[part], None if forgotten is None else forgotten[part])
+                                   for part in parts])
+        if forgotten is None or not forgotten.any():
+            powers, start = self._powers_of(len(rows))
+        else:
+            total = np.cumsum(forgotten + np.log(max(self.decay, 1e-300)))
+            powers = np.tril(np.exp(np.minimum(np.subtract.outer(total, total), 0.0)))
+            start = np.exp(total)[:, None]
         sums = powers @ rows
         sums += start * self.sums
         self.sums = sums[-1]
