@@ -13,6 +13,7 @@ from mcap.writer import CompressionType, Writer
 from ..description.document import read_document
 from ..errors import DescriptionError
 from ..resources import regular
+from .checksums import CREATE, INSERT, message_sum, packed, topic_sum
 from .messages import definition
 from .room import Reserve, ReservedStream
 
@@ -90,7 +91,7 @@ class McapStorage:
 
 
 class Sqlite3Storage:
-    """A sqlite3 database, to which a block of messages goes at once; ``failure`` as of McapStorage.
+    """A sqlite3 database with checksums, to which a block of messages goes at once; ``failure`` as of McapStorage.
 
     What cannot be kept at all raises sqlite3.Error.
     """
@@ -101,18 +102,24 @@ class Sqlite3Storage:
         self._reserve = Reserve(path.parent)
         self.failure: sqlite3.Error | None = None
         self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.executescript(_TABLES)
+        self._database.executescript(_TABLES + CREATE)
         self._types: set[str] = set()
         self._topics: list[TopicInfo] = []
-        self._messages: list[tuple[int, int, bytes]] = []
+        self._messages: list[tuple[int, int, int, bytes]] = []      # id, topic, time, bytes
+        self._sums: list[int] = []
+        self._seeds: dict[int, int] = {}
+        self._count = 0
 
     def add_topic(self, topic: TopicInfo) -> None:
         """Register a topic and the definition of its type."""
         self._topics.append(topic)
+        self._seeds[topic.number] = topic_sum(topic.name, topic.msgtype)
 
     def write(self, topic: TopicInfo, stamp_ns: int, data: bytes) -> None:
         """Append a message."""
-        self._messages.append((topic.number, stamp_ns, data))
+        self._count += 1
+        self._messages.append((self._count, topic.number, stamp_ns, data))
+        self._sums.append(message_sum(self._seeds[topic.number], self._count, stamp_ns, data))
         if len(self._messages) >= COMMIT_MESSAGES:
             self._commit()
 
@@ -139,8 +146,8 @@ class Sqlite3Storage:
             self._reserve.release()
             self._insert(metadata)
         self._types.update(topic.msgtype for topic in self._topics)
-        self._topics.clear()
-        self._messages.clear()
+        for waiting in (self._topics, self._messages, self._sums):
+            waiting.clear()
 
     def _insert(self, metadata: str) -> None:
         """All that waits in one transaction, or nothing of it."""
@@ -155,8 +162,10 @@ class Sqlite3Storage:
             for topic in self._topics:
                 execute('INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?)',
                         (topic.number, topic.name, topic.msgtype, 'cdr', QOS, topic.type_hash))
-            self._database.executemany('INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)',
-                                       self._messages)
+            self._database.executemany('INSERT INTO messages VALUES (?, ?, ?, ?)', self._messages)
+            if self._messages:
+                first = self._messages[0][0]
+                execute(INSERT, (first, packed(first, self._sums)))
             if metadata:
                 execute('INSERT INTO metadata(metadata_version, metadata) VALUES (?, ?)', (VERSION, metadata))
             execute('COMMIT')
