@@ -50,6 +50,21 @@ if (folder / 'metadata.yaml').exists():
         answer |= {'rosbags': sum(1 for _ in reader.messages()), 'listed': reader.message_count}
 print(json.dumps(answer))
 '''
+# Many topics, each with the definition of its type, on a disk without room for them.
+MANY = '''
+import os, resource, sys
+sys.path[:0] = sys.argv[4:]
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.errors import BagError
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+try:
+    writer = BagWriter(sys.argv[1], sys.argv[2], least_free=0)
+    for k in range(3000):
+        writer.write(f'noise_{k}', 'std_msgs/msg/String', k, {'data': 'a'})
+    writer.close()
+except BagError as error:
+    print('error:', error)
+'''
 PATHS = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 
@@ -138,3 +153,13 @@ def test_the_reserve_leaves_nothing_behind(tmp_path):
 def test_free_room_is_that_of_the_disk(tmp_path):
     assert free_bytes(tmp_path / 'not' / 'yet') == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.2)
     assert [megabytes(count) for count in (0, 38_400_000, 1_250_000_000)] == ['0 MB', '38 MB', '1.2 GB']
+
+
+@pytest.mark.parametrize('size', [2_000, 3_000, 8_000, 40_000])
+@pytest.mark.parametrize('storage', STORAGES)
+def test_wherever_the_disk_ends_it_is_one_line(tmp_path, storage, size):
+    """Also where not even the topics find room: an error of ours, and a bag that says of itself what is left."""
+    run = subprocess.run([sys.executable, '-c', MANY, str(tmp_path / 'bag'), storage, str(size), *PATHS],
+                         capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0 and run.stderr == '' and run.stdout.startswith(f'error: {tmp_path}/bag: cannot be ')
+    assert len(run.stdout.splitlines()) == 1

@@ -118,10 +118,10 @@ class BagWriter:
         self._unseen += len(data)
         if self._unseen > LOOK_BYTES or time.monotonic() - self._looked > LOOK_SECONDS:
             self.check_room()
-        info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
-        if info.msgtype != msgtype:
-            raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
         try:
+            info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
+            if info.msgtype != msgtype:
+                raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
             self._storage.write(info, int(stamp_ns), data)
         except (OSError, sqlite3.Error) as error:
             self._open = False
