@@ -119,6 +119,17 @@ class BagError(MbseError):
         super().__init__(f'{path}: {reason}')
 
 
+class DiskError(BagError):
+    """The disk has too little room for a bag, or refuses to be written to; a bag that was begun is closed.
+
+    ``count``: messages that were written before.
+    """
+
+    def __init__(self, path: str, reason: str, count: int = 0) -> None:
+        self.count = count
+        super().__init__(path, reason)
+
+
 class GraphError(MbseError):
     """A factor graph cannot be solved as it is built.
 

@@ -16,6 +16,7 @@ from mbse_ros.bags.table import import_table
 from mbse_ros.cli.tables import read_table
 from mbse_ros.description.document import read_document
 from mbse_ros.description.load import load_mechanism
+from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import BagError, DescriptionError, MbseError
 from mbse_ros.machine import load_machine
 
@@ -65,14 +66,28 @@ def test_nesting_as_deep_as_allowed_is_read() -> None:
     assert read_document('- ' * 15 + 'a', 'f') is not None
 
 
-def test_a_robot_of_thousands_of_links_is_refused(tmp_path: Path) -> None:
-    links = ''.join(f'<link name="l{k}"/>' for k in range(2_001))
-    joints = ''.join(f'<joint name="j{k}" type="fixed"><parent link="l{k}"/><child link="l{k + 1}"/></joint>'
-                     for k in range(2_000))
-    (tmp_path / 'r.urdf').write_text(f'<robot name="r">{links}{joints}</robot>')
-    (tmp_path / 'm.yaml').write_text('format: mbse/mechanism/1\nname: m\ngravity: [0, 0, -9.81]\nurdf: r.urdf\n')
-    with pytest.raises(DescriptionError, match='2001 links.*at most 60 links'):
-        load_mechanism(tmp_path / 'm.yaml')
+@pytest.mark.parametrize('kind, count, expected', [('revolute', 2_000, 'at most 60 links that move'),
+                                                   ('fixed', 6_000, 'at most 5000 links')])
+def test_a_robot_of_thousands_of_links_is_refused(tmp_path: Path, kind: str, count: int, expected: str) -> None:
+    with pytest.raises(DescriptionError, match=expected):
+        load_mechanism(chain(tmp_path, kind, count))
+
+
+def test_a_robot_that_is_all_fixed_has_nothing_to_move(tmp_path: Path) -> None:
+    mechanism = load_mechanism(chain(tmp_path, 'fixed', 2_000))
+    assert not mechanism.bodies and len(mechanism.ground) == 2_001
+    with pytest.raises(DescriptionError, match='a body that can move'):
+        Model(mechanism, backend='vm')
+
+
+def chain(folder: Path, kind: str, count: int) -> Path:
+    """Mechanism file of a robot of joints in a row."""
+    links = ''.join(f'<link name="l{k}"/>' for k in range(count + 1))
+    joints = ''.join(f'<joint name="j{k}" type="{kind}"><parent link="l{k}"/><child link="l{k + 1}"/></joint>'
+                     for k in range(count))
+    (folder / 'r.urdf').write_text(f'<robot name="r">{links}{joints}</robot>')
+    (folder / 'm.yaml').write_text('format: mbse/mechanism/1\nname: m\ngravity: [0, 0, -9.81]\nurdf: r.urdf\n')
+    return folder / 'm.yaml'
 
 
 READERS = {

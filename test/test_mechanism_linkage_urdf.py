@@ -39,10 +39,10 @@ ARM = """<?xml version="1.0"?>
 """
 
 
-def read(text, tmp_path, name='robot.urdf'):
+def read(text, tmp_path, name='robot.urdf', needed=('tool0',)):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_urdf(path, 'machine.yaml', 'urdf')
+    return read_urdf(path, 'machine.yaml', 'urdf', needed)
 
 
 def numbers(vector):

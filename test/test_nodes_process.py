@@ -75,6 +75,7 @@ def test_a_node_without_a_machine_reports_too(bench, tmp_path, monkeypatch):
     node = bench.run(RecorderNode)
     bench.peer.until(lambda: bench.status('recorder_node process'))
     values = {item.key: item.value for item in bench.status('recorder_node process')[-1].values}
+    assert values.pop('free on the disk').endswith('B')
     assert values == {'bag': str(tmp_path / 'bag'), 'messages': values['messages']}
     node.finish()
 

@@ -10,20 +10,27 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ..errors import shown
+from .checksums import TABLE, Checksums, message_sum, topic_sum
+
 MAGIC = b'SQLite format 3\x00'
 _COLUMNS = 'SELECT timestamp, id, topic_id, data FROM messages '
 # Rows are read in the order of their times by the index; where that is damaged, in the order they were written.
 _BY_TIME = _COLUMNS + 'ORDER BY timestamp, id'
 _AS_WRITTEN = _COLUMNS + "WHERE typeof(timestamp) = 'integer' AND typeof(data) = 'blob' ORDER BY id"
+_BY_ID = _COLUMNS + 'NOT INDEXED WHERE id = ?'
 
-_TABLES = ('topics', 'messages', 'message_definitions')
+_TABLES = ('topics', 'messages', 'message_definitions', TABLE)
+NAMED = 5       # damaged messages in words, the others by their number
 
+Row = tuple[int, int, int, bytes]   # time in the bag, ns; id; topic; serialized message
 Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized message
 
 
 class Sqlite3File:
     """One sqlite3 file: ``topics`` to types, ``definitions`` of types, ``last_ns`` (None: no messages), ``warnings``.
 
+    Where the file has checksums, messages that do not fit theirs are left out, with a warning.
     Raises ValueError, with the reason, where the file is not a database of rosbag2. The file is never written to.
     """
 
@@ -31,7 +38,8 @@ class Sqlite3File:
         self.path = path
         self.topics: dict[str, str] = {}
         self.definitions: dict[str, str] = {}
-        self.warnings: list[str] = []
+        self._notes: list[str] = []
+        self._wrong: dict[int, str] = {}        # damaged messages by their ids
         self._copy: TemporaryDirectory | None = None
         self._page, count = _pages(path)
         self._damaged = path.stat().st_size < count * self._page
@@ -40,6 +48,9 @@ class Sqlite3File:
             self._check_tables()
             rows = [row for row in self._database.execute('SELECT id, name, type FROM topics')
                     if tuple(map(type, row)) == (int, str, str)]
+            self._names = {number: name for number, name, _ in rows}
+            self._seeds = {number: topic_sum(name, msgtype) for number, name, msgtype in rows}
+            self._sums = Checksums(self._database)
             self.last_ns = self._last()
         except sqlite3.DatabaseError as error:
             self._database.close()
@@ -47,9 +58,19 @@ class Sqlite3File:
         except ValueError:
             self._database.close()
             raise
-        self._names = {number: name for number, name, _ in rows}
         self.topics = {name: msgtype for _, name, msgtype in rows}
         self._read_definitions()
+        if self._sums.spoilt and not self._damaged:
+            self._warn(self._sums.spoilt)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is damaged, as far as it was read, one line each."""
+        wrong = list(self._wrong.values())
+        lines = [f'{self.path.name}: {text}: its checksum does not fit, it is left out' for text in wrong[:NAMED]]
+        if len(wrong) > NAMED:
+            lines.append(f'{self.path.name}: {len(wrong) - NAMED} more messages do not fit their checksums')
+        return self._notes + lines
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Stamped]:
         """Messages of some topics, or of all, in the order of their times in the bag."""
@@ -60,23 +81,55 @@ class Sqlite3File:
             elif number in wanted:
                 yield stamp, wanted[number], data
 
-    def _rows(self) -> Iterator[tuple[int, int, int, bytes]]:
-        """All rows that can be read, each once."""
-        done = (-1, -1)
+    def _rows(self) -> Iterator[Row]:
+        """All rows that can be read and are as they were written, each once."""
+        done, checked = (-1, -1), 0
         if not self._damaged:
             try:
                 for row in self._database.execute(_BY_TIME):
-                    done = row[:2]
-                    yield row
-                return
+                    known = self._sums.of(row[1])
+                    checked += known is not None
+                    if known is None or self._fits(row, known):
+                        done = row[:2]
+                        yield row
+                    elif self._found_otherwise(row, known):
+                        self._warn(f'index damaged: behind {done[0] * 1e-9:.6f} s in the order written')
+                        break
+                    else:
+                        self._note_wrong(row)
+                else:
+                    if checked < self._sums.total:
+                        self._warn(f'{self._sums.total - checked} messages that were written are not there')
+                    return
             except sqlite3.DatabaseError as error:
                 self._warn(f'damaged ({error}): read up to {done[0] * 1e-9:.6f} s, behind that only in part')
         try:
             for row in self._database.execute(_AS_WRITTEN):
-                if row[:2] > done:
+                known = self._sums.of(row[1])
+                if known is not None and not self._fits(row, known):
+                    self._note_wrong(row)
+                elif row[:2] > done:
                     yield row
         except sqlite3.DatabaseError:
             return      # a warning says up to where
+
+    def _fits(self, row: Row, known: int) -> bool:
+        """Whether a message is the one that was written."""
+        stamp, number, topic, data = row
+        if type(stamp) is not int or type(data) is not bytes or topic not in self._seeds:
+            return False
+        return message_sum(self._seeds[topic], number, stamp, data) == known
+
+    def _found_otherwise(self, row: Row, known: int) -> bool:
+        """Whether the message is whole where it lies: then the index has led us wrong, which holds the times, too."""
+        own = self._database.execute(_BY_ID, row[1:2]).fetchone()
+        return own is not None and self._fits(own, known)
+
+    def _note_wrong(self, row: Row) -> None:
+        stamp, number, topic, _ = row
+        when = f'{stamp * 1e-9:.6f} s' if type(stamp) is int else 'an unknown time'
+        name = self._names.get(topic, f'topic {topic!r:.20}')
+        self._wrong[number] = f'message {number} of {shown(name)} at {when} is damaged'
 
     def _check_tables(self) -> None:
         """Raise ValueError where a view or a virtual table stands for a table: a query of it may never end."""
@@ -88,8 +141,8 @@ class Sqlite3File:
 
     def _warn(self, text: str) -> None:
         warning = f'{self.path.name}: {text}'
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        if warning not in self._notes:
+            self._notes.append(warning)
 
     def _connect(self) -> sqlite3.Connection:
         """Open read-only; a copy of it where its log must be applied or its last, incomplete page be cut off."""

@@ -13,7 +13,9 @@ from mcap.writer import CompressionType, Writer
 from ..description.document import read_document
 from ..errors import DescriptionError
 from ..resources import regular
+from .checksums import CREATE, INSERT, message_sum, packed, topic_sum
 from .messages import definition
+from .room import Reserve, ReservedStream
 
 CHUNK_BYTES = 1 << 18       # about a second of the crane graph: what a killed process loses
 COMMIT_MESSAGES = 500
@@ -42,15 +44,25 @@ QOS = ('- {history: 1, depth: 10, reliability: 1, durability: 2, '
 
 
 class McapStorage:
-    """An mcap file of zstd chunks with checksums and an index."""
+    """An mcap file of zstd chunks with checksums and an index.
+
+    ``failure``: why the disk took no more, None as long as it does; all that was written until then is in the file,
+    which must be closed now. What cannot be kept at all raises OSError.
+    """
 
     suffix = '.mcap'
 
     def __init__(self, path: Path) -> None:
-        self._stream = open(path, 'xb')
+        self._reserve = Reserve(path.parent)
+        self._stream = ReservedStream(path, self._reserve)
         self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
         self._writer.start(profile='ros2', library='mbse_ros')
         self._schemas: dict[str, int] = {}
+
+    @property
+    def failure(self) -> OSError | None:
+        """See the class."""
+        return self._stream.failure
 
     def add_topic(self, topic: TopicInfo) -> None:
         """Register a topic and the definition of its type; numbers run from 1."""
@@ -70,50 +82,97 @@ class McapStorage:
             self._writer.add_metadata('rosbag2', {'serialized_metadata': contents.text()})
             self._writer.finish()
         finally:
-            self._stream.close()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._stream.close()
+        self._reserve.release()
 
 
 class Sqlite3Storage:
-    """A sqlite3 database, committed now and then."""
+    """A sqlite3 database with checksums, to which a block of messages goes at once; ``failure`` as of McapStorage.
+
+    What cannot be kept at all raises sqlite3.Error.
+    """
 
     suffix = '.db3'
 
     def __init__(self, path: Path) -> None:
+        self._reserve = Reserve(path.parent)
+        self.failure: sqlite3.Error | None = None
         self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.executescript(_TABLES)
-        self._database.execute('BEGIN')
+        self._database.executescript(_TABLES + CREATE)
         self._types: set[str] = set()
-        self._pending = 0
+        self._topics: list[TopicInfo] = []
+        self._messages: list[tuple[int, int, int, bytes]] = []      # id, topic, time, bytes
+        self._sums: list[int] = []
+        self._seeds: dict[int, int] = {}
+        self._count = 0
 
     def add_topic(self, topic: TopicInfo) -> None:
         """Register a topic and the definition of its type."""
-        if topic.msgtype not in self._types:
-            self._types.add(topic.msgtype)
-            self._database.execute(
-                'INSERT INTO message_definitions(topic_type, encoding, encoded_message_definition, '
-                'type_description_hash) VALUES (?, ?, ?, ?)',
-                (topic.msgtype, 'ros2msg', definition(topic.msgtype), topic.type_hash))
-        self._database.execute('INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?)',
-                               (topic.number, topic.name, topic.msgtype, 'cdr', QOS, topic.type_hash))
+        self._topics.append(topic)
+        self._seeds[topic.number] = topic_sum(topic.name, topic.msgtype)
 
     def write(self, topic: TopicInfo, stamp_ns: int, data: bytes) -> None:
         """Append a message."""
-        self._database.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)',
-                               (topic.number, stamp_ns, data))
-        self._pending += 1
-        if self._pending >= COMMIT_MESSAGES:
-            self._database.execute('COMMIT')
-            self._database.execute('BEGIN')
-            self._pending = 0
+        self._count += 1
+        self._messages.append((self._count, topic.number, stamp_ns, data))
+        self._sums.append(message_sum(self._seeds[topic.number], self._count, stamp_ns, data))
+        if len(self._messages) >= COMMIT_MESSAGES:
+            self._commit()
 
     def close(self, contents: Contents) -> None:
         """Write the metadata table and close the database."""
         try:
-            self._database.execute('INSERT INTO metadata(metadata_version, metadata) VALUES (?, ?)',
-                                   (VERSION, contents.text()))
-            self._database.execute('COMMIT')
+            self._commit(contents.text())
         finally:
-            self._database.close()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close the database as it is."""
+        self._database.close()
+        self._reserve.release()
+
+    def _commit(self, metadata: str = '') -> None:
+        """Write what waits; where the disk refuses it, once more with the room of the reserve."""
+        try:
+            self._insert(metadata)
+        except sqlite3.Error as error:
+            if self.failure is not None:
+                raise
+            self.failure = error
+            self._reserve.release()
+            self._insert(metadata)
+        self._types.update(topic.msgtype for topic in self._topics)
+        for waiting in (self._topics, self._messages, self._sums):
+            waiting.clear()
+
+    def _insert(self, metadata: str) -> None:
+        """All that waits in one transaction, or nothing of it."""
+        execute = self._database.execute
+        execute('BEGIN')
+        try:
+            new = {topic.msgtype: topic for topic in self._topics if topic.msgtype not in self._types}
+            for topic in new.values():
+                execute('INSERT INTO message_definitions(topic_type, encoding, encoded_message_definition, '
+                        'type_description_hash) VALUES (?, ?, ?, ?)',
+                        (topic.msgtype, 'ros2msg', definition(topic.msgtype), topic.type_hash))
+            for topic in self._topics:
+                execute('INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?)',
+                        (topic.number, topic.name, topic.msgtype, 'cdr', QOS, topic.type_hash))
+            self._database.executemany('INSERT INTO messages VALUES (?, ?, ?, ?)', self._messages)
+            if self._messages:
+                first = self._messages[0][0]
+                execute(INSERT, (first, packed(first, self._sums)))
+            if metadata:
+                execute('INSERT INTO metadata(metadata_version, metadata) VALUES (?, ?)', (VERSION, metadata))
+            execute('COMMIT')
+        except sqlite3.Error:
+            if self._database.in_transaction:       # a full disk may have ended it already
+                execute('ROLLBACK')
+            raise
 
 
 STORAGES = {'mcap': McapStorage, 'sqlite3': Sqlite3Storage}
@@ -147,8 +206,12 @@ class Contents:
     def write(self, folder: Path) -> None:
         """Write metadata.yaml at once: a reader sees all of it or nothing."""
         part = folder / (FILE + '.part')
-        part.write_text(yaml.safe_dump({_ROOT: self.information()}, sort_keys=False, width=1000), encoding='utf-8')
-        part.replace(folder / FILE)
+        try:
+            part.write_text(yaml.safe_dump({_ROOT: self.information()}, sort_keys=False, width=1000), encoding='utf-8')
+            part.replace(folder / FILE)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
     def information(self) -> dict:
         """Nested plain data, the keys of rosbag2."""

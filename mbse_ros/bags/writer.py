@@ -6,17 +6,20 @@ from __future__ import annotations
 import math
 import sqlite3
 import struct
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from ..errors import BagError
+from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
 from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
+from .room import LEAST_FREE, free_bytes, megabytes
 from .storage import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 
+LOOK_SECONDS, LOOK_BYTES = 1.0, 1 << 20     # between two looks at the disk: the first that is over
 _UNKNOWN, _NOT_THERE = [0.0] * 9, [-1.0] + [0.0] * 8     # covariances of an Imu
 
 
@@ -25,21 +28,24 @@ class BagWriter:
 
     ``namespace`` ('/crane') goes before topics that are not absolute, ``frame`` (the machine's name) into the headers,
     its fingerprint ``machine`` into the records; ``topics`` names the topics of the typed methods. A message's time in
-    the bag is its stamp, ns.
+    the bag is its stamp, ns. ``least_free``: bytes of the disk that must stay free.
     Raises BagError: the folder exists already (nothing is ever overwritten), cannot be made, or an unknown storage;
-    and in each write for a value that the message cannot hold.
+    and in each write for a value that the message cannot hold. Raises DiskError, at the start and in each write, where
+    less than ``least_free`` is left or the disk refuses a write: the bag is closed then, and whole unless it says so.
     """
 
     def __init__(self, folder: str | Path, storage: str = 'mcap', namespace: str = '', frame: str = '',
-                 topics: TopicMap = TopicMap(), machine: str = '') -> None:
+                 topics: TopicMap = TopicMap(), machine: str = '', least_free: int = LEAST_FREE) -> None:
         self.folder, self.namespace, self.frame, self.topics = Path(folder), normalized(namespace), frame, topics
-        self.machine = machine
+        self.machine, self.least_free = machine, least_free
         if storage not in STORAGES:
             raise BagError(str(folder), f'storage {storage!r} is not one of {", ".join(STORAGES)}')
         kind = STORAGES[storage]
         name = self.folder.absolute().name + '_0' + kind.suffix
         self._contents = Contents(storage, name)
         try:
+            if not self.folder.exists() and (free := free_bytes(self.folder)) < least_free:
+                raise DiskError(str(folder), f'is not begun: {_too_little(free, least_free)}')
             self.folder.mkdir(parents=True)
             self._storage = kind(self.folder / name)
         except FileExistsError:
@@ -48,6 +54,7 @@ class BagWriter:
             raise BagError(str(folder), f'cannot be made: {error}') from error
         self._templates: dict[tuple, SensorTemplate] = {}
         self._open = True
+        self._looked, self._unseen = time.monotonic(), 0
 
     def __enter__(self) -> BagWriter:
         return self
@@ -59,6 +66,25 @@ class BagWriter:
     def count(self) -> int:
         """Messages written so far."""
         return sum(topic.count for topic in self._contents.topics.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk so far; 0 where somebody has taken the file away."""
+        try:
+            return (self.folder / self._contents.file).stat().st_size
+        except OSError:
+            return 0
+
+    def check_room(self) -> int:
+        """Bytes that are free on the disk; raises DiskError, with the bag closed, where these are too few."""
+        self._looked, self._unseen = time.monotonic(), 0
+        try:
+            free = free_bytes(self.folder)
+        except OSError as error:
+            self._end(f'its disk is gone: {error}')
+        if free < self.least_free and self._open:
+            self._end(_too_little(free, self.least_free))
+        return free
 
     def close(self) -> None:
         """Complete the bag; a second call does nothing."""
@@ -89,17 +115,33 @@ class BagWriter:
             raise BagError(str(self.folder), 'is closed')
         if not 0 <= stamp_ns < 1 << 63:
             raise BagError(str(self.folder), f'{topic}: stamp {stamp_ns} ns is not from 0 to 2^63')
-        info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
-        if info.msgtype != msgtype:
-            raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
+        self._unseen += len(data)
+        if self._unseen > LOOK_BYTES or time.monotonic() - self._looked > LOOK_SECONDS:
+            self.check_room()
         try:
+            info = self._contents.topics.get(topic) or self._add_topic(topic, msgtype)
+            if info.msgtype != msgtype:
+                raise BagError(str(self.folder), f'{topic} holds {info.msgtype}, not {msgtype}')
             self._storage.write(info, int(stamp_ns), data)
         except (OSError, sqlite3.Error) as error:
-            raise BagError(str(self.folder), f'cannot be written: {error}') from error
+            self._open = False
+            self._storage.abandon()
+            raise DiskError(str(self.folder), f'cannot be written: {error}: it ends before the last messages, without '
+                            'an index and metadata.yaml', self.count) from error
         info.count += 1
         contents = self._contents
         contents.first_ns = stamp_ns if contents.first_ns is None else min(contents.first_ns, stamp_ns)
         contents.last_ns = max(contents.last_ns, stamp_ns)
+        if self._storage.failure is not None:
+            self._end(f'cannot be written any more: {self._storage.failure}')
+
+    def _end(self, reason: str) -> NoReturn:
+        """Complete the bag and say why."""
+        try:
+            self.close()
+        except BagError as error:
+            raise DiskError(str(self.folder), f'{reason}; {error.reason}', self.count) from error
+        raise DiskError(str(self.folder), f'{reason}: it is closed, with {self.count} messages', self.count)
 
     def _add_topic(self, topic: str, msgtype: str) -> TopicInfo:
         name = self.topics.absolute(topic, self.namespace)
@@ -206,3 +248,7 @@ class BagWriter:
             return header(stamp_ns, self.frame)
         except ValueError as error:
             raise BagError(str(self.folder), str(error)) from error
+
+
+def _too_little(free: int, least: int) -> str:
+    return f'{megabytes(free)} of the disk are free, {megabytes(least)} must stay free'

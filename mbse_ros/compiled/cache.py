@@ -4,7 +4,8 @@
 An entry is one file: the library, and behind it a seal, the SHA-256 of its key and its bytes (an ELF loader ignores
 what follows the sections). It is written beside its place and renamed, so that processes need no lock. The seal finds
 damage, not malice: whoever may write into the folder runs code as this user, so the folder is made for the user alone,
-and neither read nor written where another one owns it or others may write into it.
+and neither read nor written where another one owns it or others may write into it. The time of a file is that of its
+last use; where the folder gets too large, those that were not used for longest go.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from uuid import uuid4
 import casadi as ca
 
 from ..errors import CompilationError
+from .cache_size import cache_limit, shrink
 from .compiler import compile_library, compiler, identity
 from .remarks import remark
 
@@ -46,16 +48,19 @@ def library(name: str, source: str) -> Path:
     command = compiler()
     if command is None:
         raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
-    key = entry_key(source, identity(command))
+    key, limit = entry_key(source, identity(command)), cache_limit()
     for folder in _folders():
         path = folder / f'{key}.so'
-        if _private(path) and _sealed(path, key):
+        if _private(path) and _used(path) and _sealed(path, key):
             return path
     content = compile_library(name, source, command)
     content += _seal(key, content)
     *shared, own = _folders()
-    with suppress(OSError):        # read-only, full, not a folder
-        return _store(content, shared[0] / f'{key}.so') if shared else _store(content, own / f'{key}.so')
+    if shared:
+        with suppress(OSError):        # read-only, full, not a folder
+            path = _store(content, shared[0] / f'{key}.so')
+            shrink(path.parent, limit)
+            return path
     return _store(content, own / f'{key}.so')
 
 
@@ -76,6 +81,17 @@ def _private(path: Path) -> bool:
     except OSError:
         return False
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _used(path: Path) -> bool:
+    """Note that a file is in use, before it is read: so nobody removes it meanwhile; False where it is gone."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:     # another user's
+        pass
+    return True
 
 
 def entry_key(source: str, compiler_identity: str) -> str:

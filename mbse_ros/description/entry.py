@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import DescriptionError
 
+MOST_NAMES = 100     # in one message
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
 
 
@@ -96,7 +97,8 @@ class Entry:
 
 def _suggestion(word: str, known: list[str], text: str) -> str:
     close = difflib.get_close_matches(word, known, 1, 0.6)
-    return text + (', '.join(known) or 'none') + (f'; did you mean {close[0]}?' if close else '')
+    more = f', ... ({len(known)} in all)' if len(known) > MOST_NAMES else ''
+    return text + (', '.join(known[:MOST_NAMES]) or 'none') + more + (f'; did you mean {close[0]}?' if close else '')
 
 
 def _short(value: object) -> object:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,13 +155,35 @@ def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Sp
     """Bodies, joints and dampers of the URDF file next to this one."""
     entry = parts['urdf']
     robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
-                      entry.file, entry.key)
+                      entry.file, entry.key, _needed(parts))
     for name in robot.ground:
         if name in references.ground:
             raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
-    for kind in ('ground', 'bodies', 'joints', 'coordinates'):
+    for kind in ('ground', 'bodies', 'joints', 'coordinates', 'aliases'):
         getattr(references, kind).update(getattr(robot, kind))
     return robot.springs
+
+
+def _needed(parts: dict[str, Entry]) -> set[str]:
+    """Links that the file needs as bodies, for it speaks of their frames, or of themselves, and not only of points.
+
+    The sections are not read yet: words that mean something else do no harm.
+    """
+    values = [parts[section].value for section in ('joints', 'modules', 'payload') if section in parts]
+    for section in ('sensors', 'forces'):
+        items = parts[section].value if section in parts else {}
+        for item in items.values() if isinstance(items, dict) else ():
+            if isinstance(item, dict):
+                values += [item.get('body'), item.get('point') if item.get('kind') == 'accelerometer' else None]
+    return {word.strip().partition('.')[0] for word in _words(values)}
+
+
+def _words(value: object) -> Iterator[str]:
+    """All texts in a value of the YAML tree, without the keys."""
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _words(item)
 
 
 def _mechanism(parts: dict[str, Entry], file: str, references: References,

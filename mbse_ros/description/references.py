@@ -16,7 +16,8 @@ class References:
     """Names of the mechanism while it is read.
 
     ``sketch`` holds the points of the section `points` (a plane's joints of the sketch, or the ground's points):
-    fixed points and guesses; ``fixed`` names those that belong to the ground.
+    fixed points and guesses; ``fixed`` names those that belong to the ground. ``aliases``: by links of a URDF that are
+    part of another body, where their points are.
     """
 
     dimension: int
@@ -26,6 +27,7 @@ class References:
     bodies: dict[str, Body] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
     coordinates: dict[str, Coordinate] = field(default_factory=dict)
+    aliases: dict[str, dict[str, PointRef]] = field(default_factory=dict)
 
     @property
     def planar(self) -> bool:
@@ -69,10 +71,10 @@ class References:
         return one == two or (self.planar and one.point == two.point and one.point in self.sketch)
 
     def _dotted(self, entry: Entry, body: str, point: str) -> PointRef:
-        owners = {GROUND: self.ground, **{name: item.points for name, item in self.bodies.items()}}
+        owners = {GROUND: self.ground, **{name: item.points for name, item in self.bodies.items()}, **self.aliases}
         entry.choice(owners, 'a point of the ground or of one of the bodies', body)
         entry.choice(owners[body], f'a point of {body}', point)
-        return PointRef(body, point)
+        return self.aliases[body][point] if body in self.aliases else PointRef(body, point)
 
     def _shared(self, entry: Entry, point: str) -> PointRef:
         if point in self.ground:

@@ -5,13 +5,16 @@ A strict reader of our own: ROS's urdf_parser_py 0.0.4 takes numbers that are na
 a second ``axis`` and a repeated name, expands entities, and says of unknown tags no more than a line on stderr.
 
 The root link is fixed to the ground, as for robot_state_publisher, KDL and a fixed base in Pinocchio, whatever it
-weighs. Shapes, joint limits, transmissions, and what a file holds for simulators and controllers have no share in the
-equations of motion and are not used; anything else that is not understood is refused.
+weighs. A link on a fixed joint is part of its parent, unless the mechanism file needs it as a body: robots have
+hundreds of them, for screws and frames, and each would cost as much as one that moves. Shapes, joint limits,
+transmissions, and what a file holds for simulators and controllers have no share in the equations of motion and are
+not used; anything else that is not understood is refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +26,10 @@ from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Spring, Ve
 from .references import References
 from .scalar import Numbers
 from .tag import Tag, read_tags
+from .urdf_rigid import ORIGIN, STILL, Inertial, Pose, Seat, aliases, chained, rpy_of, total
 
-ORIGIN = 'origin'
-MAX_LINKS = 60      # each has up to twelve coordinates; the start takes a minute beyond
+MAX_LINKS = 5_000   # in the file; more would be slow to read
+MAX_BODIES = 60     # each has up to twelve coordinates; the start takes a minute beyond
 _TYPES = {'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic', 'fixed': 'fixed'}
 _ROBOT_IGNORED = ('material', 'transmission', 'gazebo', 'ros2_control', 'sensor')
 _LINK_IGNORED = ('visual', 'collision', 'self_collision_checking')
@@ -36,16 +40,15 @@ _ROUNDING = 1e-3                                             # of moments printe
 _LENGTH, _ANGLE, _MASS, _INERTIA, _DAMPING = 1e3, 20.0, 1e7, 1e10, 1e12     # what is larger is not in SI
 _ANY = 1e17                                                  # for limits: some write 1e16 for none
 
-Pose = tuple[np.ndarray, np.ndarray]        # position (3,), m, and rotation (3, 3)
-
 
 @dataclass(kw_only=True)
 class Robot(References):
     """What a URDF file names, as ``entry_name`` spells it.
 
     ``root`` is the link that is the ground. Every link has the point 'origin' of its frame and, by the joint's name,
-    a point for each joint that starts at it; ``ground`` holds those of the root. ``joints`` go from the root
-    outwards. ``springs`` are the joints' dampers, on ``coordinates`` named after the joints.
+    a point for each joint that starts at it; ``ground`` holds those of the root. A link that is part of another body
+    is in ``aliases``: its points are points of that body, its frame's is named after the joint on which it hangs.
+    ``joints`` go from the root outwards. ``springs`` are the joints' dampers, on ``coordinates`` named after them.
     """
 
     name: str
@@ -58,36 +61,50 @@ def entry_name(name: str) -> str:
     return re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')
 
 
-def read_urdf(path: Path, file: str, key: str) -> Robot:
+def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = ()) -> Robot:
     """The robot of a URDF file; ``file`` and ``key`` say who names the path, for the error where it cannot be read.
 
+    ``needed``: links that stay bodies of their own, whatever joint they hang on.
     The bodies' guesses are at joint coordinates 0, or in the middle of the limits where these exclude 0. Raises
     DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where it is not XML.
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
     if len(links) > MAX_LINKS:
-        raise robot.error(f'at most {MAX_LINKS} links; those that fixed joints tie to another can be one with it',
-                          f'{len(links)} links', 'link')
+        raise robot.error(f'at most {MAX_LINKS} links', f'{len(links)} links', 'link')
     parts = {name: _joint_parts(tag) for name, tag in tags.items()}
     ends = {name: (_link(parts[name]['parent'], links), _link(parts[name]['child'], links)) for name in tags}
     root = _root(robot, links, tags, ends)
-    poses: dict[str, Pose] = {root: (np.zeros(3), np.eye(3))}
-    points: dict[str, dict[str, Vector]] = {name: {ORIGIN: _scalars((0.0, 0.0, 0.0))} for name in links}
+    seats: dict[str, Seat] = {root: Seat(GROUND)}
+    starts: dict[str, Pose] = {GROUND: STILL}        # of the bodies' frames
+    points: dict[str, dict[str, Vector]] = {GROUND: {ORIGIN: _scalars((0.0, 0.0, 0.0))}}
     joints: dict[str, Joint] = {}
     for name in _outwards(root, tags, ends):
         parent, child = ends[name]
-        owner, own_key = (GROUND, GROUND) if parent == root else (parent, f'bodies.{parent}')
-        place, turned = _origin(parts[name].get('origin'))
-        points[parent][name] = _scalars(place, f'{own_key}.points.{name}')
-        joints[name], moved = _joint(name, tags[name], parts[name], (owner, child), turned)
-        position, rotation = poses[parent]
-        poses[child] = (position + rotation @ (place + moved[0]), rotation @ moved[1])
-    bodies = {name: _body(name, links[name], points[name], poses[name]) for name in poses}
-    ground = bodies.pop(root).points         # the root's inertia has no share in the motion
+        seat, kind = seats[parent], tags[name].text('type')
+        origin = _origin(parts[name].get('origin'))
+        place = chained(seat.pose, origin)
+        own_key = GROUND if seat.owner == GROUND else f'bodies.{seat.owner}'
+        points[seat.owner][name] = _scalars(place[0], f'{own_key}.points.{name}')
+        if kind == 'fixed' and child not in needed:
+            seats[child] = Seat(seat.owner, place, name)
+            continue
+        rpy = _rpy(parts[name].get('origin')) if not seat.hung else rpy_of(place[1])
+        joints[name], moved = _joint(name, tags[name], parts[name], (seat.owner, child), place[1], rpy)
+        seats[child] = Seat(child)
+        starts[child] = chained(starts[seat.owner], (place[0] + moved[0], moved[1]))
+        points[child] = {ORIGIN: _scalars((0.0, 0.0, 0.0))}
+    if len(starts) - 1 > MAX_BODIES:
+        raise robot.error(f'at most {MAX_BODIES} links that move, those on fixed joints apart',
+                          f'{len(starts) - 1} that move', 'link')
+    weights: dict[str, list[Inertial]] = {owner: [] for owner in starts}
+    for link, seat in seats.items():
+        weights[seat.owner].append(_inertial(links[link]).moved(seat.pose))
+    bodies = {name: _body(name, total(weights[name]), points[name], pose)
+              for name, pose in starts.items() if name != GROUND}       # whose inertia has no share in the motion
     coordinates, springs = _dampers({name: parts[name] for name in joints if joints[name].type != 'fixed'})
-    return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=ground, bodies=bodies, joints=joints,
-                 coordinates=coordinates, springs=springs)
+    return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=points[GROUND], bodies=bodies, joints=joints,
+                 coordinates=coordinates, springs=springs, aliases=aliases(seats, ends))
 
 
 def _robot(path: Path, file: str, key: str) -> Tag:
@@ -173,11 +190,12 @@ def _outwards(root: str, tags: dict[str, Tag], ends: dict[str, tuple[str, str]])
     return order
 
 
-def _joint(name: str, tag: Tag, parts: dict[str, Tag], ends: tuple[str, str],
-           turned: np.ndarray) -> tuple[Joint, Pose]:
-    """The joint, and the child's pose relative to the joint's point in the parent's frame."""
+def _joint(name: str, tag: Tag, parts: dict[str, Tag], ends: tuple[str, str], turned: np.ndarray,
+           angles: tuple[float, ...]) -> tuple[Joint, Pose]:
+    """The joint, and the child's pose relative to the joint's point in the parent's frame; ``turned`` (3, 3) is that
+    of the joint at 0, ``angles`` its roll, pitch, yaw, rad."""
     kind = _TYPES[tag.text('type')]
-    rpy = _scalars(_rpy(parts.get('origin')))
+    rpy = _scalars(angles)
     refs = (PointRef(ends[0], name), PointRef(ends[1], ORIGIN))
     start = _start(tag, parts.get('limit'))
     if kind == 'fixed':
@@ -227,21 +245,23 @@ def _origin(tag: Tag | None) -> Pose:
     return np.array(xyz), euler2mat(*_rpy(tag), 'sxyz')
 
 
-def _body(name: str, tag: Tag, points: dict[str, Vector], pose: Pose) -> Body:
-    """A link; without an inertial it weighs nothing."""
-    tag.attributes(['name'], ['type'])
-    inertial = tag.children([], ['inertial'], _LINK_IGNORED).get('inertial')
-    mass, centre, tensor = _inertial(inertial) if inertial else (0.0, np.zeros(3), np.zeros((3, 3)))
+def _body(name: str, inertial: Inertial, points: dict[str, Vector], pose: Pose) -> Body:
+    """A link with those that are part of it."""
     key = f'bodies.{name}'
+    tensor = inertial.tensor
     inertia = tuple(Scalar(float(tensor['xyz'.index(row), 'xyz'.index(column)]), key=f'{key}.inertia.{row}{column}')
                     for _, row, column in _TENSOR)
     position, rotation = (part.tolist() for part in pose)
-    return Body(name, Scalar(mass, key=f'{key}.mass'), _scalars(centre, f'{key}.center_of_mass'), inertia, points,
-                tuple(position), tuple(map(tuple, rotation)), outline=tuple(points))
+    return Body(name, Scalar(inertial.mass, key=f'{key}.mass'), _scalars(inertial.centre, f'{key}.center_of_mass'),
+                inertia, points, tuple(position), tuple(map(tuple, rotation)), outline=tuple(points))
 
 
-def _inertial(tag: Tag) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass, centre of mass (3,) and tensor about it (3, 3) along the axes of the link frame."""
+def _inertial(link: Tag) -> Inertial:
+    """Mass properties of a link along the axes of its frame; without an inertial it weighs nothing."""
+    link.attributes(['name'], ['type'])
+    tag = link.children([], ['inertial'], _LINK_IGNORED).get('inertial')
+    if tag is None:
+        return Inertial()
     tag.attributes([])
     parts = tag.children(['mass', 'inertia'], ['origin'])
     parts['mass'].leaf(['value'])
@@ -253,8 +273,7 @@ def _inertial(tag: Tag) -> tuple[float, np.ndarray, np.ndarray]:
     if 2.0 * moments.max() > moments.sum() + _ROUNDING * np.abs(moments).max():
         raise parts['inertia'].error('moments of inertia of a real body: no principal moment above the sum of the '
                                      'other two', [float(f'{moment:.4g}') for moment in moments])
-    centre, turned = _origin(parts.get('origin'))
-    return mass, centre, turned @ tensor @ turned.T
+    return Inertial(mass, np.zeros(3), tensor).moved(_origin(parts.get('origin')))
 
 
 def _dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], dict[str, Spring]]:

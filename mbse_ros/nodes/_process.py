@@ -19,11 +19,16 @@ CAUSE = 'another graph runs here, or a node that was killed has not timed out'
 
 
 class ProcessStatus:
-    """Watches the graph round a node; ``topics()`` are those on which one publisher alone may speak, by full name."""
+    """Watches the graph round a node; ``topics()`` are those on which one publisher alone may speak, by full name.
+
+    ``trouble()``: level and text of what else is wrong, (OK, '') where nothing is; the node logs it.
+    """
 
     def __init__(self, node: Node, topics: Callable[[], Iterable[str]], hardware: Callable[[], str],
-                 values: Callable[[], Mapping[str, object]]) -> None:
+                 values: Callable[[], Mapping[str, object]],
+                 trouble: Callable[[], tuple[bytes, str]] = lambda: (OK, '')) -> None:
         self._node, self._topics, self._hardware, self._values = node, topics, hardware, values
+        self._trouble = trouble
         self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', OUTPUT)
         # By the steady clock: with use_sim_time the other one may stand still.
         self._timer = node.create_timer(PERIOD, self.report, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -41,6 +46,8 @@ class ProcessStatus:
         elif self._reported and not text:
             self._node.get_logger().info('one publisher of each topic again')
         self._reported = text
+        level, trouble = self._trouble()
         self._publisher.publish(diagnostic_array(
-            self._node.get_clock().now().nanoseconds, WARN if text else OK, f'{self._node.get_name()} process',
-            self._hardware(), text or 'OK', self._values()))
+            self._node.get_clock().now().nanoseconds, max(level, WARN if text else OK),
+            f'{self._node.get_name()} process', self._hardware(), '; '.join(filter(None, (trouble, text))) or 'OK',
+            self._values()))

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import NamedTuple
 
 from rclpy.node import Node
 
+from ..bags.room import MB, megabytes
 from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
 from ..bags.writer import BagWriter
-from ..errors import SampleError, SettingError
+from ..errors import DiskError, SampleError, SettingError
 from ..machine import load_machine
+from ._diagnostics import ERROR, OK, WARN
 from ._messages import message_class, stamp_of
 from ._parameters import declare_entry
 from ._process import ProcessStatus
@@ -21,6 +24,7 @@ from ._waiting import Waiting
 from .graph import machine_topics
 from .settings import RecorderSettings
 
+SETTLED = 10.0      # s, before which the rate says nothing
 SENSORS = (JOINT_STATE, FLUID_PRESSURE, IMU)
 
 
@@ -34,23 +38,57 @@ class Record(NamedTuple):
 
 
 class RecorderNode(Runnable, Node):
-    """Subscribes without unpacking; the bag is complete once the process has ended on SIGINT or SIGTERM."""
+    """Subscribes without unpacking; the bag is complete once the process has ended on SIGINT or SIGTERM.
+
+    Where the disk is full it is complete earlier: the process stays and says so in its diagnostics.
+    """
 
     def __init__(self) -> None:
         Node.__init__(self, 'recorder_node')
         (s,), _ = declare_entry(self, 'recorder_node')
-        self._writer, self._counts = BagWriter(s.bag, s.storage), {}
+        self._settings, self._counts, self._begin = s, {}, time.monotonic()
+        topics = wanted_topics(s)
+        self._writer = BagWriter(s.bag, s.storage, least_free=s.least_free * MB)
+        self._level, self._trouble, self._free = OK, '', 0
         self._waiting = Waiting()
-        for topic, kind in reversed(wanted_topics(s).items()):      # positions last: they are what a plant waits for
+        for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)
         self.get_logger().info(f'recording {len(self._counts)} topics into {s.bag}')
+        self.check_disk()
         self.process_status = ProcessStatus(self, tuple, lambda: s.machine, lambda: {
-            'bag': s.bag, 'messages': sum(self._counts.values())})
+            'bag': s.bag, 'messages': self._writer.count, 'free on the disk': megabytes(self._free)},
+            self.check_disk)
 
     def on_message(self, topic: str, kind: str, cdr: bytes) -> None:
-        """One serialized message, stamped with the time it came in."""
-        self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr)
-        self._counts[topic] += 1
+        """One serialized message, stamped with the time it came in; none after the bag had to be closed."""
+        if self._level == ERROR:
+            return
+        try:
+            self._writer.write_cdr(topic, kind, self.get_clock().now().nanoseconds, cdr)
+        except DiskError as error:
+            self._stop(error)
+        else:
+            self._counts[topic] += 1
+
+    def check_disk(self) -> tuple[bytes, str]:
+        """Level and text of what is wrong with the disk, (OK, '') as long as nothing is."""
+        if self._level == ERROR:
+            return ERROR, self._trouble
+        try:
+            self._free = self._writer.check_room()
+            text = shortage(self._free, self._writer.size, time.monotonic() - self._begin, self._settings)
+        except DiskError as error:
+            self._stop(error)
+            return ERROR, self._trouble
+        if text and not self._trouble:      # at its begin: the numbers in it change all the time
+            self.get_logger().warning(text)
+        self._level, self._trouble = (WARN, text) if text else (OK, '')
+        return self._level, text
+
+    def _stop(self, error: DiskError) -> None:
+        """Take nothing more; the bag is closed already."""
+        self._level, self._trouble = ERROR, f'recording has ended: {error}'
+        self.get_logger().error(self._trouble)
 
     def on_sensor(self, topic: str, cdr: bytes) -> None:
         """The same of a sensor, and of all sensors that wait, by their stamps: a bag is estimated in its order."""
@@ -74,11 +112,25 @@ class RecorderNode(Runnable, Node):
             self._waiting.add(name, subscription, lambda cdr: [Record(self._stamp(cdr), name, kind, cdr)])
 
     def finish(self) -> None:
-        """Complete the bag."""
+        """Complete the bag; the exit status is 1 where it had to be closed before."""
+        if self._level == ERROR:
+            self.exit_status = 1
         self._writer.close()
         silent = [topic for topic, count in self._counts.items() if not count]
-        self.get_logger().info(f'{sum(self._counts.values())} messages recorded'
+        self.get_logger().info(f'{self._writer.count} messages recorded'
                                + (f'; none on {", ".join(silent)}' if silent else ''))
+
+
+def shortage(free: int, size: int, seconds: float, settings: RecorderSettings) -> str:
+    """A warning that the disk will be full soon, '' where it will not.
+
+    ``free``: bytes; ``size``: bytes of the bag that were written in so many ``seconds``.
+    """
+    lasts = (free - settings.least_free * MB) * seconds / size / 60.0 if size and seconds > SETTLED else float('inf')
+    text = f'{megabytes(free)} of the disk are free'
+    if lasts < settings.low_minutes:
+        return f'{text}: the recording ends in {max(lasts, 0.0):.0f} min at this rate'
+    return text if free < settings.low_free * MB else ''
 
 
 def wanted_topics(settings: RecorderSettings) -> dict[str, str]:

@@ -106,6 +106,11 @@ class RecorderSettings(SensorSettings):
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
+    least_free: int = setting(50, 'Of the disk, this much must stay free: the recorder does not start below it, and '
+                                  'closes the bag where it is reached', 'MB', 1, 1_000_000_000)
+    low_free: int = setting(1000, 'Warn below this much; 1000 MB last about an hour', 'MB', 0, 1_000_000_000)
+    low_minutes: float = setting(10.0, 'Warn where the disk lasts for less than this at the rate so far', 'min',
+                                 0.0, 1e4)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def _step(of: Problem) -> ca.Function:
     n, g, k = of.n, of.g, of.system.u.numel() - of.g
     x, row = of.symbol('x', n + g), of.symbol('row', k + 1)
     numbers = of.symbol('numbers', 1 + of.system.values.symbol.numel())
-    u, t, dt, p, none = row[:k], row[k], numbers[0], numbers[1:], of.zeros(g)
+    u, t, dt, p, none = row[:k, :], row[k], numbers[0], numbers[1:], of.zeros(g)
     q, zd, _ = advance(of, 'trapezoid', x[:n], x[n:], u, none, t, dt, p)
     now = rates(of, q, zd, u, none, t, p)
     h = of.sensors(q, zd, now.zdd, ca.vertcat(u, none), t, p)[0]

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SROS2 policy: of its format, and what the real nodes say over DDS is allowed, no less and no more."""
+
+import xml.etree.ElementTree as ElementTree
+from fnmatch import fnmatchcase
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+from nodes_support import Peer, overrides, ros     # noqa: E402
+from rclpy.node import Node     # noqa: E402
+from source_tree import ROOT     # noqa: E402
+from visualization_msgs.msg import MarkerArray     # noqa: E402
+
+from mbse_ros.bags.writer import BagWriter     # noqa: E402
+from mbse_ros.machine import load_machine     # noqa: E402
+from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode     # noqa: E402
+from mbse_ros.nodes.catalogue import NODES     # noqa: E402
+from mbse_ros.nodes.graph import machine_topics     # noqa: E402
+from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
+from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics     # noqa: E402
+from mbse_ros.nodes.linkage_node import LinkageNode     # noqa: E402
+from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode     # noqa: E402
+from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
+from mbse_ros.nodes.payload_node import PayloadNode     # noqa: E402
+from mbse_ros.nodes.plant_node import PlantNode     # noqa: E402
+from mbse_ros.nodes.recorder_node import RecorderNode     # noqa: E402
+from mbse_ros.nodes.replay_node import ReplayNode     # noqa: E402
+from mbse_ros.nodes.smoother_node import SmootherNode     # noqa: E402
+from mbse_ros.nodes.visualization_node import VisualizationNode     # noqa: E402
+
+POLICY = ROOT / 'config' / 'security' / 'policy.xml'
+ASKS = {'publish': Node.get_publisher_names_and_types_by_node, 'subscribe': Node.get_subscriber_names_and_types_by_node,
+        'reply': Node.get_service_names_and_types_by_node, 'request': Node.get_client_names_and_types_by_node}
+CHILDREN = {'topics': ('topic', {'publish', 'subscribe'}), 'services': ('service', {'reply', 'request'})}
+NOT_EVERYWHERE = {'~/get_type_description'}      # of ROS 2 from Jazzy on
+TIME = {'use_sim_time': True}
+IMU = 'boom_imu: {kind: gyro, body: boom, stddev: 0.1 deg/s}'
+
+
+@pytest.fixture(scope='module')
+def machine(tmp_path_factory):
+    """A machine with an IMU."""
+    path = tmp_path_factory.mktemp('machine') / 'crane_imu.yaml'
+    text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
+    assert text.count('\nsensors:\n') == 1
+    path.write_text(text.replace('\nsensors:\n', f'\nsensors:\n  {IMU}\n'))
+    return path
+
+
+@pytest.fixture(scope='module')
+def topics(machine):
+    """All topics of both graphs."""
+    return {**machine_topics(load_machine(machine)), **linkage_topics('five_bar'), **linkage_topics('pendulum'),
+            **SMOOTHED}
+
+
+@pytest.fixture(scope='module')
+def runs(machine, topics, tmp_path_factory):
+    """Each node with the parameters by which it speaks on most topics."""
+    folder = tmp_path_factory.mktemp('bags')
+    with BagWriter(folder / 'all') as writer:
+        for topic, kind in topics.items():
+            writer.write(topic, kind, 0, {})
+    crane = {'machine': str(machine), **TIME}
+    linkage = {'mechanism': 'five_bar', 'backend': 'vm', **TIME}
+    recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
+    return [
+        (InterpolationNode, crane), (VisualizationNode, crane),
+        (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
+        (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
+        (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
+        (LinkagePlantNode, {'mechanism': 'five_bar', 'backend': 'vm', 'publish_clock': True}),
+        (LinkagePlantNode, {'mechanism': 'pendulum', 'backend': 'vm'}),
+        (RecorderNode, {'bag': str(folder / 'bag'), 'topics': recorded}), (ReplayNode, {'bag': str(folder / 'all')})]
+
+
+@pytest.fixture(scope='module')
+def spoken(runs):
+    """What each node publishes, hears, serves and calls, as another process sees it: names by node and kind."""
+    found = {name: {kind: set() for kind in ASKS} for name in NODES}
+    for kind, values in runs:
+        with ros(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Node, '__init__', _given(Node.__init__, values))
+            node = kind()
+            patch.undo()
+            name = node.get_name()
+            peer = Peer(markers=MarkerArray)
+            try:
+                _activated(node, peer)
+                own = {ask: _names(node, ask, name) for ask in ASKS}
+                peer.until(lambda: {ask: _names(peer.node, ask, name) for ask in ASKS} == own)
+            finally:
+                peer.close()
+                node.destroy_node()
+        for ask, names in own.items():
+            found[name][ask] |= names
+    return found
+
+
+def _given(init, values):
+    return lambda self, name, **more: init(self, name, parameter_overrides=overrides(**values), **more)
+
+
+def _activated(node, peer):
+    """With all inputs; a viewer of the markers makes linkage_node hear the truth."""
+    if isinstance(node, ManagedNode):
+        assert node.trigger_configure() == node.trigger_activate() == SUCCESS
+    if isinstance(node, LinkageNode):
+        peer.until(lambda: node._markers.get_subscription_count() > 0)
+        node._follow_viewers()
+
+
+def _names(node, ask, of):
+    try:
+        return {name for name, _ in ASKS[ask](node, of, '/')}
+    except Exception as error:
+        if type(error).__name__ != 'NodeNameNonExistentError':
+            raise
+        return set()
+
+
+@pytest.fixture(scope='module')
+def policy():
+    return ElementTree.parse(POLICY).getroot()
+
+
+def allowed(policy):
+    """Expressions of full names by node and kind."""
+    found = {}
+    for profile in policy.iter('profile'):
+        node, rules = profile.get('node'), {kind: set() for kind in ASKS}
+        for group in profile:
+            for kind in group.attrib:
+                rules[kind] |= {full(item.text, node) for item in group}
+        found[node] = rules
+    return found
+
+
+def full(name, node):
+    """As sros2 does it, in the namespace /."""
+    return name if name.startswith('/') else f'/{node}{name[1:]}' if name.startswith('~') else f'/{name}'
+
+
+def test_the_format_is_that_of_sros2(policy):
+    """policy.xsd of sros2, version 0.2.0, as far as it is used here."""
+    assert (policy.tag, policy.attrib) == ('policy', {'version': '0.2.0'})
+    enclaves, = policy
+    enclave, = enclaves
+    profiles, = enclave
+    assert [enclaves.tag, enclave.tag, profiles.tag] == ['enclaves', 'enclave', 'profiles']
+    assert enclave.attrib == {'path': '/'}
+    for profile in profiles:
+        assert profile.tag == 'profile' and set(profile.attrib) == {'ns', 'node'} and profile.get('ns') == '/'
+        for group in profile:
+            item, kinds = CHILDREN[group.tag]
+            assert len(group) and group.attrib and set(group.attrib) <= kinds
+            assert set(group.attrib.values()) == {'ALLOW'}
+            names = [child.text for child in group]
+            assert all(child.tag == item and not child.attrib and not len(child) for child in group)
+            assert names == sorted(set(names)) and all(name == name.strip() for name in names)
+
+
+def test_each_node_has_a_profile(policy):
+    assert [profile.get('node') for profile in policy.iter('profile')] == sorted(NODES)
+
+
+@pytest.mark.parametrize('node', sorted(NODES))
+def test_nothing_that_a_node_does_is_missing(policy, spoken, node):
+    rules = allowed(policy)[node]
+    missing = {f'{kind} {name}' for kind, names in spoken[node].items() for name in names
+               if not any(fnmatchcase(name, rule) for rule in rules[kind])}
+    assert not missing
+
+
+@pytest.mark.parametrize('node', sorted(NODES))
+def test_nothing_is_allowed_that_no_node_does(policy, spoken, node):
+    elsewhere = {full(name, node) for name in NOT_EVERYWHERE}
+    unused = {f'{kind} {rule}' for kind, rules in allowed(policy)[node].items() for rule in rules - elsewhere
+              if not any(fnmatchcase(name, rule) for name in spoken[node][kind])}
+    assert not unused
+
+
+def test_a_wildcard_is_for_names_out_of_files_alone(policy):
+    found = {item.text for group in policy.iter() if group.tag in CHILDREN for item in group if '*' in item.text}
+    assert found == {'sensors/imu/*', 'sensors/pressure/*', 'sensors/value/*'}
