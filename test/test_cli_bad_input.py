@@ -123,7 +123,7 @@ def test_goes_on_and_warns(name, tmp_path):
     missing = [text for text in expected if not any(found(text, line) for line in lines)]      # in this order
     assert not missing, done.warnings
     payload = json.loads((tmp_path / 'result.json').read_text())['payload']
-    budget, loads = payload.pop('budget'), payload.pop('loads')
+    budget, loads, seconds = payload.pop('budget'), payload.pop('loads'), payload.pop('seconds')
     assert len(payload.pop('centre')) == len(payload.pop('centre_stddev')) == 2
     assert payload['status'] == (status or payload['status']) and payload['status'] in ('no_data', 'updating',
                                                                                        'accelerating', 'too_slow')
@@ -134,6 +134,8 @@ def test_goes_on_and_warns(name, tmp_path):
         assert {load['status'] for load in loads[:-1]} <= ({'implausible'} if name == 'bar' else set())
         assert payload == {'mass': None, 'stddev': None, 'interval': [None, None], 'status': 'no_data', 'samples': 0}
         assert done.out.startswith('payload unknown: observer ')
+        assert 'held for ' in done.out and 'mbse check-data' in done.out and seconds['no_data'] > 0.5 * sum(
+            seconds.values())
 
 
 def test_good_data_give_no_warning(tmp_path):

@@ -17,6 +17,7 @@ from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..payload.center import center_of
 from ..payload.loads import REMARKS, Load
 from ..streams.records import PayloadStatus
+from .held import held_lines, held_seconds
 from .logs import Answer, LogRequest, cost, cost_line, hand_over
 
 LARGEST = 3     # causes of the uncertainty in the answer
@@ -41,7 +42,8 @@ def summary(estimate: Estimate) -> list[str]:
     """The answer, what became of it at the end of the log, and the cost."""
     payload = estimate.outputs[-1].payload
     if not math.isfinite(payload.mass):
-        lines = [f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}']
+        lines = [f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}',
+                 *held_lines(estimate.outputs)]
     else:
         known = math.isfinite(payload.upper - payload.lower)
         interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
@@ -78,6 +80,8 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,
+                    'seconds': {status.name.lower(): seconds
+                                for status, seconds in held_seconds(estimate.outputs).items()},
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                     'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                for cause in estimate.budget],
