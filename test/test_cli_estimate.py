@@ -21,7 +21,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.payload.loads import Load
 from mbse_ros.streams.records import Segment
 
-PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'budget', 'loads', 'centre', 'centre_stddev'}
+PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'seconds', 'budget', 'loads', 'centre', 'centre_stddev'}
 PER_CYLINDER, PER_VOLUME = ('position', 'velocity', 'acceleration'), ('pressure',)
 
 
@@ -44,7 +44,7 @@ def test_the_fixed_form(full):
     assert set(result['cost']) == {'seconds', 'real_time_share'}
     mass, stddev, (low, high) = (result['payload'][name] for name in ('mass', 'stddev', 'interval'))
     assert low < 50.0 < high and low < mass < high and abs(mass - 50.0) < 1.0 and 0.0 < stddev < high - low
-    assert result['payload']['status'] == 'updating' and result['payload']['samples', 'seconds'] > 1000
+    assert result['payload']['status'] == 'updating' and result['payload']['samples'] > 1000
     assert result['cost']['real_time_share'] == pytest.approx(result['cost']['seconds'] / 6.5)
 
 
