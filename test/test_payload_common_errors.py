@@ -157,15 +157,33 @@ def test_an_error_that_no_machine_has_is_named() -> None:
         assert errors.incredible == expected and errors.mean[1] == pytest.approx(off, rel=0.2)
 
 
+def test_a_mass_that_is_known_in_part_counts_in_part(constant: None) -> None:
+    """After a quarter of its information: as if it had walked by three times its variance; twice: by seven times."""
+    for count, walked in ((1, 3.0), (2, 3.0 + 12.0)):
+        errors = CommonErrors(NAMES[:1], UNKNOWN)
+        weigh(errors, 800.0, np.array([2.0]), 0.5)
+        for k in range(count):
+            settle(errors)
+            errors.take(np.zeros((1, 3)), np.array([False]), np.array([log(0.25)]), BLOCK)
+        settle(errors)
+        weigh(errors, 803.0, np.array([-1.0]), 0.5)
+        settle(errors)
+        variance = 0.5 ** 2 * (2.0 + walked)
+        assert errors.covariance[0, 0] == pytest.approx(1 / (1 + 9.0 / variance), rel=1e-5)
+        assert errors.mean[0] == pytest.approx(-9.0 / (9.0 + variance), rel=1e-4)
+
+
 def test_where_masses_come_to_contradict_what_was_found_it_is_found_again() -> None:
-    """A base that is moved from level to 3 deviations: within 10 s as if nothing had been known."""
-    rng, errors = np.random.default_rng(7), CommonErrors(['base.pitch', *NAMES[:2]], UNKNOWN)
+    """A base that is moved from level to 3 deviations: said, and within 10 s as if nothing had been known."""
+    rng, errors, said = np.random.default_rng(7), CommonErrors(['base.pitch', *NAMES[:2]], UNKNOWN), []
     for truth in ((0.0, 0.2, 0.1), (3.0, 0.2, 0.1)):
         for slopes in poses(rng, 100):
             weigh(errors, 800.0 + slopes @ truth + 0.5 * rng.standard_normal(), slopes, 0.5)
+            said.append(errors.surprised)
         settle(errors)
         off = errors.mean - truth
         assert off @ np.linalg.solve(errors.covariance, off) < 16.3      # chi-squared of 3, 0.1 %
+    assert not any(said[:110]) and any(said[110:140]) and not any(said[160:])
 
 
 def test_what_was_found_is_forgotten() -> None:
