@@ -99,6 +99,23 @@ def test_a_change_that_is_not_over_and_what_is_no_load() -> None:
     assert Load(0.0, 1.0, 5.0, -inf, inf).status == 'unknown'
 
 
+@pytest.mark.parametrize('after, deviation, count', [(75.0, 0.0, 2), (75.0, 10.0, 1), (105.0, 10.0, 2)])
+def test_what_another_pose_makes_of_the_mass_is_no_other_load(after: float, deviation: float, count: int) -> None:
+    """25 kg more are within 4 deviations of what the uncertain numbers do in another pose, 55 kg are not."""
+    log = LoadLog(LIMITS, lambda new, old: (new.mass - old.mass, deviation))
+    log, t = taken((3, 50.0, 2.0, 0), (1, 90.0, 100.0, 8), (4, after, 3.0, 0), log=log)
+    assert len(log.all(t, mass(after, 3.0))) == count
+
+
+@pytest.mark.parametrize('value, weighed, beyond', [
+    (900.0, 900.0, False), (900.0, 1100.0, False), (900.0, 1200.0, True), (1100.0, 900.0, True), (-100.0, 50.0, True),
+    (50.0, -200.0, True), (50.0, -100.0, False)])
+def test_a_mass_beyond_the_limits_before_or_after_what_is_taken_off(value: float, weighed: float, beyond: bool) -> None:
+    """Half-widths 20 kg after, 98 kg before: 3 deviations of 10 and of 50 kg."""
+    found = Mass(value, 10.0, 20.0, nan, nan, 10, 'open', 0.0, 0, weighed, np.array([30.0, 40.0]))
+    assert found.beyond(LIMITS) is beyond
+
+
 def test_a_clock_that_is_set_back() -> None:
     """No load ends before it starts, and the next change is noticed."""
     log, _ = taken((3, 50.0, 2.0, 0))

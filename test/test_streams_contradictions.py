@@ -67,3 +67,17 @@ def test_a_reset_forgets_the_errors() -> None:
     assert np.abs(pipeline.payload._estimator._common.mean).max() > 1.0
     pipeline.payload.reset()
     assert not pipeline.payload._estimator._common.mean.any()
+
+
+def test_a_load_that_changes_while_the_mass_is_held_is_another() -> None:
+    """What is known of the mass is forgotten, of the errors nothing."""
+    pipeline, _ = run.__wrapped__(150e3)
+    estimator = pipeline.payload._estimator
+    errors, before = estimator._common, estimator._common.mean.copy()
+    nothing = np.zeros((1, estimator.columns))
+    nothing[0, 2] = -60.0
+    estimator.hold(nothing)
+    known = errors._information
+    errors.take(np.zeros((3000, 2 + len(before))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
+    assert known > 0.0 and errors._information < 1e-9 * known
+    np.testing.assert_allclose(errors.mean, before, atol=0.3)
