@@ -81,3 +81,15 @@ def test_a_load_that_changes_while_the_mass_is_held_is_another() -> None:
     errors.take(np.zeros((3000, 2 + len(before))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
     assert known > 0.0 and errors._information < 1e-9 * known
     np.testing.assert_allclose(errors.mean, before, atol=0.3)
+
+
+def test_after_a_gap_the_load_may_be_another() -> None:
+    """What is known of the mass is forgotten with the first samples after it."""
+    pipeline, outputs = run.__wrapped__(0.0)
+    estimator, errors = pipeline.payload._estimator, pipeline.payload._estimator._common
+    state = [o.state for o in outputs if o.payload.status is PayloadStatus.UPDATING][-1]
+    known = errors._information
+    estimator.restart()
+    estimator.process(state.mean, state.covariance, 1e-3, state.weighing)
+    errors.take(np.zeros((3000, 2 + len(errors.mean))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
+    assert known > 0.0 and errors._information < 0.1 * known
