@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from source_tree import ROOT
 
+from mbse_ros.errors import SettingError
 from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, word
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 
@@ -89,3 +90,22 @@ def test_real_launch_reads_it(graph):
     for argument in declared:
         argument.visit(context)
     assert len(opaque.visit(context)) == len(make(kind()).processes)
+
+
+@pytest.mark.parametrize('mechanism, sensors', [
+    ('five_bar', 'encoder_1 encoder_2'), ('four_bar', 'encoder'),
+    ('excavator_arm', 'boom_stroke stick_stroke bucket_stroke'),
+])
+def test_sensors_are_the_encoders_of_the_mechanism_where_none_is_named(mechanism, sensors):
+    processes = linkage_graph(LinkageArguments(mechanism=mechanism)).processes
+    assert {process.parameters['sensors'] for process in processes} == {sensors}
+
+
+def test_sensors_that_are_named_are_those_of_the_mechanism():
+    def given(**arguments):
+        return linkage_graph(LinkageArguments(**arguments)).processes[0].parameters['sensors']
+
+    assert given(mechanism='four_bar', sensors='crank_gyro encoder') == 'crank_gyro encoder'
+    assert given(mechanism='four_bar', sensors='') == ''
+    with pytest.raises(SettingError, match='encoder_1.*sensors of four_bar: encoder, crank_gyro'):
+        given(mechanism='four_bar', sensors='encoder_1')
