@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines about what comes a hundred times a second: the first one, and then one in a while with their number, or none."""
+"""Lines about what comes a hundred times a second: the first one, then one in a while with their number, or none."""
 
 from __future__ import annotations
 
