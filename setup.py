@@ -8,8 +8,6 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).resolve().parent
-NODES = ['interpolation_node', 'linkage_node', 'linkage_plant_node', 'observer_node', 'payload_node', 'plant_node',
-         'recorder_node', 'replay_node', 'smoother_node', 'visualization_node']
 SHARED = ['config', 'launch', 'msg', 'rviz']
 
 
@@ -36,8 +34,5 @@ setup(
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
     extras_require={'graph': requirements('graph.in'), 'test': requirements('test.in')},
-    entry_points={'console_scripts': [
-        'mbse = mbse_ros.cli:main',
-        *(f'{node} = mbse_ros.nodes.{node}:main' for node in NODES),
-    ]},
+    entry_points={'console_scripts': ['mbse = mbse_ros.cli:main']},     # the nodes are in lib/mbse_ros of a ROS build
 )

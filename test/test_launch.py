@@ -9,16 +9,26 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from source_tree import ROOT
 
-from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, word
+from mbse_ros.errors import SettingError
+from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, refuse_misspelt, word
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.up import BAD_START
 
 GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
           'linkage': (LinkageArguments, linkage_graph)}
-MODULES = {'launch': ('LaunchContext', 'LaunchDescription'), 'launch_ros': (), 'launch_ros.actions': ('Node',),
-           'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction', 'Shutdown'),
+MODULES = {'launch': ('Action', 'LaunchContext', 'LaunchDescription'), 'launch_ros': (),
+           'launch_ros.actions': ('Node',),
+           'launch.actions': ('DeclareLaunchArgument', 'LogInfo', 'OpaqueFunction', 'Shutdown', 'TimerAction'),
+           'launch.events': (), 'launch.events.process': ('ProcessExited',),
            'launch.substitutions': ('LaunchConfiguration',)}
 
 SHARED = 'mbse_ros.nodes.launching'
+
+
+class Context(dict):
+    """Launch configurations, with what was typed."""
+
+    argv, is_shutdown = (), False
 
 
 class Recorded(SimpleNamespace):
@@ -68,12 +78,47 @@ def test_arguments_are_those_of_the_graph(graph, stand_in):
 def test_processes_are_those_of_the_graph(graph, stand_in, given):
     kind, make = GRAPHS[graph]
     given = {{'final': {'linkage': 'duration'}.get(graph, 'cycles')}.get(key, key): given[key] for key in given}
-    context = {item.name: word(item.default) for item in fields(kind)} | given
+    context = Context({item.name: word(item.default) for item in fields(kind)} | given)
     nodes = stand_in.generate_launch_description().args[0][-1].function(context)
     processes = make(parse_arguments(given, kind)).processes
-    assert [(n.package, n.executable, n.name, n.namespace, n.parameters, n.respawn) for n in nodes] == [
-        (p.package, p.executable, p.name, p.namespace, [dict(p.parameters)], p.respawn) for p in processes]
-    assert [n.on_exit is not None for n in nodes] == [p.final for p in processes]
+    assert [(n.package, n.executable, n.name, n.namespace, n.parameters) for n in nodes] == [
+        (p.package, p.executable, p.name, p.namespace, [dict(p.parameters)]) for p in processes]
+    assert [type(n.on_exit).__name__ for n in nodes] == [
+        'Shutdown' if p.final else 'function' if p.respawn else 'NoneType' for p in processes]
+
+
+def test_what_dies_is_started_again_but_not_what_cannot_start(graph, stand_in):
+    kind, _ = GRAPHS[graph]
+    context = Context({item.name: word(item.default) for item in fields(kind)})
+    first = stand_in.generate_launch_description().args[0][-1].function(context)[0]
+    timer, = first.on_exit(SimpleNamespace(returncode=-9), context)
+    again, = timer.actions
+    assert (again.name, again.parameters) == (first.name, first.parameters) and timer.period > 0
+    line, = first.on_exit(SimpleNamespace(returncode=BAD_START), context)
+    assert first.name in line.msg and 'not started again' in line.msg
+    assert type(line).__name__ == 'LogInfo'
+    context.is_shutdown = True
+    assert first.on_exit(SimpleNamespace(returncode=-15), context) is None
+
+
+def test_a_misspelt_argument_is_refused(graph, stand_in):
+    kind, _ = GRAPHS[graph]
+    context = Context({item.name: word(item.default) for item in fields(kind)})
+    context.argv = ['record:=bag', 'robot:=r2', 'simulte:=false']
+    with pytest.raises(SettingError, match='simulte.*false.*did you mean simulate'):
+        stand_in.generate_launch_description().args[0][-1].function(context)
+
+
+@pytest.mark.parametrize('words', [[], ['payload:=3', 'robot:=r2', '--debug'], ['pyload']])
+def test_arguments_of_others_are_left_alone(words):
+    refuse_misspelt(words, MachineArguments)
+
+
+def test_the_nearest_name_is_told():
+    with pytest.raises(SettingError, match='did you mean payload'):
+        refuse_misspelt(['pyload:=3'], MachineArguments)
+    with pytest.raises(SettingError, match='one of the arguments simulate.*did you mean payload'):
+        parse_arguments({'pyload': '3'})
 
 
 def test_real_launch_reads_it(graph):
@@ -89,3 +134,22 @@ def test_real_launch_reads_it(graph):
     for argument in declared:
         argument.visit(context)
     assert len(opaque.visit(context)) == len(make(kind()).processes)
+
+
+@pytest.mark.parametrize('mechanism, sensors', [
+    ('five_bar', 'encoder_1 encoder_2'), ('four_bar', 'encoder'),
+    ('excavator_arm', 'boom_stroke stick_stroke bucket_stroke'),
+])
+def test_sensors_are_the_encoders_of_the_mechanism_where_none_is_named(mechanism, sensors):
+    processes = linkage_graph(LinkageArguments(mechanism=mechanism)).processes
+    assert {process.parameters['sensors'] for process in processes} == {sensors}
+
+
+def test_sensors_that_are_named_are_those_of_the_mechanism():
+    def given(**arguments):
+        return linkage_graph(LinkageArguments(**arguments)).processes[0].parameters['sensors']
+
+    assert given(mechanism='four_bar', sensors='crank_gyro encoder') == 'crank_gyro encoder'
+    assert given(mechanism='four_bar', sensors='') == ''
+    with pytest.raises(SettingError, match='encoder_1.*sensors of four_bar: encoder, crank_gyro'):
+        given(mechanism='four_bar', sensors='encoder_1')

@@ -92,13 +92,13 @@ def assert_no_hole(bench, segments, restarts=0):
 
 @pytest.mark.parametrize('topic, names, values, late, warning', [
     ('position', ['lift'], [float('inf')], 0, r'position/lift.*inf.*finite'),
-    ('position', ['swing'], [0.1], 0, r'sensors/position swing.*one of lift'),
+    ('position', ['lift_1'], [0.1], 0, r'sensors/position: lift_1 .*did you mean lift\?'),
     ('position', ['lift'], [0.1, 0.2], 0, r'sensors/position.*2 positions.*as many positions as names'),
     ('valve_command', ['lift_valve', 'tilt_valve'], [0.1], 0, r'sensors/valve_command.*1 positions.*as many positions'),
     ('valve_command', ['lift_valve'], [float('nan')], 0, r'command/lift_valve.*nan.*finite'),
     ('position', ['lift'], [0.1], 1, r'position/lift at \d+ ns: got 0.1.*after'),
     ('valve_command', ['lift_valve'], [9.0], 40, r'command/lift_valve at \d+ ns: got 9.0.*after'),
-], ids=['infinite', 'unknown cylinder', 'too many values', 'too few values', 'NaN command', 'repeated stamp',
+], ids=['infinite', 'misspelt cylinder', 'too many values', 'too few values', 'NaN command', 'repeated stamp',
         'backward stamp'])
 def test_a_bad_message_is_dropped(bench, topic, names, values, late, warning):
     since = len(bench.log)

@@ -119,3 +119,8 @@ def test_estimates_of_a_mechanism(size, parameters, channels):
     assert (message.status, message.reason) == (message.COASTING, 'é')
     assert (message.mean_nis, message.whiteness) == (0.9, 0.5)
     assert (message.observability_rank, message.observability_size) == (4, 6)
+
+
+def test_a_float64_has_no_header():
+    kind = 'std_msgs/msg/Float64'
+    assert m.unpacked('sensors/value/x', kind, m.packed(kind, 7, 'm', {'data': 1.5})).data == 1.5

@@ -13,7 +13,7 @@ from nodes_support import segment     # noqa: E402
 from mbse_ros.nodes._diagnostics import StatusChange     # noqa: E402
 from mbse_ros.nodes._messages import packed_record     # noqa: E402
 from mbse_ros.nodes._records import Inbox     # noqa: E402
-from mbse_ros.nodes._warnings import Warnings     # noqa: E402
+from mbse_ros.nodes._warnings import SLIPS, Strangers, Warnings     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
 from mbse_ros.streams.records import PayloadStatus     # noqa: E402
 
@@ -96,3 +96,25 @@ def test_flickering_status_is_passed_over():
     changed, word = StatusChange(3), PayloadStatus
     stream = [word.TOO_SLOW] * 4 + [word.UPDATING, word.TOO_SLOW] * 4 + [word.UPDATING] * 4 + [word.TOO_SLOW] * 2
     assert [k for k, status in enumerate(stream) if changed(status)] == [2, 14]
+
+
+def test_names_of_others_are_told_once():
+    warned, told = [], []
+    strangers = Strangers(('lift', 'lift_valve'), warned.append, told.append)
+    for _ in range(3):
+        for name in ('wheel_left', 'wheel_right', 'lift_1', 'Lift', 'gripper', 'x' * 100_000):
+            strangers('sensors/position', name)
+    assert len(told) == 1 and 'sensors/position: wheel_left is passed over' in told[0]
+    assert len(warned) == 2 and all(line.endswith('did you mean lift?') for line in warned)
+    strangers('sensors/valve_command', 'wheel_left')
+    strangers('sensors/valve_command', 'lft_valve')
+    assert len(told) == 2 and warned[-1].endswith('did you mean lift_valve?')
+
+
+def test_names_of_others_do_not_fill_log_or_memory():
+    warned, told = [], []
+    strangers = Strangers(('lift',), warned.append, told.append)
+    for k in range(5000):
+        strangers('sensors/position', f'lift{k}'[:6])
+        strangers('sensors/position', f'{k} wheels')
+    assert len(told) == 1 and len(warned) == SLIPS and len(strangers._seen) <= 1000

@@ -5,6 +5,8 @@ import ast
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from configparser import ConfigParser
+from subprocess import run
 
 import pytest
 from source_tree import ROOT, imports, modules
@@ -33,8 +35,16 @@ def depends(*kinds):
 def test_nodes_are_the_same_everywhere():
     in_tree = {path.stem for path in (ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')}
     in_cmake = set(re.search(r'set\(nodes ([^)]*)\)', CMAKE)[1].split())
-    in_setup = set(ast.literal_eval(re.search(r'NODES = (\[[^\]]*\])', SETUP)[1]))
-    assert in_tree == in_cmake == in_setup
+    assert in_tree == in_cmake
+
+
+def test_only_the_command_line_gets_on_the_path(tmp_path):
+    """`ros2 run` finds the nodes in lib/mbse_ros; on PATH, by pip, their names would be too general."""
+    pytest.importorskip('setuptools')
+    run([sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', str(tmp_path)], cwd=ROOT, check=True)
+    entries = ConfigParser()
+    entries.read(tmp_path / 'mbse_ros.egg-info' / 'entry_points.txt')
+    assert dict(entries['console_scripts']) == {'mbse': 'mbse_ros.cli:main'}
 
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')), ids=lambda path: path.stem)

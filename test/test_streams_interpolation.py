@@ -79,7 +79,7 @@ def test_a_slow_and_a_fast_sensor_give_a_segment_per_slow_sample(phase: int, fir
 
 
 def test_commands_are_held_and_awaited() -> None:
-    interpolator = Interpolator(CHANNELS[:1], COMMANDS)
+    interpolator = Interpolator(CHANNELS[:1], COMMANDS, InterpolationSettings(command_wait=0.03))
     assert feed(interpolator, rows(0, 30, CHANNELS[:1])) == []
     assert interpolator.waiting_for == COMMANDS
     interpolator.reset()
@@ -94,7 +94,8 @@ def test_a_late_command_and_one_in_time_bound_the_same_segments() -> None:
     sensors = rows(0, 20, CHANNELS[:1])
     commands = [(COMMANDS[0], BASE + ms * MS, float(ms)) for ms in (-8, 6, 10, 20)]
     orders = (sensors + commands, commands + sensors, sensors[:1] + commands[:3] + sensors[1:] + commands[3:])
-    late, early, mixed = (feed(Interpolator(CHANNELS[:1], COMMANDS), samples) for samples in orders)
+    patient = InterpolationSettings(command_wait=0.03)
+    late, early, mixed = (feed(Interpolator(CHANNELS[:1], COMMANDS, patient), samples) for samples in orders)
     assert same(late, early) and same(mixed, early)
     assert [span(segment) for segment in early] == [(0, 6), (6, 20)]
 
@@ -102,8 +103,9 @@ def test_a_late_command_and_one_in_time_bound_the_same_segments() -> None:
 def test_a_command_that_came_once_is_held_without_waiting() -> None:
     interpolator = Interpolator(CHANNELS[:1], COMMANDS)
     interpolator.add(COMMANDS[0], BASE - 900_000 * MS, 2.0)
-    assert feed(interpolator, rows(0, 490, CHANNELS[:1])) == []     # it could be one of many
-    assert feed(interpolator, rows(500, 520, CHANNELS[:1]))[-1].stamp_ns == BASE + 520 * MS
+    segments = feed(interpolator, rows(0, 30, CHANNELS[:1]))    # it could be one of many; it is long silent, too
+    assert [span(segment) for segment in segments] == [(0, 10), (10, 20), (20, 30)]
+    assert feed(interpolator, rows(40, 520, CHANNELS[:1]))[-1].stamp_ns == BASE + 520 * MS
     assert interpolator.lost == COMMANDS
     assert interpolator.add(COMMANDS[0], BASE + 515 * MS, 3.0) == ()        # late: counts from the next segment
     segments = feed(interpolator, row(BASE + 530 * MS, CHANNELS[:1]))
@@ -145,3 +147,14 @@ def test_reset_starts_again_and_counts_on() -> None:
     interpolator.reset()
     first = feed(interpolator, rows(20, 50))[0]
     assert first.restart and first.sequence == last.sequence + 1 and span(first) == (20, 30)
+
+
+def test_a_command_that_ends_is_waited_for_a_moment_and_then_lost() -> None:
+    """What the sensors' period adds to the wait is seen by how far the segments are behind."""
+    interpolator = Interpolator(CHANNELS[:1], COMMANDS)
+    samples = sorted(rows(0, 1000, CHANNELS[:1]) + rows(0, 200, COMMANDS), key=lambda sample: sample[1])
+    behind = {stamp: stamp - segment.stamp_ns for name, stamp, value in samples
+              for segment in interpolator.add(name, stamp, value)}
+    assert {late for stamp, late in behind.items() if BASE + 230 * MS <= stamp < BASE + 700 * MS} == {20 * MS}
+    assert {late for stamp, late in behind.items() if stamp > BASE + 730 * MS} == {0}
+    assert interpolator.lost == COMMANDS

@@ -8,12 +8,13 @@ from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from streams_samples import BASE, CHANNELS, COMMANDS, INPUTS, MS, Sample, check_lines, feed, same, signal
+from streams_samples import BASE, CHANNELS, COMMANDS, INPUTS, MS, Sample, check_lines, feed, row, rows, same, signal
 
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 
 SEEDS = st.integers(0, 2 ** 32)
-PATIENT = InterpolationSettings(lost_after=60.0)
+PATIENT = InterpolationSettings(lost_after=60.0, command_wait=60.0)
+WAIT = 20 * MS     # for a command, by default
 
 
 def stream(random: Random, name: str, gap: bool, faults: bool) -> list[Sample]:
@@ -58,6 +59,43 @@ def test_order_of_arrival_changes_nothing(seed: int) -> None:
     one_by_one = [sample for samples in inputs for sample in samples]
     for samples in (shuffled, one_by_one):
         assert same(reference, feed(Interpolator(CHANNELS, COMMANDS, PATIENT), samples))
+
+
+@settings(max_examples=100)
+@given(SEEDS)
+def test_commands_that_are_not_later_than_they_are_waited_for_change_nothing(seed: int) -> None:
+    random = Random(seed)
+    inputs = streams(random, faults=False)
+    reference = feed(Interpolator(CHANNELS, COMMANDS, PATIENT), by_time(inputs))
+    delay = {name: random.randrange(WAIT) if name in COMMANDS else 0 for name in INPUTS}
+    arrivals = sorted(by_time(inputs), key=lambda sample: sample[1] + delay[sample[0]])
+    found = feed(Interpolator(CHANNELS, COMMANDS), arrivals)
+    assert len(found) >= len(reference) and same(reference, found[:len(reference)])
+
+
+def bursts(random: Random, end: int) -> list[Sample]:
+    """A command that is only sent while it changes, ms after BASE; a last one at the end."""
+    times, now = [], 0
+    while now < end:
+        count = random.randint(1, 8)
+        times += range(now, now + 10 * count, 10)
+        now = times[-1] + random.randint(30, 400)
+    sent = [(COMMANDS[0], BASE + ms * MS + 300_000, float(ms)) for ms in times if ms < end]
+    return sent + row(BASE + end * MS, COMMANDS)
+
+
+@settings(max_examples=50)
+@given(SEEDS)
+def test_commands_that_are_sent_when_they_change_do_not_stop_the_stream(seed: int) -> None:
+    random = Random(seed)
+    samples = by_time([rows(0, 2000, CHANNELS[:2]), bursts(random, 2010)])
+    reference = feed(Interpolator(CHANNELS[:2], COMMANDS, PATIENT), samples)
+    interpolator, found = Interpolator(CHANNELS[:2], COMMANDS), []
+    for sample in samples:
+        for segment in interpolator.add(*sample):
+            assert sample[1] - segment.stamp_ns <= WAIT + 10 * MS
+            found.append(segment)
+    assert same(reference, found) and found[-1].stamp_ns >= BASE + 1990 * MS
 
 
 @settings(max_examples=100)

@@ -225,3 +225,12 @@ def test_merger_begins_again_where_segments_do_not_fit(changes: dict) -> None:
     out = [*merger.add(plain(2, **changes)), *merger.flush()]
     assert [len(s.values) for s in out] == [20, 10]
     assert out[1].restart == bool(changes.get('restart', False))
+
+
+@pytest.mark.parametrize('valve', VALVES)
+def test_a_position_that_is_nan_now_and_then_leaves_the_mass_known(valve: str) -> None:
+    frames = [spoilt([frame], POSITION)[0] if k % 10 == 9 else frame for k, frame in enumerate(between(0, 10))]
+    outputs = feed(Pipeline(crane(valve)), frames)
+    last = outputs[-1].payload
+    assert last.stddev < 5.0 and last.lower < 50.0 < last.upper
+    assert statuses(outputs)[ObserverStatus.OK] > 0.7 * len(outputs)

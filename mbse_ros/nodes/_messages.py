@@ -20,6 +20,7 @@ from ..bags.bag import RawMessage, decode
 from ..bags.topics import JOINT_STATE
 from ..bags.messages import typestore
 from ..errors import MbseError, SampleError
+from ..streams.linkage.sources import FLOAT64
 from ..streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
 SECOND = messages.SECOND
@@ -75,8 +76,9 @@ def unpacked(topic: str, kind: str, cdr: bytes) -> Any:
 
 
 def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> bytes:
-    """Serialized message with a header, of nested mappings; a field not given is zero or empty."""
-    return _serialized(kind, messages.make_message(kind, {'header': messages.header(stamp_ns, frame), **values}))
+    """Serialized message of nested mappings, with a header except in a Float64; a field not given is zero or empty."""
+    stamped = {} if kind == FLOAT64 else {'header': messages.header(stamp_ns, frame)}
+    return _serialized(kind, messages.make_message(kind, {**stamped, **values}))
 
 
 def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings that come a hundred times a second, logged the first time and then once in a while with their number."""
+"""Lines about what comes a hundred times a second: the first one, then one in a while with their number, or none."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 
 KINDS = 1000     # remembered at most: names in messages may be anything
+NEAR = 0.75      # likeness of names from which one is taken for a slip of the pen
+LONG = 60        # characters of a name that are looked at
+SLIPS = 32       # told at most
 
 
 class Warnings:
@@ -30,3 +34,31 @@ class Warnings:
             self._held.clear()
         self._write(f'{text} ({held} more like this since the last line)' if held else text)
         self._held[kind] = (now, 0)
+
+
+class Strangers:
+    """Names in messages that no sensor has, each looked at once: other people's robots have more joints than ours.
+
+    ``warn`` gets a line about each that nearly is one of the ``known``, ``tell`` one about the first other of a topic.
+    """
+
+    def __init__(self, known: Iterable[str], warn: Callable[[str], object], tell: Callable[[str], object]) -> None:
+        self._known = {name.casefold(): name for name in known}
+        self._warn, self._tell = warn, tell
+        self._seen: set[tuple[str, str]] = set()
+        self._told: set[str] = set()
+        self._slips = 0
+
+    def __call__(self, topic: str, name: str) -> None:
+        """A name in a message of a topic."""
+        name = name[:LONG]
+        if (topic, name) in self._seen or len(self._seen) >= KINDS:
+            return
+        self._seen.add((topic, name))
+        near = get_close_matches(name.casefold(), list(self._known), 1, NEAR)
+        if near and self._slips < SLIPS:
+            self._slips += 1
+            self._warn(f'{topic}: {name} is not a sensor or valve of the machine; did you mean {self._known[near[0]]}?')
+        elif not near and topic not in self._told:
+            self._told.add(topic)
+            self._tell(f'{topic}: {name} is passed over, as all names that no sensor or valve of the machine has')

@@ -6,8 +6,9 @@ No ROS is needed to read it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ..bags.channel_samples import topic_readers
@@ -132,9 +133,29 @@ def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) 
     values = {}
     for name, value in given.items():
         if name not in known:
-            raise SettingError(name, value, 'one of the arguments ' + ', '.join(known))
+            near = nearest(name, known)
+            raise SettingError(name, value, f'one of the arguments {", ".join(known)}'
+                               + (f'; did you mean {near}?' if near else ''))
         values[name] = _from_word(name, value, type(known[name].default)) if isinstance(value, str) else value
     return kind(**values)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name for which another is a slip of the pen."""
+    return next(iter(get_close_matches(name, list(known), 1, 0.75)), None)
+
+
+def refuse_misspelt(words: Iterable[str], kind: type[Settings]) -> None:
+    """Raise SettingError for a word ``name:=value`` of a command line whose name is nearly that of an argument.
+
+    Other unknown names are left alone: they may be for a launch file that includes ours.
+    """
+    known = [item.name for item in fields(kind)]
+    for word in words:
+        name, sign, value = word.partition(':=')
+        near = nearest(name, known) if sign and name not in known else None
+        if near:
+            raise SettingError(name, value, f'an argument of the launch file; did you mean {near}?')
 
 
 def word(value: Any) -> str:

@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from mbse_ros.msg import SensorSegment
 
 from ..bags.channel_samples import topic_readers
+from ..bags.channels import parse_channel
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
@@ -24,6 +25,7 @@ from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_record
 from ._qos import deep_input
 from ._waiting import Waiting
+from ._warnings import Strangers
 
 NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning
@@ -52,6 +54,10 @@ class InterpolationNode(ManagedNode):
         self._end: int | None = None        # of the newest segment, ns
         self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
         self._own = {*self.machine.model.names, *self.machine.valves}
+        sensors = [parse_channel(text) for text in self.machine.channels]
+        known = [item.name for item in sensors if item.kind in ('position', 'velocity')]
+        self._strangers = Strangers([*known, *self.machine.valves], lambda text: self.warnings(text, text),
+                                    self.get_logger().info)
         qos = deep_input(self.settings.sensor_reliability)
         readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(), self._refuse)
         self._waiting = Waiting()
@@ -88,11 +94,14 @@ class InterpolationNode(ManagedNode):
             self._log_lost()
 
     def _refuse(self, error: SampleError) -> None:
-        """A line about a sample that is dropped; a name of the machine that no sensor has is ignored."""
-        if error.value not in self._own:
+        """A line about a sample that is dropped; of a name that no sensor has one at most."""
+        topic, blank, name = error.channel.partition(' ')
+        if blank:
+            if name not in self._own:
+                self._strangers(topic, name)
+        else:
             # A kind never holds a name out of a message: a sender could make as many kinds as it likes.
-            source = error.channel.split(' ')[0]
-            self.warnings(f'{source}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
+            self.warnings(f'{topic}: {NUMBER.sub("", error.expected)}', f'sample dropped: {error}')
 
     def _diagnostics(self) -> DiagnosticArray:
         """Which inputs are silent, and what was dropped."""

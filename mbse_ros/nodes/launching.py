@@ -6,18 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
-from launch import LaunchContext, LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch import Action, LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown, TimerAction
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from ..settings import Settings
-from .graph import Graph, Process, describe, parse_arguments, word
+from .graph import Graph, Process, describe, parse_arguments, refuse_misspelt, word
+from .up import BAD_START
+
+RESPAWN_DELAY = 1.0     # s
+OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
 
 
 def launch_description(kind: type[Settings], graph: Callable[[Settings], Graph]) -> LaunchDescription:
     """Arguments of a kind and, once they are known, the processes of their graph."""
     def processes(context: LaunchContext) -> list[Node]:
+        refuse_misspelt(context.argv, kind)
         given = {item.name: LaunchConfiguration(item.name).perform(context) for item in fields(kind)}
         return [node(process) for process in graph(parse_arguments(given, kind)).processes]
 
@@ -30,8 +36,24 @@ def launch_description(kind: type[Settings], graph: Callable[[Settings], Graph])
 
 def node(process: Process) -> Node:
     """Action that starts a process, again where it dies; the end of a final one ends all."""
+    on_exit = None
+    if process.final:
+        on_exit = Shutdown(reason=f'{process.name} has ended')
+    elif process.respawn:
+        on_exit = started_again(process.name, lambda: node(process))
     return Node(
         package=process.package, executable=process.executable, name=process.name, namespace=process.namespace,
         parameters=[dict(process.parameters)], remappings=list(process.remappings.items()),
-        arguments=list(process.arguments), output='screen', respawn=process.respawn, respawn_delay=1.0,
-        on_exit=Shutdown(reason=f'{process.name} has ended') if process.final else None)
+        arguments=list(process.arguments), output='screen', on_exit=on_exit)
+
+
+def started_again(name: str, make: Callable[[], Action]) -> OnExit:
+    """What to do when a process ends by itself. The ``respawn`` of launch would start for ever what cannot start."""
+    def ended(event: ProcessExited, context: LaunchContext) -> list[Action] | None:
+        if context.is_shutdown:
+            return None
+        if event.returncode == BAD_START:
+            return [LogInfo(msg=f'{name} cannot start with these parameters: it is not started again')]
+        return [TimerAction(period=RESPAWN_DELAY, actions=[make()])]
+
+    return ended

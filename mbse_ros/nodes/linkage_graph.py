@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..bags.topics import JOINT_STATE
+from ..description.model import MechanismDescription
 from ..dynamics.model import load_model
+from ..errors import SettingError
 from ..estimators.filters.filters import FILTERS
 from ..mechanism.sensors import sensor_model
 from ..settings import setting
@@ -27,6 +29,7 @@ LINKAGE_TOPICS = {
 }
 SMOOTHED = {'smoothed_state': 'mbse_ros/msg/LinkageState'}
 LINKAGE_FRAME = 'mechanism'
+ENCODERS = 'encoders'
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class LinkageArguments(GraphArguments):
     """Arguments of the launch file and of `mbse up linkage`."""
 
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
-    sensors: str = setting('encoder_1 encoder_2', "Sensors of the mechanism's file that are there, separated by "
-                                                  'blanks. Empty: all')
+    sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
+                           'those of that kind, all where there is none. Empty: all')
     estimator: str = setting('errorEKF_FE', 'Filter, by the name of paper 001', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
     options: str = setting('', "The filter's options, as name=word separated by blanks")
@@ -55,12 +58,25 @@ def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str
     return {**Sources(model.description, channels, model.inputs).topics, **LINKAGE_TOPICS}
 
 
+def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
+    """Names that the argument ``sensors`` stands for, none for all; raises SettingError for one that is not there."""
+    known = description.sensors
+    if words.strip() == ENCODERS and ENCODERS not in known:
+        return [name for name, sensor in known.items() if sensor.kind == 'encoder']
+    for name in words.split():
+        if name not in known:
+            raise SettingError('sensors', name, f'sensors of {description.name}: {", ".join(known)}')
+    return words.split()
+
+
 def linkage_graph(arguments: LinkageArguments) -> Graph:
-    """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used."""
+    """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used, SettingError
+    for sensors that it does not have."""
     a = arguments
-    topics = linkage_topics(a.mechanism, a.sensors.split())       # fail now, not in every process
+    sensors = chosen_sensors(load_model(a.mechanism).description, a.sensors)      # fail now, not in every process
+    topics = linkage_topics(a.mechanism, sensors)
     readers = int(bool(a.record))
-    mechanism = {'mechanism': a.mechanism, 'sensors': a.sensors}
+    mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
     reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
     processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
                         prepared=a.prepared, free=a.free, frame_id=LINKAGE_FRAME)]

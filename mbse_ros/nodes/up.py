@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,16 @@ def command(process: Process) -> list[str]:
     return words
 
 
+def check_ros(graph: Graph) -> None:
+    """Raise MbseError where a graph has nodes of this package and what they import from ROS 2 is not there."""
+    if all(process.package != 'mbse_ros' for process in graph.processes):
+        return
+    for module, what in (('rclpy', 'source a ROS 2'), ('mbse_ros.msg', 'build the package')):
+        if find_spec(module) is None:
+            raise MbseError(f'the nodes need {module}, which is not found: {what}, or use ./mbse of the source tree, '
+                            'which makes its own environment')
+
+
 def bound(process: Process) -> list[str]:
     """Words before a command of a process that shall end with this one, even where this one is killed.
 
@@ -65,8 +76,10 @@ def bound(process: Process) -> list[str]:
 def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
     """Run a graph until SIGINT, SIGTERM, the end of its final process or ``duration``, s; 0 when all went well.
 
-    Must run in the main thread. ``write`` gets each line of output with the process's name before it.
+    Must run in the main thread. ``write`` gets each line of output with the process's name before it. Raises MbseError
+    where a node cannot be imported, with or without another start.
     """
+    check_ros(graph)
     stop = threading.Event()
     old = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     running = RunningGraph(graph, write)

@@ -8,7 +8,8 @@ Segments. A segment ends near the next sample of the slowest channel: it aims at
 samples, takes from each channel the sample nearest to that, and ends at the last grid instant that all of them cover.
 So sensors that share a stamp, or nearly, give one segment per period, released as the last of them arrives; a phase
 between sensors costs at most that phase. A segment is never longer than the largest gap. What is released depends on
-the stamps alone, not on the order in which the inputs' samples arrive, as long as no input is given up.
+the stamps alone, not on the order in which the inputs' samples arrive, as long as no input is given up and no command
+comes later than it is waited for.
 
 Values. Linear between consecutive samples of a channel, exact at a sample. A sample that is NaN says that the sensor
 has no value: both intervals that touch it are missing (NaN), and nobody waits for a better one. An interval longer than
@@ -16,9 +17,10 @@ has no value: both intervals that touch it are missing (NaN), and nobody waits f
 information and are to be weighed with repeats times the sample's variance.
 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
-slowest sensor's rate or faster is waited for as a channel is, and so is one whose rate is not known yet; a rarer one is
-held without waiting, and where it arrives after its segment it counts from the next one. Nothing is released before
-every command has been received once.
+slowest sensor's rate or faster is waited for, and so is one whose rate is not known yet, until a sensor has sent a
+sample ``command_wait`` after the segment: one that is only sent when it changes must not stop the stream. A rarer one
+is held without waiting. Where a command arrives after its segment it counts from the next one. Nothing is released
+before every command has been received once.
 
 Losses. An input that stays silent while a channel sends for ``lost_after`` is given up: no longer waited for, a
 channel's values are NaN, a command's are held. It returns with its next sample; a channel has values from its second
@@ -60,6 +62,8 @@ class InterpolationSettings(Settings):
                                 'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
     lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
                                      'waited for', 's', 0.01, 60.0)
+    command_wait: float = setting(0.02, 'longest wait of a segment for a command, in time of the sensors; a command '
+                                        'that comes later counts from the next segment', 's', 0.0, 60.0)
 
 
 class Interpolator:
@@ -80,9 +84,9 @@ class Interpolator:
     def configure(self, settings: InterpolationSettings) -> None:
         """Use other settings from the next segment on; the grid goes on from its last instant."""
         self.settings = settings
-        step, self._gap, self._patience = (
-            round(1e9 * value) for value in (settings.step, settings.max_gap, settings.lost_after))
-        self._grid.configure(step, self._gap)
+        step, self._gap, self._patience, wait = (round(1e9 * value) for value in (
+            settings.step, settings.max_gap, settings.lost_after, settings.command_wait))
+        self._grid.configure(step, self._gap, wait, self._patience)
         self._reorder.delay = round(1e9 * settings.delay)
 
     def reset(self) -> None:
@@ -148,7 +152,7 @@ class Interpolator:
             buffer.append(stamp, float(value))
             if stamp - buffer.stamps[0] >= self._patience:
                 self._give_up_silent(buffer)
-            elif buffer is not self._grid.blocker:
+            elif not self._grid.may_release(buffer):
                 return ()
         return self._grid.release(buffer)
 

@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from .channel_buffer import UNKNOWN, ChannelBuffer
+from .channel_buffer import NEVER, UNKNOWN, ChannelBuffer
 from .records import Segment
 
 SIMILAR_RATE = 3
@@ -21,9 +21,10 @@ SIMILAR_RATE = 3
 class SegmentGrid:
     """Buffers of all inputs and the cursor, the last released instant (None before a start).
 
-    ``step`` and ``gap``, ns, are set by ``configure``. ``sensors`` and ``held`` are the buffers of the channels and
-    commands, ``live`` the sensors that are waited for, ``blocker`` the input whose next sample may release a segment,
-    ``dropped`` counts samples that found no use.
+    ``step``, ``gap``, ``wait`` and ``patience``, ns, are set by ``configure``. ``sensors`` and ``held`` are the buffers
+    of the channels and commands, ``live`` the sensors that are waited for, ``blocker`` the input whose next sample may
+    release a segment; where that is a command, so may a sensor's from ``deadline``, ns, on. ``dropped`` counts samples
+    that found no use.
     """
 
     def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
@@ -37,7 +38,7 @@ class SegmentGrid:
         self.sensors = [ChannelBuffer(name, held=False) for name in self.channels]
         self.held = [ChannelBuffer(name, held=True) for name in self.commands]
         self.live = list(self.sensors)
-        self.blocker = self.sensors[0]
+        self.blocker, self.deadline = self.sensors[0], UNKNOWN
         self.cursor: int | None = None
         self._restart = True
 
@@ -45,9 +46,10 @@ class SegmentGrid:
         """The buffers by name."""
         return {buffer.name: buffer for buffer in self.sensors + self.held}
 
-    def configure(self, step: int, gap: int) -> None:
-        """Set the step and the largest gap, ns."""
-        self.step, self.gap = step, gap
+    def configure(self, step: int, gap: int, wait: int, patience: int) -> None:
+        """Set the step, the largest gap, the wait for a command and the silence by which it is lost, ns."""
+        self.step, self.gap, self.wait, self.patience = step, gap, wait, patience
+        self.deadline = NEVER       # look again with the next sample of a sensor
         self._most_steps = max(gap // step, 1)
         to_end = np.arange(1.0 - self._most_steps, 1.0) * step
         self._line = np.column_stack((np.ones_like(to_end), to_end))
@@ -91,6 +93,11 @@ class SegmentGrid:
         if not buffer.held:
             self.dropped['before the start'] += count
 
+    def may_release(self, sender: ChannelBuffer) -> bool:
+        """Whether the newest sample of ``sender`` may complete a segment."""
+        blocker = self.blocker
+        return sender is blocker or blocker.held and not sender.held and sender.newest >= self.deadline
+
     def release(self, sender: ChannelBuffer) -> tuple[Segment, ...]:
         """All segments that can be released now that ``sender`` has sent."""
         segments = []
@@ -109,7 +116,7 @@ class SegmentGrid:
         """Put the cursor on the first instant that all inputs have reached; False as long as one is missing."""
         for buffer in self.sensors + self.held:
             if self._is_missing(buffer):
-                self.blocker = buffer
+                self.blocker, self.deadline = buffer, UNKNOWN
                 return False
         self.cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
         self._restart = True
@@ -160,7 +167,12 @@ class SegmentGrid:
                 continue
             stamp = buffer.nearest(bisect_left(stamps, self.cursor + self.step), latest, self.gap, slowest)
             if stamp is None:
-                self.blocker = buffer
+                deadline = latest + self.wait
+                if any(sensor.newest >= deadline for sensor in self.live):
+                    if latest - buffer.newest >= self.patience:
+                        self.set_lost(buffer, True)
+                    continue        # held: what comes now counts from the next segment on
+                self.blocker, self.deadline = buffer, deadline
                 return None
             if stamp < common:
                 common = stamp
