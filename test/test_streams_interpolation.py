@@ -101,7 +101,7 @@ def test_a_late_command_and_one_in_time_bound_the_same_segments() -> None:
 
 
 def test_a_command_that_came_once_is_held_without_waiting() -> None:
-    interpolator = Interpolator(CHANNELS[:1], COMMANDS)
+    interpolator = Interpolator(CHANNELS[:1], COMMANDS, InterpolationSettings(command_wait=0.02))
     interpolator.add(COMMANDS[0], BASE - 900_000 * MS, 2.0)
     segments = feed(interpolator, rows(0, 30, CHANNELS[:1]))    # it could be one of many; it is long silent, too
     assert [span(segment) for segment in segments] == [(0, 10), (10, 20), (20, 30)]
@@ -151,7 +151,7 @@ def test_reset_starts_again_and_counts_on() -> None:
 
 def test_a_command_that_ends_is_waited_for_a_moment_and_then_lost() -> None:
     """What the sensors' period adds to the wait is seen by how far the segments are behind."""
-    interpolator = Interpolator(CHANNELS[:1], COMMANDS)
+    interpolator = Interpolator(CHANNELS[:1], COMMANDS, InterpolationSettings(command_wait=0.02))
     samples = sorted(rows(0, 1000, CHANNELS[:1]) + rows(0, 200, COMMANDS), key=lambda sample: sample[1])
     behind = {stamp: stamp - segment.stamp_ns for name, stamp, value in samples
               for segment in interpolator.add(name, stamp, value)}

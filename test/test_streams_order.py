@@ -14,7 +14,8 @@ from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 
 SEEDS = st.integers(0, 2 ** 32)
 PATIENT = InterpolationSettings(lost_after=60.0, command_wait=60.0)
-WAIT = 20 * MS     # for a command, by default
+WAIT = 20 * MS
+BRIEF = InterpolationSettings(command_wait=WAIT * 1e-9)
 
 
 def stream(random: Random, name: str, gap: bool, faults: bool) -> list[Sample]:
@@ -69,7 +70,7 @@ def test_commands_that_are_not_later_than_they_are_waited_for_change_nothing(see
     reference = feed(Interpolator(CHANNELS, COMMANDS, PATIENT), by_time(inputs))
     delay = {name: random.randrange(WAIT) if name in COMMANDS else 0 for name in INPUTS}
     arrivals = sorted(by_time(inputs), key=lambda sample: sample[1] + delay[sample[0]])
-    found = feed(Interpolator(CHANNELS, COMMANDS), arrivals)
+    found = feed(Interpolator(CHANNELS, COMMANDS, BRIEF), arrivals)
     assert len(found) >= len(reference) and same(reference, found[:len(reference)])
 
 
@@ -90,7 +91,7 @@ def test_commands_that_are_sent_when_they_change_do_not_stop_the_stream(seed: in
     random = Random(seed)
     samples = by_time([rows(0, 2000, CHANNELS[:2]), bursts(random, 2010)])
     reference = feed(Interpolator(CHANNELS[:2], COMMANDS, PATIENT), samples)
-    interpolator, found = Interpolator(CHANNELS[:2], COMMANDS), []
+    interpolator, found = Interpolator(CHANNELS[:2], COMMANDS, BRIEF), []
     for sample in samples:
         for segment in interpolator.add(*sample):
             assert sample[1] - segment.stamp_ns <= WAIT + 10 * MS

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 KINDS = 1000     # remembered at most: names in messages may be anything
 NEAR = 0.75      # likeness of names from which one is taken for a slip of the pen
 LONG = 60        # characters of a name that are looked at
-SLIPS = 32       # told at most
+SLIPS = 32       # reported at most
 
 
 class Warnings:
@@ -46,7 +46,7 @@ class Strangers:
         self._known = {name.casefold(): name for name in known}
         self._warn, self._tell = warn, tell
         self._seen: set[tuple[str, str]] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._slips = 0
 
     def __call__(self, topic: str, name: str) -> None:
@@ -59,6 +59,6 @@ class Strangers:
         if near and self._slips < SLIPS:
             self._slips += 1
             self._warn(f'{topic}: {name} is not a sensor or valve of the machine; did you mean {self._known[near[0]]}?')
-        elif not near and topic not in self._told:
-            self._told.add(topic)
+        elif not near and topic not in self._reported:
+            self._reported.add(topic)
             self._tell(f'{topic}: {name} is passed over, as all names that no sensor or valve of the machine has')

@@ -62,7 +62,7 @@ class InterpolationSettings(Settings):
                                 'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
     lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
                                      'waited for', 's', 0.01, 60.0)
-    command_wait: float = setting(0.02, 'longest wait of a segment for a command, in time of the sensors; a command '
+    command_wait: float = setting(0.05, 'longest wait of a segment for a command, in time of the sensors; a command '
                                         'that comes later counts from the next segment', 's', 0.0, 60.0)
 
 
