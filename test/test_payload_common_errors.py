@@ -203,6 +203,18 @@ def test_what_was_found_is_forgotten() -> None:
     assert errors.covariance[0, 0] > 0.9 and errors.covariance[1, 1] < 0.5
 
 
+def test_what_is_no_number_teaches_nothing() -> None:
+    errors = CommonErrors(NAMES, UNKNOWN)
+    for slopes in poses(np.random.default_rng(9), 10):
+        weigh(errors, 800.0 + slopes.sum(), slopes, 0.5)
+    settle(errors)
+    before = errors.mean.copy()
+    weigh(errors, np.nan, np.ones(3), 0.5)
+    weigh(errors, 800.0, np.array([np.inf, 0.0, 0.0]), 0.5)
+    settle(errors)
+    np.testing.assert_array_equal(errors.mean, before)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.floats(-1e5, 1e5), st.floats(1e-3, 1e4), st.floats(-1e3, 1e3), st.floats(-1e3, 1e3),
                           st.floats(-50.0, 0.0)), min_size=1, max_size=60))

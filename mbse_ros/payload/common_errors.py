@@ -4,8 +4,8 @@
 The uncertain numbers of a machine (offsets, gains, masses, the base's inclination) are the same in every pose, but what
 they do to the mass is not: a base that is not level makes the boom's mass too large and the arm's too small. So masses
 that should be equal tell of them. This is the generalised least squares estimate of the mass, all samples weighted by
-their whole covariance; in the recursive form of a Kalman filter of the mass and of the numbers' errors, each number's
-prior being what the file states (K. J. Astrom, B. Wittenmark, Computer-Controlled Systems, 3rd ed., section 13.2).
+their whole covariance (A. C. Aitken, On least squares and linear combination of observations, Proc. R. Soc. Edinburgh
+55, 1935), as a recursion: a Kalman filter of the mass and of the numbers' errors, whose prior is what the file states.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ class CommonErrors:
         return self._opened and self._blocks < LOUD
 
     def _judge(self) -> None:
-        """The squares of what was found have the covariance that the masses took away: their sum is about chi-squared
-        (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics 2, 1946)."""
+        """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
+        (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
+        1946)."""
         learnt = np.eye(len(self.mean)) - self.covariance
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
@@ -130,7 +131,7 @@ class CommonErrors:
     def _enter(self, kept: float, sums: np.ndarray, seconds: float) -> None:
         """Correct by a block."""
         self._forget(exp(max(kept, -700.0)))
-        if not seconds or not sums[0] > 0.0:
+        if not seconds or not sums[0] > 0.0 or not np.isfinite(sums).all():
             return
         same = np.append(1.0, np.exp(-seconds / self._memory))
         self._x *= same
