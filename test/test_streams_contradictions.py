@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -93,3 +94,18 @@ def test_after_a_gap_the_load_may_be_another() -> None:
     estimator.process(state.mean, state.covariance, 1e-3, state.weighing)
     errors.take(np.zeros((3000, 2 + len(errors.mean))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
     assert known > 0.0 and errors._information < 0.1 * known
+
+
+def test_the_difference_of_two_masses_is_without_what_their_poses_make_of_the_errors() -> None:
+    """The same load, weighed where the bucket's offset counts and where it does not."""
+    pipeline, _ = run(150e3)
+    estimator = pipeline.payload._estimator
+    found = estimator._common.mean
+    place = int(np.argmax(np.abs(found)))
+    slopes = 20.0 * (np.arange(len(found)) == place)
+    old, new = (replace(pipeline.payload._mass, weighed=LOAD + float(some @ found), slopes=some)
+                for some in (0.0 * slopes, slopes))
+    assert abs(new.weighed - old.weighed) > 20.0
+    off, stddev = estimator.difference(new, old)
+    assert off == pytest.approx(0.0, abs=1e-9)
+    assert stddev == pytest.approx(20.0 * np.sqrt(estimator._common.covariance[place, place]))
