@@ -19,6 +19,7 @@ from mbse_ros.errors import LONGEST, SampleError, shown     # noqa: E402
 from mbse_ros.estimators.hydraulic_model import MASS, state_names     # noqa: E402
 from mbse_ros.machine import load_machine     # noqa: E402
 from mbse_ros.nodes._messages import header, packed_record     # noqa: E402
+from mbse_ros.nodes._warnings import Strangers     # noqa: E402
 from mbse_ros.nodes.interpolation_node import InterpolationNode     # noqa: E402
 from mbse_ros.nodes.linkage_node import LinkageNode     # noqa: E402
 from mbse_ros.nodes.observer_node import ObserverNode     # noqa: E402
@@ -115,12 +116,22 @@ def test_a_segment_at_the_end_of_time_does_not_end_the_observer(make):      # no
     assert len(node.sinks['state'].messages) == 1
 
 
-def test_a_million_names_are_a_few_warnings(make):      # noqa: F811
+def test_a_million_names_are_a_few_lines(make):      # noqa: F811
+    """Joints of others are no warning; what is remembered of them is bounded."""
     node = make(InterpolationNode)
     names = [f'lift_{k}\n' for k in range(10 ** 6)]
     node.on_message('sensors/position', joint_state(SECOND, 'm', names, [0.0] * len(names)))
-    assert 1 <= node.warnings.total <= 100 and len(node.warned) == 1 and len(node.warnings._held) == 1
-    assert '\n' not in node.warned[0] and 'sensors/position lift_0' in node.warned[0]
+    assert node.warnings.total == 0 and not node.warned and len(node.warnings._held) == 0
+
+
+def test_names_in_messages_are_escaped_in_the_log():
+    """Of a stranger, and of one that is nearly ours."""
+    warned, said = [], []
+    strangers = Strangers(['lift', 'tilt_boom'], warned.append, said.append)
+    for name in ('x\x1b[31m\n', 'y\n', 'tilt_boon\n'):
+        strangers('sensors/position', name)
+    assert len(warned) == len(said) == 1 and 'did you mean tilt_boom' in warned[0]
+    assert not any(sign in line for line in warned + said for sign in ('\n', '\x1b'))
 
 
 def test_a_long_name_is_cut_and_escaped():

@@ -78,9 +78,9 @@ def test_a_load_that_changes_while_the_mass_is_held_is_another() -> None:
     nothing = np.zeros((1, estimator.columns))
     nothing[0, 2] = -60.0
     estimator.hold(nothing)
-    known = errors._information
+    known = errors._L[0, 0]
     errors.take(np.zeros((3000, 2 + len(before))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
-    assert known > 0.0 and errors._information < 1e-9 * known
+    assert known > 0.0 and errors._L[0, 0] < 1e-9 * known
     np.testing.assert_allclose(errors.mean, before, atol=0.3)
 
 
@@ -89,11 +89,11 @@ def test_after_a_gap_the_load_may_be_another() -> None:
     pipeline, outputs = run.__wrapped__(0.0)
     estimator, errors = pipeline.payload._estimator, pipeline.payload._estimator._common
     state = [o.state for o in outputs if o.payload.status is PayloadStatus.UPDATING][-1]
-    known = errors._information
+    known = errors._L[0, 0]
     estimator.restart()
     estimator.process(state.mean, state.covariance, 1e-3, state.weighing)
     errors.take(np.zeros((3000, 2 + len(errors.mean))), np.zeros(3000, bool), np.zeros(3000), 1e-3)
-    assert known > 0.0 and errors._information < 0.1 * known
+    assert known > 0.0 and errors._L[0, 0] < 0.1 * known
 
 
 def test_the_difference_of_two_masses_is_without_what_their_poses_make_of_the_errors() -> None:

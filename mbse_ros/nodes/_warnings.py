@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
+from ..errors import shown
+
 KINDS = 1000     # remembered at most: names in messages may be anything
 NEAR = 0.75      # likeness of names from which one is taken for a slip of the pen
 LONG = 60        # characters of a name that are looked at
@@ -58,7 +60,9 @@ class Strangers:
         near = get_close_matches(name.casefold(), list(self._known), 1, NEAR)
         if near and self._slips < SLIPS:
             self._slips += 1
-            self._warn(f'{topic}: {name} is not a sensor or valve of the machine; did you mean {self._known[near[0]]}?')
+            self._warn(f'{topic}: {shown(name)} is not a sensor or valve of the machine; did you mean '
+                       f'{self._known[near[0]]}?')
         elif not near and topic not in self._reported:
             self._reported.add(topic)
-            self._tell(f'{topic}: {name} is passed over, as all names that no sensor or valve of the machine has')
+            self._tell(f'{topic}: {shown(name)} is passed over, as all names that no sensor or valve of the machine '
+                       'has')

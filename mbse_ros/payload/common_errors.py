@@ -5,7 +5,9 @@ The uncertain numbers of a machine (offsets, gains, masses, the base's inclinati
 they do to the mass is not: a base that is not level makes the boom's mass too large and the arm's too small. So masses
 that should be equal tell of them. This is the generalised least squares estimate of the mass, all samples weighted by
 their whole covariance (A. C. Aitken, On least squares and linear combination of observations, Proc. R. Soc. Edinburgh
-55, 1935), as a recursion: a Kalman filter of the mass and of the numbers' errors, whose prior is what the file states.
+55, 1935), as recursive least squares of the mass and of the numbers' errors, whose prior is what the file states.
+Older samples are forgotten, all in the same proportion: were the errors to change of themselves, a pose that is held
+for long would seem to tell of them.
 """
 
 from __future__ import annotations
@@ -18,8 +20,7 @@ from scipy.special import chdtri
 
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
-MEMORY = 600.0      # s of samples in which the errors of numbers become others of the same size
-MEMORY_OF_BASE = 60.0   # ... and that of the base, since machines drive
+MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
 VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear)
 SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
@@ -38,9 +39,10 @@ class CommonErrors:
 
     def __init__(self, names: list[str], unknown: float) -> None:
         self._unknown, self._names = unknown ** 2, list(names)
-        self._memory = np.array([MEMORY_OF_BASE if name.startswith('base.') else MEMORY for name in names])
-        self._x, self._P = np.zeros(1 + len(names)), np.diag(np.append(self._unknown, np.ones(len(names))))
-        self._information, self._surprise, self._blocks, self._opened = 0.0, 1.0, 0, False
+        self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
+        self._L, self._h = np.zeros_like(self._prior), np.zeros(1 + len(names))     # information of the samples
+        self._x, self._P = np.zeros(1 + len(names)), np.linalg.inv(self._prior)
+        self._surprise, self._blocks, self._opened = 1.0, 0, False
         self._incredible = ''
         self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
         self._now = 0.0
@@ -133,10 +135,8 @@ class CommonErrors:
         self._forget(exp(max(kept, -700.0)))
         if not seconds or not sums[0] > 0.0 or not np.isfinite(sums).all():
             return
-        same = np.append(1.0, np.exp(-seconds / self._memory))
-        self._x *= same
-        self._P *= np.outer(same, same)
-        self._P[np.diag_indices_from(self._P)] += np.append(0.0, 1 - same[1:] ** 2)
+        self._L, self._h = exp(-seconds / MEMORY) * self._L, exp(-seconds / MEMORY) * self._h
+        self._solve()
         row = np.append(1.0, sums[2:] / sums[0])
         noise = 1 / sums[0] + VARYING ** 2 * float(row[1:] @ row[1:]) * SAME / seconds
         column = self._P @ row
@@ -146,24 +146,25 @@ class CommonErrors:
         if self._surprise > SURPRISED and self._blocks > LEARNING:
             self._open()
             return
-        self._x = self._x + column * (error / variance)
-        self._P = self._P - np.outer(column, column) / variance
-        self._information += 1 / noise
+        self._L = self._L + np.outer(row, row) / noise
+        self._h = self._h + row * (float(sums[1] / sums[0]) / noise)
+        self._solve()
         self._judge()
+
+    def _solve(self) -> None:
+        """Errors and mass from the information."""
+        self._P = np.linalg.inv(self._prior + self._L)
+        self._x = self._P @ self._h
 
     def _forget(self, share: float) -> None:
         """Of what is known of the mass only a share still counts."""
-        if share >= 1.0 or not self._information:
+        if share >= 1.0 or not self._L[0, 0] > 0.0:
             return
-        more = (1 / max(share, 1e-300) - 1) / self._information
-        self._information *= share
-        if self._P[0, 0] + more < self._unknown:
-            self._P[0, 0] += more
-        else:
-            self._x[0], self._P[0, :], self._P[:, 0] = 0.0, 0.0, 0.0
-            self._P[0, 0], self._information = self._unknown, 0.0
+        lost = (1 - share) / self._L[0, 0] * self._L[:, 0]
+        self._L, self._h = self._L - np.outer(lost, self._L[0]), self._h - lost * self._h[0]
 
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes."""
-        self._x, self._P = np.zeros_like(self._x), np.diag(np.append(self._unknown, np.ones(len(self._x) - 1)))
-        self._information, self._surprise, self._blocks, self._opened, self._incredible = 0.0, 1.0, 0, True, ''
+        self._L, self._h = np.zeros_like(self._L), np.zeros_like(self._h)
+        self._solve()
+        self._surprise, self._blocks, self._opened, self._incredible = 1.0, 0, True, ''
