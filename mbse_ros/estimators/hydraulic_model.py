@@ -24,6 +24,8 @@ LITRE = 1e-3
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
           'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
+CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
+ATMOSPHERE = 1e5     # Pa, where no tank is stated
 MASS = 'payload/mass'
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
 
@@ -34,7 +36,7 @@ class HydraulicModel:
 
     ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
-    spectral density of the noise as a function of ``psd`` (7,); ``scale`` (nx,) takes the state to SI; ``measured``
+    spectral density of the noise as a function of ``psd`` (8,); ``scale`` (nx,) takes the state to SI; ``measured``
     gives the model of each channel.
     """
 
@@ -189,3 +191,19 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
         else:
             diagonal.append(density[kind])
     return ca.diag(ca.vertcat(*diagonal))
+
+
+def cavitation(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
+    """What comes to the spectral densities (nx,) where pressures of a state ``X`` (nx,) fall below the tank's.
+
+    There the oil cavitates, or anti-cavitation valves open of which the file says nothing: the model of the pressure
+    would draw the motion along.
+    """
+    hydraulics, tanks = machine.description.hydraulics, {}
+    for valve in hydraulics.valves.values():
+        supply = f'supply/{valve.tank}'
+        stated = hydraulics.supplies[valve.tank].value if valve.tank in hydraulics.supplies else ATMOSPHERE
+        tank = X[names.index(supply)] if supply in names else stated / MPA
+        tanks |= {f'pressure/{port}': tank for port in (valve.a, valve.b)}
+    return ca.vertcat(*(CAVITATES * (X[i] < tanks[name]) if name in tanks else ca.SX(0)
+                        for i, name in enumerate(names)))

@@ -15,7 +15,7 @@ from ..machine.machine import NEWTON
 from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
-from .hydraulic_model import HydraulicModel
+from .hydraulic_model import HydraulicModel, cavitation
 from .hydraulic_sensors import sample_of
 from .weighing import by_doubtful, doubtful, forgotten, held_columns, mass_information, relaxed, weighed, within
 
@@ -119,7 +119,8 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     solved = _closed(machine, model, near, X[:len(machine.coordinates)])
     slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
-    X, P, F = predict(X, P, f, A, ca.diag(factors * ca.diag(model.W)), dt, order, noise, halvings)
+    density = factors * ca.diag(model.W) + cavitation(machine, model.names, X)
+    X, P, F = predict(X, P, f, A, ca.diag(density), dt, order, noise, halvings)
     P, T = forgotten(machine, model, P, F @ T + slopes * dt, dt)
     return *relaxed(machine, model, X, P, T, dt), solved
 
