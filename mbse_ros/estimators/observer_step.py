@@ -63,9 +63,10 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     predicting = stage('predict', [x, p], _packed(*ahead), before)
     found = _corrected(machine, model, X, P, doubt, near, measured, variance)
     correcting = stage('correct', [state, measured, p], _packed(*found[:3], near), *found[3:])
-    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(machine, model, P, doubt, variance))
+    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(machine, model, P, doubt, variance),
+                    ca.SX.zeros(m))
 
-    innovations, spreads = ca.SX.sym('innovations', m), ca.SX.sym('spreads', m)
+    innovations, spreads, doubts = (ca.SX.sym(name, m) for name in ('innovations', 'spreads', 'doubts'))
     expected = ca.SX.sym('before', before.numel())
     after, mass_after, reported, ratios = (X, P, doubt, near), [], [], None
     if model.weighs:
@@ -73,10 +74,10 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
                                                         force_psd, dt)
     later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
                          [measured[k] > MISSING for k in range(m)], ratios)
-    weigh = stage('weigh', [state, innovations, spreads, expected, kept, ca.vertcat(measured, commands), p],
+    weigh = stage('weigh', [state, innovations, spreads, doubts, expected, kept, ca.vertcat(measured, commands), p],
                   ca.vertcat(after[0] * scale, ca.tril(after[1]).nz[:], commands, *later, *mass_after,
                              ca.vec(after[2]), after[3]),
-                  ca.vertcat(after[0] * scale, innovations, spreads, *reported))
+                  ca.vertcat(after[0] * scale, innovations, spreads + doubts, *reported))
     place = n + lower.numel() + model.U.numel()
     return _one_step(predicting, correcting, leaving, weigh, slice(place, place + kept.numel()), m)
 
@@ -87,15 +88,15 @@ def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Func
     large = predicting.size1_out(0) > LARGE
     kind = ca.MX if large else ca.SX
     x, p, u = (kind.sym(name, size) for name, size in (
-        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(5))))
+        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(6))))
     state, before = predicting(x, p)
     measured = state, u[:channels], p
     if large:
         sampled = ca.mmax(u[:channels] > MISSING)
-        state, innovations, spreads = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
+        state, *seen = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
     else:
-        state, innovations, spreads = correcting(*measured)
-    after = weigh(state, innovations, spreads, before, x[kept], u, p)
+        state, *seen = correcting(*measured)
+    after = weigh(state, *seen, before, x[kept], u, p)
     return ca.Function('mbse_observer', [x, u, p], after if large else ca.cse(list(after)), ['x', 'u', 'p'],
                        ['x_next', 'y'])
 
@@ -157,16 +158,16 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, step
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations (ny,)
-    and their variances (ny,), SI.
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations (ny,),
+    their variances (ny,), and what the uncertain numbers add to these (ny,), SI.
 
     What is not an entry of the state is linearised at the prediction.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads, held = [], [], held_columns(machine, model)
+    innovations, spreads, doubts, held = [], [], [], held_columns(machine, model)
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
@@ -193,7 +194,8 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
         T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append((spread + ca.sumsqr(seen[0, held])) / unit ** 2)
-    return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads)
+        doubts.append(ca.sumsqr(seen[0, :held.start]) / unit ** 2)
+    return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads), ca.vertcat(*doubts)
 
 
 def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:
