@@ -13,13 +13,14 @@ from mbse_ros.payload import common_errors
 from mbse_ros.payload.common_errors import BLOCK, DELAY, CommonErrors
 
 NAMES = ['bodies.boom.mass', 'sensors.lift_piston.offset', 'sensors.lift_rod.offset']
+VARYING = np.array([common_errors.STEADY, common_errors.VARYING, common_errors.VARYING])     # of these
 UNKNOWN = 1e4
 
 
 @pytest.fixture()
 def constant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors that stay the same for ever, so that there is a closed solution."""
-    for name, value in (('MEMORY', inf), ('VARYING', 0.0)):
+    for name, value in (('MEMORY', inf), ('VARYING', 0.0), ('STEADY', 0.0)):
         monkeypatch.setattr(common_errors, name, value)
 
 
@@ -104,7 +105,7 @@ def test_errors_found_are_as_uncertain_as_said() -> None:
         truth, errors = rng.standard_normal(3), CommonErrors(NAMES, UNKNOWN)
         for _ in range(15):
             slopes = poses(rng, 1)[0]
-            own = common_errors.VARYING * slopes * rng.standard_normal(3) * np.sqrt(common_errors.SAME / BLOCK)
+            own = VARYING * slopes * rng.standard_normal(3) * np.sqrt(common_errors.SAME / BLOCK)
             weigh(errors, 800.0 + slopes @ truth + own.sum() + 0.5 * rng.standard_normal(), slopes, 0.5)
         settle(errors)
         off = errors.mean - truth

@@ -21,16 +21,18 @@ from scipy.special import chdtri
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
 MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
-VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear)
+VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear) ...
+STEADY = 0.02       # ... but of a length or a mass
 SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
 LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
-LOUD = 10           # blocks for which that is reported
+DOUBTED = 3.0       # times the stated deviations, with which they are found then: the file has been contradicted
 TICK = 1e-6         # s: rounding of times
-LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large
+LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large;
+                    # and for which it is reported that the errors are found again
 
 
 class CommonErrors:
@@ -39,6 +41,7 @@ class CommonErrors:
 
     def __init__(self, names: list[str], unknown: float) -> None:
         self._unknown, self._names = unknown ** 2, list(names)
+        self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
         self._L, self._h = np.zeros_like(self._prior), np.zeros(1 + len(names))     # information of the samples
         self._x, self._P = np.zeros(1 + len(names)), np.linalg.inv(self._prior)
@@ -67,13 +70,13 @@ class CommonErrors:
     @property
     def surprised(self) -> bool:
         """Whether masses have just contradicted what was found, so that it is found again."""
-        return self._opened and self._blocks < LOUD
+        return self._opened and self._blocks < LEARNING
 
     def _judge(self) -> None:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
-        learnt = np.eye(len(self.mean)) - self.covariance
+        learnt = np.eye(len(self.mean)) - self.covariance * self._prior[-1, -1]
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
         if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
@@ -138,7 +141,8 @@ class CommonErrors:
         self._L, self._h = exp(-seconds / MEMORY) * self._L, exp(-seconds / MEMORY) * self._h
         self._solve()
         row = np.append(1.0, sums[2:] / sums[0])
-        noise = 1 / sums[0] + VARYING ** 2 * float(row[1:] @ row[1:]) * SAME / seconds
+        varied = self._varying * row[1:]
+        noise = 1 / sums[0] + float(varied @ varied) * SAME / seconds
         column = self._P @ row
         variance, error = float(row @ column) + noise, float(sums[1] / sums[0] - row @ self._x)
         self._surprise += FADED * (error * error / variance - self._surprise)
@@ -164,7 +168,8 @@ class CommonErrors:
         self._L, self._h = self._L - np.outer(lost, self._L[0]), self._h - lost * self._h[0]
 
     def _open(self) -> None:
-        """Find the errors and the mass again: what was found does not agree with what comes."""
+        """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""
         self._L, self._h = np.zeros_like(self._L), np.zeros_like(self._h)
+        self._prior[1:, 1:] = np.eye(len(self._names)) / DOUBTED ** 2
         self._solve()
         self._surprise, self._blocks, self._opened, self._incredible = 1.0, 0, True, ''
