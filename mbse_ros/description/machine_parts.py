@@ -125,10 +125,12 @@ class Hydraulics:
 
 @dataclass(frozen=True)
 class Payload:
-    """A rigid load: a point mass at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
+    """A load at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
 
     ``center``: its place (m) in the frame of ``body``, that of ``point`` where the file names one; ``contact``: where
-    the soil pushes against the machine, as ``body.point``, '' where the file does not say.
+    the soil pushes against the machine, as ``body.point``, '' where the file does not say. A rigid load turns with
+    the body, with the inertia ``mass gyration_radius^2`` about its centre in every direction (None: a point mass); one
+    that hangs is a point that swings at the length ``hanging``, m, below its place (None: it is rigid).
     """
 
     body: str
@@ -137,6 +139,8 @@ class Payload:
     mass: Scalar
     point: str = ''
     contact: str = ''
+    gyration_radius: Scalar | None = None
+    hanging: Scalar | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.values import state_keys
 from .channels import Channel, machine_channels
+from .hanging import swing_axes
 from .parameters import Parameters
 
 UNLIMITED = np.pi       # rad, half the range of a joint without limits
@@ -127,6 +128,11 @@ class Machine:
         if self.description.payload is None:
             raise DescriptionError(self.description.file, 'payload', None, 'this section, to weigh a load')
         return self.parameters.states[MASS]
+
+    @cached_property
+    def swings(self) -> tuple[str, ...]:
+        """Horizontal axes of the machine's frame along which a load that hangs swings; none of a rigid load."""
+        return swing_axes(self)
 
     @cached_property
     def reduced(self) -> Reduced:
