@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from .basics import PointRef, Scalar, Vector
 
@@ -141,6 +141,11 @@ class Payload:
     contact: str = ''
     gyration_radius: Scalar | None = None
     hanging: Scalar | None = None
+
+    def __repr__(self) -> str:
+        """What the file leaves out is not in it: the fingerprints of files without these keys stay as they were."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return f'Payload({", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)})'
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,11 @@ class SimulatedCrane:
         return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
                            z[:g], zd[:g], truth[2][:g], p, payload)
 
+    @property
+    def coordinates(self) -> np.ndarray:
+        """All coordinates (n,) of the plant's machine at the next instant."""
+        return self.plant.coordinates(self._x)
+
     def advance(self, stop_ns: int) -> Iterator[SensorFrame]:
         """Frames up to and including ``stop_ns``."""
         while self._next_ns <= stop_ns:

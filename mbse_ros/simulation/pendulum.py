@@ -7,11 +7,13 @@ The observer knows nothing of this body: it has a formula of its own for the loa
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..compiled import Kernel
 from ..description.basics import ZERO, PointRef, Scalar
 from ..description.model import Body, Joint, MechanismDescription
 from ..machine import Machine
@@ -45,6 +47,17 @@ class PendulumMachine(Machine):
             across = np.cross(parent.T @ rest[:, 1], still)
             q[places[1]] = np.arcsin(np.clip(wanted @ axis / (across @ axis), -1.0, 1.0))
         return q
+
+    def tilt(self, q: np.ndarray) -> float:
+        """Angle of the load from the vertical, rad, at coordinates (n,)."""
+        pin, load = self._rod(q, self.model.parameters)
+        return float(np.arccos(np.clip(down(self) @ (load - pin).ravel() / np.linalg.norm(load - pin), -1.0, 1.0)))
+
+    @cached_property
+    def _rod(self) -> Kernel:
+        points = self.system.points
+        return Kernel(ca.Function('rod', [self.system.q, self.system.values.symbol],
+                                  [points[f'{BODY}.{PIN}'], points[f'{BODY}.center']]), 'vm')
 
     def _check_positions(self) -> None:
         """Whatever the sensors see."""
