@@ -185,7 +185,7 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
         low, high = machine.payload.limits
         place = machine.payload.point or vector_text(machine.payload.center, 'm')
         hangs, turns = machine.payload.hanging, machine.payload.gyration_radius
-        what = 'hangs and swings below' if hangs else 'turns with the body, its centre at' if turns else 'a point mass at'
+        what = 'hangs and swings below' if hangs else 'of extent, its centre at' if turns else 'a point mass at'
         rows.append(Row('payload', f'{low:g} to {high:g} kg', f'{what} {place} of {machine.payload.body}'))
         rows += [row(name, value, 'm') for name, value in (('hanging', hangs), ('gyration radius', turns)) if value]
     if machine.base is not None:

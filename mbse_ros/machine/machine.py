@@ -196,7 +196,8 @@ class Machine:
         """Polylines (k, 3), m, in the machine frame at independent coordinates (g,).
 
         One per body, one per cylinder ``cylinder/<name>`` (base, gland, rod eye), and ``payload`` (1, 3) where there is
-        one; where it hangs, straight down on a line ``payload/rod`` (2, 3). Raises PositionProblemError where the cylinders cannot reach.
+        one; where it hangs, straight down on a line ``payload/rod`` (2, 3). Raises PositionProblemError where the
+        cylinders cannot reach.
         """
         return self.outline_at(self.position(z, start))
 

@@ -41,7 +41,8 @@ class Plant:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
                                    'valves of kind orifice or compensated: a plant needs their data')
         self.machine, g = machine, len(machine.coordinates)
-        self._passive = [k for k in range(g) if machine.coordinates[k] in (machine.passive if isinstance(machine, PendulumMachine) else ())]
+        passive = machine.passive if isinstance(machine, PendulumMachine) else ()
+        self._passive = [k for k in range(g) if machine.coordinates[k] in passive]
         self._free = [k for k in range(g) if k not in (*machine.actuated, *self._passive)]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
