@@ -104,6 +104,25 @@ def test_a_load_hangs_still_and_swings_with_its_period() -> None:
     assert 0.5 * np.exp(-PIN_FRICTION / 2 * 20) < late < np.exp(-PIN_FRICTION / 2 * 18)
 
 
+def test_a_load_that_is_let_go_leaves_the_machine_in_balance() -> None:
+    """At first only the load accelerates."""
+    true = plant('patu655_lift')
+    numbers = true.machine.parameters.mean
+    x = true.start(np.array([0.25]), 300.0, numbers, swing=np.radians(30))
+    _, zdd = true.advance(x, np.zeros(1), 1, 300.0, numbers)
+    assert abs(zdd[0]) < 1e-3 and abs(zdd[1]) == pytest.approx(9.8066 / LENGTH * 0.5, rel=1e-3)
+
+
+def test_uncertain_numbers_reach_the_plant_by_their_names() -> None:
+    it = changed('patu655', {**HANGING, 'cylinders/lift/rod_mass': {'value': '9 kg', 'stddev': '1 kg'}})
+    true = plant_of(it, 'vm')
+    own, wanted = it.parameters.names, true.machine.parameters.names
+    assert sorted(own) == sorted(wanted) and own != wanted
+    numbers = it.parameters.mean + 0.01 * np.arange(len(own))
+    shifted = SimulatedCrane(it, 100.0, plant=true, parameters=numbers).parameters
+    assert dict(zip(wanted, shifted)) == dict(zip(own, numbers))
+
+
 def test_the_state() -> None:
     """A swing in the plane of a crane, in two where a machine slews; none where no load hangs, and in the paper's
     observer, which takes the load as rigid at the hook."""
