@@ -115,7 +115,8 @@ def test_a_load_that_hangs_is_let_go(tmp_path):
                                           'takes cylinders named boom, arm and bucket, not lift'),
     (['patu655_lift', '--cycle', 'drop'], "cycle: got 'drop', expected one of lift_hold_lower, random, boom, dig"),
     (['patu655_lift', '--base-roll', '3'], 'base-roll: got 3.0, expected no such option for patu655_lift'),
-    (['patu655_lift', '--swing', '5'], 'swing: got 5.0, expected 0 deg: the file of patu655_lift has no `payload.hanging'),
+    (['patu655_lift', '--swing', '5'], 'swing: got 5.0, expected 0 deg: the file of patu655_lift has no '
+                                       '`payload.hanging`'),
     (['four_bar', '--base-roll', '3'], "--base-roll: got '3.0', expected no such option here: it is for a machine"),
     (['patu655_lift', '--ramp', '3'], 'ramp: got 3.0, expected from 0.001 to 2.0 s'),
     (['patu655_lift', '--rate', '0'], 'rate: got 0.0, expected from 1.0 to 1000.0 Hz'),
