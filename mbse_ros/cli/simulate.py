@@ -31,19 +31,21 @@ def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) ->
 
 def simulate_bag(description: MechanismDescription, output: Path, payload: float | None = None, seed: int = 1,
                  cycle: str = 'lift_hold_lower', ramp: float = 0.2, rate: float = 100.0, storage: str = 'mcap',
-                 base_roll: float | None = None, base_pitch: float | None = None, soil: float = 0.0) -> None:
+                 base_roll: float | None = None, base_pitch: float | None = None, soil: float = 0.0,
+                 swing: float = 0.0) -> None:
     """Simulate and write; the same arguments give the same bag.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg, ``soil``: force on the payload's contact while the cycle digs, N. Raises DescriptionError,
-    SettingError, BagError.
+    in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
+    go, deg from the vertical. Raises DescriptionError, SettingError, BagError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
     machine = Machine(description)
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
     crane = SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
-                           start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle))
+                           start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle),
+                           swing=_swing(machine, swing))
     count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
     with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
@@ -74,6 +76,15 @@ def _soil(machine: Machine, force: float, cycle: str) -> float:
     if not 0.0 <= force <= HARDEST:
         raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
     return force
+
+
+def _swing(machine: Machine, degrees: float) -> float:
+    """Angle, rad; only of a load that hangs."""
+    if degrees and not machine.swings:
+        raise SettingError('swing', degrees, f'0 deg: the file of {machine.name} has no `payload.hanging`')
+    if not abs(degrees) <= STEEPEST:
+        raise SettingError('swing', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+    return math.radians(degrees)
 
 
 def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:

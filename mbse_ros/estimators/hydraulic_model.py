@@ -18,6 +18,7 @@ import numpy as np
 from ..machine import Machine
 from .coordinate_scale import coordinate_scale
 from .hydraulic_sensors import Measurement, measurements
+from .swing import swing_noise, swing_rates
 
 MPA = 1e6
 LITRE = 1e-3
@@ -78,6 +79,9 @@ def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
     f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(g), rates / MPA,
                    _spool_rates(machine, part['spool'], U))
     f = ca.vertcat(f, ca.SX.zeros(len(names) - f.numel()))
+    if part['swing'].numel():
+        first = names.index(f'swing/{machine.swings[0]}')
+        f[first:first + 2 * len(machine.swings)] = _swing_rates(machine, part)
     A = ca.jacobian(f, X)
     A[:, :g] = A[:, :g] + ca.jacobian(f, machine.system.q) @ machine.reduced.R
     measured = measurements(machine, names, X)
@@ -101,7 +105,8 @@ def center_numbers(machine: Machine) -> dict[str, int]:
 
 def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
     """Entries of the state by kind."""
-    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination')
+    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination', 'swing',
+             'swing_rate')
     return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
 
 
@@ -112,12 +117,20 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
     names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
     names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
     names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
+    names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
     scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
     if weighs:
         center, (low, high) = center_numbers(machine), machine.description.payload.limits
         names += [*(f'moment/{axis}' for axis in center), MASS]
         scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
     return tuple(names), np.array(scale)
+
+
+def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:
+    """Of a load that hangs: rates of its place and of its speed (2 s,)."""
+    states = [machine.parameters.states[f'base.{axis}'] for axis in machine.inclinations]
+    rates = swing_rates(machine, part['velocity'], part['acceleration'], part['swing'], part['swing_rate'])
+    return ca.substitute(rates, ca.vertcat(*states), part['inclination'])
 
 
 def fastest_rate(machine: Machine) -> float:
@@ -177,7 +190,9 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
-               'inclination': psd[6], 'moment': 0, 'payload': psd[7]}
+               'inclination': psd[6], 'moment': 0, 'payload': psd[7], 'swing': 0}
+    if machine.swings:
+        density['swing_rate'] = swing_noise(machine)
     diagonal = []
     for name in names:
         kind, owner = name.split('/')
