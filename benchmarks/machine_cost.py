@@ -90,12 +90,12 @@ def compiled_step(name: str, valve: str, segments: list[Segment]) -> Callable[[]
 
 def gates_of(name: str, valve: str, states: list[StateEstimate]) -> Callable[[], None]:
     """The gates of a payload estimator alone."""
-    dynamics = PayloadEstimator(machine_of(name, valve), PayloadSettings())._dynamics
+    gates = PayloadEstimator(machine_of(name, valve), PayloadSettings())._gates
 
     def run() -> None:
-        dynamics.reset()
+        gates.reset()
         for state in states:
-            dynamics.gates(state.mean)
+            gates.closed(state.mean)
     return run
 
 
