@@ -23,10 +23,11 @@ typedef casadi_real mbse_packed __attribute__((vector_size({8 * WIDTH}), aligned
 VECTOR = {'({}*{})': '({}*{})', '({}+{})': '({}+{})', '({}-{})': '({}-{})', '({}/{})': '({}/{})', '(-{})': '(-{})',
           'casadi_sq({})': '({0}*{0})', '(2.*{})': '({0}+{0})'}
 COMMUTE = '({}*{})', '({}+{})'
-_FUNCTION = re.compile(r'(static int casadi_f\d+\([^)]*\) \{\n)((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
+_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\) \{\n)((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
 _STATEMENT = re.compile(r'  (?:if \(res\[\d+\]!=0\) )?(\S+?)=(.*);')
 _INPUT = re.compile(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0')
 _OUTPUT = re.compile(r'res\[(\d+)\]\[(\d+)\]')
+_ROWS = re.compile(r'o\d+\[(\d+)')
 _REGISTER = re.compile(r'\ba\d+\b')
 
 
@@ -39,21 +40,23 @@ def with_lanes(source: str) -> str:
 
 def _function(match: re.Match) -> str:
     """A function of scalar operations, rewritten; as it was where it is short or holds anything else."""
-    head, _, body = match.groups()
+    head, shapes, _, body = match.groups()
     lines = body.splitlines()
     if len(lines) < LEAST:
         return match.group()
-    code = _Code()
+    code = _Code([int(rows) for rows in _ROWS.findall(shapes)])
     if not all(code.read(line) for line in lines):
         return match.group()
-    written = code.written()
+    written = code.written() or code.written(level=True)
     return match.group() if written is None else head + written + '  return 0;\n}\n'
 
 
 class _Code:
-    """Values by their number: a form with places for operands, and these; ``outputs`` by function output."""
+    """Values by their number: a form with places for operands, and these; ``outputs`` by function output, which has so
+    many ``rows`` in a column."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: list[int]) -> None:
+        self._rows = rows
         self.forms: list[str] = []
         self.operands: list[tuple[int, ...]] = []
         self.inputs: dict[int, tuple[int, int]] = {}
@@ -61,6 +64,7 @@ class _Code:
         self._known: dict[tuple, int] = {}
         self._registers: dict[str, int] = {}
         self._packs: dict[tuple[int, ...], tuple] = {}
+        self._levels: list[int] | None = None
 
     def read(self, line: str) -> bool:
         """Take a statement; False where it is another than expected."""
@@ -89,15 +93,20 @@ class _Code:
         self._registers[target] = self._known[key]
         return _REGISTER.fullmatch(target) is not None
 
-    def written(self) -> str | None:
-        """Statements; None where values would wait for each other."""
+    def written(self, level: bool = False) -> str | None:
+        """Statements; None where values would wait for each other, which those of the same ``level`` cannot."""
+        if level:
+            self._packs, self._levels = {}, []
+            for operands in self.operands:
+                self._levels.append(1 + max((self._levels[value] for value in operands), default=0))
         stores = []
         for output, entries in self.outputs.items():
-            for k in sorted(entries):
-                if k % WIDTH == 0 and all(k + i in entries for i in range(WIDTH)):
-                    lanes = tuple(entries[k + i] for i in range(WIDTH))
-                    if self._pack(lanes)[0] == 'op':
-                        stores.append((output, k, lanes))
+            rows = self._rows[output]
+            for k in sorted({first + min(i, rows - WIDTH) for first in range(0, max(entries) + 1, rows)
+                             for i in range(0, rows, WIDTH)} if rows >= WIDTH else ()):
+                lanes = tuple(entries.get(k + i, -1) for i in range(WIDTH))
+                if min(lanes) >= 0 and self._pack(lanes)[0] == 'op':
+                    stores.append((output, k, lanes))
         return _Writer(self, stores).text()
 
     def _pack(self, lanes: tuple[int, ...]) -> tuple:
@@ -117,6 +126,8 @@ class _Code:
             return ('load', own, start) if run else ('gather',)
         form = self.forms[first]
         if form not in VECTOR or any(self.forms[lane] != form for lane in lanes) or len(set(lanes)) < WIDTH:
+            return ('gather',)
+        if self._levels and len({self._levels[lane] for lane in lanes}) > 1:
             return ('gather',)
         columns = list(zip(*self._aligned(form, lanes)))
         kinds = [self._pack(column)[0] for column in columns]
