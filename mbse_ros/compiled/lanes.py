@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 WIDTH = 4
-LEAST = 2000        # statements from which it is worth while
+LEAST = 1000        # statements from which it is worth while
 TYPES = f'''
 typedef casadi_real mbse_lanes __attribute__((vector_size({8 * WIDTH})));
 typedef casadi_real mbse_packed __attribute__((vector_size({8 * WIDTH}), aligned(8), may_alias));
@@ -105,7 +105,7 @@ class _Code:
             for k in sorted({first + min(i, rows - WIDTH) for first in range(0, max(entries) + 1, rows)
                              for i in range(0, rows, WIDTH)} if rows >= WIDTH else ()):
                 lanes = tuple(entries.get(k + i, -1) for i in range(WIDTH))
-                if min(lanes) >= 0 and self._pack(lanes)[0] == 'op':
+                if min(lanes) >= 0 and self._pack(lanes)[0] in ('op', 'load'):
                     stores.append((output, k, lanes))
         return _Writer(self, stores).text()
 
@@ -251,7 +251,8 @@ class _Writer:
     def _scalar(self, value: int) -> str:
         if not self.code.operands[value]:
             return ''
-        expression = self.code.forms[value].format(*(self._value(item) for item in self.code.operands[value]))
+        form = self.code.forms[value]
+        expression = VECTOR.get(form, form).format(*(self._value(item) for item in self.code.operands[value]))
         return f'  const casadi_real s{value}={expression};'
 
     def _vector(self, lanes: tuple[int, ...]) -> str:
