@@ -246,7 +246,7 @@ class _Writer:
             return f'{self.vectors[lanes]}[{i}]'
         if value in self.code.inputs:
             return 'i{}[{}]'.format(*self.code.inputs[value])
-        return f's{value}' if self.code.operands[value] else self.code.forms[value]
+        return f's{value}' if self.code.operands[value] else f'({self.code.forms[value]})'
 
     def _scalar(self, value: int) -> str:
         if not self.code.operands[value]:
