@@ -27,7 +27,7 @@ _FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\
 _STATEMENT = re.compile(r'  (?:if \(res\[\d+\]!=0\) )?(\S+?)=(.*);')
 _INPUT = re.compile(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0')
 _OUTPUT = re.compile(r'res\[(\d+)\]\[(\d+)\]')
-_ROWS = re.compile(r'o\d+\[(\d+)')
+_ROWS = re.compile(r'[^,\[\]]+(?:\[(\d+)[^\]]*\])?')
 _REGISTER = re.compile(r'\ba\d+\b')
 
 
@@ -44,7 +44,7 @@ def _function(match: re.Match) -> str:
     lines = body.splitlines()
     if len(lines) < LEAST:
         return match.group()
-    code = _Code([int(rows) for rows in _ROWS.findall(shapes)])
+    code = _Code([int(rows or 1) for rows in _ROWS.findall(shapes)])
     if not all(code.read(line) for line in lines):
         return match.group()
     written = code.written() or code.written(level=True)
@@ -73,11 +73,11 @@ class _Code:
             return False
         target, expression = parts.groups()
         output = _OUTPUT.fullmatch(target)
-        if output:
+        if output and expression in self._registers:
             self.outputs[int(output[1])][int(output[2])] = self._registers[expression]
-            return expression in self._registers
+            return True
         names = _REGISTER.findall(expression)
-        if not all(name in self._registers for name in names):
+        if not _REGISTER.fullmatch(target) or not all(name in self._registers for name in names):
             return False
         key = _REGISTER.sub('{}', expression), tuple(self._registers[name] for name in names)
         if key == ('{}', key[1]):
@@ -91,7 +91,7 @@ class _Code:
             self.forms.append(key[0])
             self.operands.append(key[1])
         self._registers[target] = self._known[key]
-        return _REGISTER.fullmatch(target) is not None
+        return True
 
     def written(self, level: bool = False) -> str | None:
         """Statements; None where values would wait for each other, which those of the same ``level`` cannot."""
