@@ -18,7 +18,8 @@ from ..errors import CompilationError
 # -O1 runs generated straight-line code as fast as -O2 and compiles it in two thirds of the time (docs/kernels.md).
 # No contraction to fused multiply-add and no -ffast-math: C and the virtual machine agree, NaN stays NaN, and -mavx2,
 # where the CPU has it, changes no bit.
-FLAGS = ('-std=gnu11', '-O1', '-fno-tree-ter', '-ftree-loop-distribute-patterns', '-ffp-contract=off', '-fPIC', '-shared')
+FLAGS = ('-std=gnu11', '-O1', '-fno-tree-ter', '-ftree-loop-distribute-patterns', '-ffp-contract=off', '-fPIC',
+         '-shared')
 WIDE = '-mavx2'
 CANDIDATES = ('cc', 'gcc', 'clang')
 LONGEST = 600.0     # s

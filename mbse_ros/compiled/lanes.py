@@ -23,7 +23,8 @@ typedef casadi_real mbse_packed __attribute__((vector_size({8 * WIDTH}), aligned
 VECTOR = {'({}*{})': '({}*{})', '({}+{})': '({}+{})', '({}-{})': '({}-{})', '({}/{})': '({}/{})', '(-{})': '(-{})',
           'casadi_sq({})': '({0}*{0})', '(2.*{})': '({0}+{0})'}
 COMMUTE = '({}*{})', '({}+{})'
-_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\) \{\n)((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
+_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\) \{\n)'
+                       r'((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
 _STATEMENT = re.compile(r'  (?:if \(res\[\d+\]!=0\) )?(\S+?)=(.*);')
 _INPUT = re.compile(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0')
 _OUTPUT = re.compile(r'res\[(\d+)\]\[(\d+)\]')

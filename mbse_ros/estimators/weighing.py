@@ -118,9 +118,12 @@ def relaxed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
 
 @dataclass(frozen=True)
 class Balance:
-    """The force balance of a step as a measurement, linearised at ``start`` (nx,), in the model's units: residuals ``g``
-    (a,), their derivatives ``H`` (a, nx), their variances ``R`` (a,), ``sure`` (a,), the least square of a mean sign of
-    friction in each, ``grip`` (a,), squares of the largest friction, ``slopes`` (a, k) by what is uncertain."""
+    """The force balance of a step as a measurement, linearised at ``start`` (nx,), in the model's units.
+
+    Residuals ``g`` (a,), their derivatives ``H`` (a, nx), their variances ``R`` (a,), ``sure`` (a,), the least square
+    of a mean sign of friction in each, ``grip`` (a,), squares of the largest friction, ``slopes`` (a, k) by what is
+    uncertain.
+    """
 
     start: ca.SX
     g: ca.SX

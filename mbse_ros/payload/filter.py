@@ -63,8 +63,10 @@ class LowPass:
         return sums[:, 1:] / sums[:, :1]
 
     def _running(self, rows: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Sums (n, 1 + k) after each row, of which ``total`` (n,) is the logarithm of the share that still counts of what
-        was before; what is nearly forgotten within the rows is summed in parts, so that nothing overflows."""
+        """Sums (n, 1 + k) after each row; ``total`` (n,): logarithm of the share that still counts of what was before.
+
+        Where much is forgotten within the rows they are summed in parts, so that nothing overflows.
+        """
         sums, first = np.empty_like(rows), 0
         while first < len(rows):
             before = total[first - 1] if first else 0.0
