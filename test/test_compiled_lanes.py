@@ -70,10 +70,10 @@ def test_values_that_wait_for_each_other_are_not_taken_together() -> None:
 def test_operands_in_another_order() -> None:
     """Sums and products may be turned round, differences and quotients not."""
     x, y, s = ca.SX.sym('x', 4), ca.SX.sym('y', 4), ca.SX.sym('s')
-    turned = [(a, b) if i % 2 else (b, a) for i, (a, b) in enumerate(zip(ca.vertsplit(x), ca.vertsplit(y)))]
-    function = ca.Function('turned', [x, y, s], [ca.vertcat(*((a - b) * s for a, b in turned)),
-                                                 ca.vertcat(*((a / b) + s for a, b in turned)),
-                                                 ca.vertcat(*((a * b) - (s + a) for a, b in turned))])
+    turned = [(s, value) if i % 2 else (value, s) for i, value in enumerate(ca.vertsplit(x))]
+    function = ca.Function('turned', [x, y, s], [ca.vertcat(*((a - b) * y[i] for i, (a, b) in enumerate(turned))),
+                                                 ca.vertcat(*((a / b) + y[i] for i, (a, b) in enumerate(turned))),
+                                                 ca.vertcat(*((a * b) - y[i] for i, (a, b) in enumerate(turned)))])
     arrays = np.array([1.1, -0.3, 0.7, 2.0]), np.array([0.4, 3.0, -1.2, 0.9]), np.array([0.1])
     for found, expected in zip(Kernel(function, 'c')(*arrays), Kernel(function, 'vm')(*arrays)):
         np.testing.assert_array_equal(found, expected)

@@ -6,9 +6,9 @@ S being the pistons' speeds by theirs; least squares over the equations with a c
 covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 
 Gates belong to equations, see ``gates``. The friction of a cylinder at rest is anything between two bounds, for as
-long as it rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too much takes its
-equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or just where the
-set of them changes, for what stopped or started there was not steady.
+long as it rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too
+much takes its equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or
+just where the set of them changes, for what stopped or started there was not steady.
 """
 
 from __future__ import annotations
