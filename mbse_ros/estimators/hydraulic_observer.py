@@ -189,8 +189,8 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u)
-        slopes = self._x[self._slopes].reshape(self._doubtful, nx)[self._of_model]      # for one deviation each
-        covariance = self._x[self._full] + slopes.T @ slopes
+        slopes = self._x[self._slopes].reshape(nx, self._doubtful)[:, self._of_model]   # for one deviation each
+        covariance = self._x[self._full] + slopes @ slopes.T
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),

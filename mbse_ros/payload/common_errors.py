@@ -152,7 +152,7 @@ class CommonErrors:
             return
         self._L = self._L + np.outer(row, row) / noise
         self._h = self._h + row * (float(sums[1] / sums[0]) / noise)
-        self._solve()
+        self._P, self._x = self._P - np.outer(column, column) / variance, self._x + column * (error / variance)
         self._judge()
 
     def _solve(self) -> None:
