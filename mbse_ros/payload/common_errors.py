@@ -29,7 +29,7 @@ FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
 LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
-DOUBTED = 3.0       # times the stated deviations, with which they are found then: the file has been contradicted
+DOUBTED = 3.0       # times the stated deviations, with which they are found then, until what is found is credible
 TICK = 1e-6         # s: rounding of times
 LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large;
                     # and for which it is reported that the errors are found again
@@ -154,6 +154,9 @@ class CommonErrors:
         self._h = self._h + row * (float(sums[1] / sums[0]) / noise)
         self._P, self._x = self._P - np.outer(column, column) / variance, self._x + column * (error / variance)
         self._judge()
+        if self._blocks == LEARNING and not self._incredible:
+            self._believe(1.0)
+            self._judge()
 
     def _solve(self) -> None:
         """Errors and mass from the information."""
@@ -170,6 +173,10 @@ class CommonErrors:
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""
         self._L, self._h = np.zeros_like(self._L), np.zeros_like(self._h)
-        self._prior[1:, 1:] = np.eye(len(self._names)) / DOUBTED ** 2
-        self._solve()
+        self._believe(DOUBTED)
         self._surprise, self._blocks, self._opened, self._incredible = 1.0, 0, True, ''
+
+    def _believe(self, factor: float) -> None:
+        """Take the stated deviations times a factor."""
+        self._prior[1:, 1:] = np.eye(len(self._names)) / factor ** 2
+        self._solve()
