@@ -21,6 +21,8 @@ from scipy.special import chdtri
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
 MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
+MOST = 0.5          # share of what counts still of the mass, down to which a small change corrects what was solved
+FADES = 1.0         # s of samples after which that is done
 VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear) ...
 STEADY = 0.02       # ... but of a length or a mass
 SAME = 2.0          # s for which this share stays the same
@@ -48,7 +50,7 @@ class CommonErrors:
         self._surprise, self._blocks, self._opened = 1.0, 0, False
         self._incredible = ''
         self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
-        self._now = 0.0
+        self._now, self._fading = 0.0, 0.0
         self._begin()
 
     @property
@@ -138,8 +140,11 @@ class CommonErrors:
         self._forget(exp(max(kept, -700.0)))
         if not seconds or not sums[0] > 0.0 or not np.isfinite(sums).all():
             return
-        self._L, self._h = exp(-seconds / MEMORY) * self._L, exp(-seconds / MEMORY) * self._h
-        self._solve()
+        self._fading += seconds
+        if self._fading > FADES - TICK:
+            kept, self._fading = exp(-self._fading / MEMORY), 0.0
+            self._L, self._h = kept * self._L, kept * self._h
+            self._solve()
         row = np.append(1.0, sums[2:] / sums[0])
         varied = self._varying * row[1:]
         noise = 1 / sums[0] + float(varied @ varied) * SAME / seconds
@@ -167,8 +172,14 @@ class CommonErrors:
         """Of what is known of the mass only a share still counts."""
         if share >= 1.0 or not self._L[0, 0] > 0.0:
             return
-        lost = (1 - share) / self._L[0, 0] * self._L[:, 0]
-        self._L, self._h = self._L - np.outer(lost, self._L[0]), self._h - lost * self._h[0]
+        own, lost = self._L[:, 0].copy(), (1 - share) / self._L[0, 0]
+        self._L, self._h = self._L - lost * np.outer(own, own), self._h - lost * self._h[0] * own
+        if share < MOST:
+            self._solve()
+            return
+        column = self._P @ own      # the inverse of information that is changed by one row (Sherman and Morrison)
+        self._P = self._P + np.outer(column, column) * (lost / (1 - lost * float(own @ column)))
+        self._x = self._P @ self._h
 
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""
