@@ -26,6 +26,7 @@ WINDOW = 200         # innovations from which the health is computed
 # reasons of a state that is wrong; a missing sample is not one
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers'
+FIRST = 'the first mass does not agree yet with the one half a second before'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
@@ -250,7 +251,7 @@ class PayloadStage:
         """Status and reason of a mass for which a state was used."""
         low, high = self._limits
         if joint and not self._loads.found and mass.mass == mass.mass:
-            return PayloadStatus.CHANGING, 'the first mass does not agree yet with the one half a second before'
+            return PayloadStatus.CHANGING, FIRST
         if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '

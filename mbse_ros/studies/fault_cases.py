@@ -24,6 +24,7 @@ from ..simulation.sensor_faults import FAULTS, faulty_samples, pair_of
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
+from ..streams.stages import FIRST
 
 SHARE = 0.2         # of the largest payload that hangs on the machine
 TWICE = 2.0         # half-widths, outside of which a mass is wrong
@@ -149,10 +150,10 @@ def judged(output: Output, machine: Machine, truth: Truth) -> Seen:
     state, payload = output.state, output.payload
     t, reason = (payload.stamp_ns - truth.first_ns) * 1e-9, f'{state.reason}; {payload.reason}'
     blamed = frozenset(NAMES.findall(reason)) & frozenset(machine.channels)
-    starting = state.status is ObserverStatus.STARTING
+    starting = state.status is ObserverStatus.STARTING or payload.reason == FIRST
     unwell = state.status in (ObserverStatus.COASTING, ObserverStatus.LOST)
-    alarm = (unwell or bool(blamed) or payload.status in ALARMS
-             or payload.status is PayloadStatus.NO_DATA and not starting)
+    alarm = (unwell or bool(blamed)
+             or payload.status in (*ALARMS, PayloadStatus.NO_DATA) and not starting)
     fine = state.status is ObserverStatus.OK
     return Seen(t, len(output.segment.values) * output.segment.step_ns * 1e-9,
                 float(np.interp(t, truth.t, truth.moved)), payload.mass - float(np.interp(t, truth.t, truth.mass)),
