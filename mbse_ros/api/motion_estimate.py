@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result of a filter or a smoother of a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..description.coordinate_units import input_unit, unit_of
+from ..dynamics.model import Model
+from .motion import channel_units, motion_series
+from .result import Result, Series
+
+
+@dataclass(frozen=True)
+class MotionEstimate(Result):
+    """Motion of a mechanism as estimated at times ``t`` (k,), s; SI.
+
+    ``mean``, ``stddev`` (k, l) of the entries ``names`` (l,) of the filter's state, such as ``position/theta``;
+    ``q``, ``qd``, ``qdd`` (k, n) of all coordinates of ``model``; ``force`` (k, f) along ``force_names``, what the
+    model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, NaN where missing; ``used`` (k, s).
+    ``truth`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else none;
+    ``warnings``: what was odd.
+    """
+
+    model: Model
+    estimator: str
+    t: np.ndarray
+    names: tuple[str, ...]
+    mean: np.ndarray
+    stddev: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    force_names: tuple[str, ...]
+    force: np.ndarray
+    channels: tuple[str, ...]
+    innovation: np.ndarray
+    innovation_stddev: np.ndarray
+    used: np.ndarray
+    truth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    status: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def nis(self) -> np.ndarray:
+        """Normalised innovation squared of each instant (k,); its mean is the number of measurements used."""
+        return np.nansum(np.where(self.used, (self.innovation / self.innovation_stddev) ** 2, 0.0), axis=1)
+
+    def series(self) -> list[Series]:
+        """Independent coordinates and their rates with their deviations, forces, other entries, all else."""
+        own = list(self.model.independent)
+        motion = {'position': self.q, 'velocity': self.qd}
+        found = self._with_stddev(motion_series(self.model, motion, own))
+        found += [Series(f'force/{name}', self._force_unit(name), column, self._stddev(f'force/{name}'))
+                  for name, column in zip(self.force_names, self.force.T) if np.any(column)]
+        found += [Series(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
+                  enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] in ('parameter', 'bias', 'other')]
+        rest = motion_series(self.model, {**motion, 'acceleration': self.qdd})
+        named = {item.name for item in found}
+        return found + self._with_stddev([item for item in rest if item.name not in named])
+
+    def _with_stddev(self, series: list[Series]) -> list[Series]:
+        """The deviations of what is in the state."""
+        entries = {**{name: f'position/{name}' for name in self.model.names},
+                   **{f'{name}_dot': f'velocity/{name}' for name in self.model.names}}
+        return [Series(item.name, item.unit, item.values, self._stddev(entries.get(item.name, ''))) for item in series]
+
+    def _stddev(self, entry: str) -> np.ndarray | None:
+        return self.stddev[:, self.names.index(entry)] if entry in self.names else None
+
+    def _force_unit(self, name: str) -> str:
+        if name in self.model.inputs:
+            return input_unit(self.model.description, name)
+        return 'N m' if unit_of(self.model.description, name) == 'rad' else 'N'
+
+    def _unit(self, entry: str) -> str:
+        """Of a bias that of its channel, else not known here."""
+        kind, _, owner = entry.partition('/')
+        return channel_units(self.model, [owner])[owner] if kind == 'bias' else ''
