@@ -80,7 +80,7 @@ class Observer:
         for what does not fit, DivergenceError with the step.
         """
         if isinstance(t, Samples):
-            t, measured, inputs = t.t, t.columns(self.channels), self._inputs(t)
+            t, measured, inputs = t.t, t.columns(self.channels), self.inputs(t)
         times, y = np.atleast_1d(np.asarray(t, dtype=float)), np.asarray(measured, dtype=float)
         y = y.reshape(len(times), -1) if y.size == len(times) * len(self.channels) else y
         if y.shape != (len(times), len(self.channels)):
@@ -94,8 +94,8 @@ class Observer:
             self.start()
         return self.core.run(times, y, u)
 
-    def _inputs(self, samples: Samples) -> np.ndarray:
-        """Inputs (k, u); 0 where the samples have none."""
+    def inputs(self, samples: Samples) -> np.ndarray:
+        """Inputs (k, u) of samples; 0 where they have none."""
         columns = [samples[f'input/{name}'] if f'input/{name}' in samples.names else np.zeros(len(samples.t))
                    for name in self.model.inputs]
         return np.nan_to_num(np.column_stack(columns)) if columns else np.zeros((len(samples.t), 0))

@@ -31,6 +31,7 @@ class OurFilter:
             raise
         except (TypeError, ValueError, KeyError) as error:
             raise SettingError('options', options, f'options of {estimator}: {error}') from error
+        self.noises = dict(known)
         self.channels, self.names = self.observer.problem.channels, entry_names(self.observer.filter)
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
@@ -38,7 +39,8 @@ class OurFilter:
         of = self.observer
         try:
             known = default_stddev(of.filter, of.model.description.name) if stddev is None else stddev
-            of.start(q, qd, np.asarray(known, dtype=float))
+            self.started = q, qd, np.asarray(known, dtype=float)
+            of.start(*self.started)
         except ValueError:
             raise SettingError('stddev', stddev, f'a number, or one for each of {", ".join(self.names)}') from None
 

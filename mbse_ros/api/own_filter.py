@@ -134,7 +134,8 @@ class OwnFilter:
         mean, P = self._checked(k, t, mean, P)
         self._now = mean, P
         spread = np.sqrt(np.diagonal(np.reshape(S, (s, s))))
-        return mean, np.sqrt(np.maximum(np.diag(P), 0.0)), *self.equations.motion(mean[:2 * g], u, t), innovation, spread
+        motion = self.equations.motion(mean[:2 * g], u, t)
+        return mean, np.sqrt(np.maximum(np.diag(P), 0.0)), *motion, innovation, spread
 
     def _checked(self, k: int, t: float, mean: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the right shapes and finite."""

@@ -35,7 +35,8 @@ def _panel(title: str, t: np.ndarray, members: Sequence[Series], truth: Known) -
         if item.name in truth:
             curves.append(Curve('truth' if alone else '', *truth[item.name],
                                 COLORS['true'] if alone else color, 'dashes'))
-    return Panel(title, '' if members[0].unit == '1' else members[0].unit, curves, tuple(bands), limits=_limits(members))
+    unit = '' if members[0].unit == '1' else members[0].unit
+    return Panel(title, unit, curves, tuple(bands), limits=_limits(members))
 
 
 def _limits(members: Sequence[Series]) -> tuple[float, float] | None:

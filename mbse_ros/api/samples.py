@@ -61,7 +61,8 @@ class Samples(Result):
 
     def series(self) -> list[Series]:
         """One for each channel."""
-        return [Series(name, self.channel_units.get(name, ''), column) for name, column in zip(self.names, self.values.T)]
+        return [Series(name, self.channel_units.get(name, ''), column)
+                for name, column in zip(self.names, self.values.T)]
 
     def columns(self, names: Sequence[str], what: str = 'samples') -> np.ndarray:
         """Values (k, len(names)) of these channels; raises SettingError for one that is not there."""
