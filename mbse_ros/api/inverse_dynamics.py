@@ -53,7 +53,13 @@ class Forces(Result):
         return self.found.power
 
     def series(self) -> list[Series]:
-        """Actuators, power, reactions of the joints (``joint A.fx``), then the motion."""
+        """Actuators, power, reactions of the joints (``A.fx``), then the motion."""
+        f = self.found
+        return self.main_series() + motion_series(self.model, {'position': f.q, 'velocity': f.qd,
+                                                               'acceleration': f.qdd})
+
+    def main_series(self) -> list[Series]:
+        """Actuators, power, reactions of the joints."""
         drivers, f = self.model.description.drivers, self.found
         of = {name: drivers[name].coordinate if name in drivers else name for name in f.forces}
         turning = {name: unit_of(self.model.description, on) == 'rad' for name, on in of.items()}
@@ -63,7 +69,7 @@ class Forces(Result):
             series += [Series(f'{joint}.{component}', 'N' if component[0] == 'f' else 'N m', column,
                               panel=f'{joint}, {"forces" if component[0] == "f" else "moments"}')
                        for component, column in zip(f.components, values.T)]
-        return series + motion_series(self.model, {'position': f.q, 'velocity': f.qd, 'acceleration': f.qdd})
+        return series
 
 
 def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None = None, zd: np.ndarray | None = None,

@@ -13,6 +13,9 @@ from .motion import channel_units, motion_series
 from .result import Result, Series
 
 
+MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
+
+
 @dataclass(frozen=True)
 class MotionEstimate(Result):
     """Motion of a mechanism as estimated at times ``t`` (k,), s; SI.
@@ -50,16 +53,20 @@ class MotionEstimate(Result):
 
     def series(self) -> list[Series]:
         """Independent coordinates and their rates with their deviations, forces, other entries, all else."""
+        found = self.main_series()
+        rest = motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd})
+        named = {item.name for item in found}
+        return found + self._with_stddev([item for item in rest if item.name not in named])
+
+    def main_series(self) -> list[Series]:
+        """Independent coordinates and their rates with their deviations, forces, other entries of the state."""
         own = list(self.model.independent)
         motion = {'position': self.q, 'velocity': self.qd}
         found = self._with_stddev(motion_series(self.model, motion, own))
         found += [Series(f'force/{name}', self._force_unit(name), column, self._stddev(f'force/{name}'))
                   for name, column in zip(self.force_names, self.force.T) if np.any(column)]
-        found += [Series(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
-                  enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] in ('parameter', 'bias', 'other')]
-        rest = motion_series(self.model, {**motion, 'acceleration': self.qdd})
-        named = {item.name for item in found}
-        return found + self._with_stddev([item for item in rest if item.name not in named])
+        return found + [Series(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
+                        enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] not in MOTION]
 
     def _with_stddev(self, series: list[Series]) -> list[Series]:
         """The deviations of what is in the state."""

@@ -82,9 +82,13 @@ class Result:
         return table
 
     def plot(self, *names: str, truth: Result | None = None) -> Figure:
-        """Draw the series of these names, by default the first ones; 95 % intervals as bands, and what ``truth`` has
+        """Draw the series of these names, by default the main ones; 95 % intervals as bands, and what ``truth`` has
         under the same names as dashes. Gives the matplotlib Figure, which pyplot knows. Raises SettingError."""
-        return drawn(self.t, self.chosen(names) if names else first_panels(self.series()), truth)
+        return drawn(self.t, self.chosen(names) if names else first_panels(self.main_series()), truth)
+
+    def main_series(self) -> list[Series]:
+        """What a figure shows where no names are given, as far as it has room."""
+        return self.series()
 
 
 def first_panels(series: Sequence[Series]) -> list[Series]:

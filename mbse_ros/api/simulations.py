@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,9 +57,17 @@ class MotionSimulation(Result):
 
     def series(self) -> list[Series]:
         """Coordinates with both rates, the independent ones first, then the energies."""
-        energies = [Series(name, 'J', getattr(self.motion, name), panel='energy') for name in ('kinetic', 'potential')]
-        return [*motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd}),
-                *energies]
+        return [*self._motion(), *self._energies()]
+
+    def main_series(self) -> list[Series]:
+        """Independent coordinates with both rates, and the energies."""
+        return [*self._motion(self.model.independent), *self._energies()]
+
+    def _motion(self, names: Sequence[str] = ()) -> list[Series]:
+        return motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd}, names)
+
+    def _energies(self) -> list[Series]:
+        return [Series(name, 'J', getattr(self.motion, name), panel='energy') for name in ('kinetic', 'potential')]
 
 
 @dataclass(frozen=True)
