@@ -127,11 +127,11 @@ class OwnFilter:
     def _row(self, k: int, t: float, y: np.ndarray, u: np.ndarray, dt: float) -> tuple[np.ndarray, ...]:
         """One step, and what is kept of it."""
         s, g = len(self.channels), len(self.equations.model.z)
-        mean, P = self.filter.predict(*self._now, u, t, dt)
+        mean, P = self._checked(k, t, *self.filter.predict(*self._now, u, t, dt))
         innovation, S = np.full(s, np.nan), np.full((s, s), np.nan)
         if np.isfinite(y).any():
             mean, P, innovation, S = self.filter.correct(mean, P, y, u, t)
-        mean, P = self._checked(k, t, mean, P)
+            mean, P = self._checked(k, t, mean, P)
         self._now = mean, P
         spread = np.sqrt(np.diagonal(np.reshape(S, (s, s))))
         motion = self.equations.motion(mean[:2 * g], u, t)
