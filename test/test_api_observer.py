@@ -149,3 +149,4 @@ def test_tuned_noises_are_kept_and_better(truth):
     assert found.before.noises == {'acceleration': [pytest.approx(default_noises('DEKF', 'four_bar')['acceleration'])]}
     fresh = mbse.Observer('four_bar', 'DEKF', SENSORS, noises=found.after.noises)
     np.testing.assert_allclose(observer.run(truth.samples).q, fresh.run(truth.samples).q, atol=1e-12)
+    assert mbse.tune(observer, truth.samples, skip=0.5).before.noises == found.after.noises
