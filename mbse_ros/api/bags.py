@@ -10,7 +10,6 @@ from typing import Any, Union
 import numpy as np
 
 from ..bags.channels import UNITS
-from ..bags.frames import write_frame
 from ..bags.messages import header
 from ..bags.reader import SampleReader
 from ..bags.sensor_series import read_sensors
@@ -18,9 +17,7 @@ from ..bags.topics import TopicMap
 from ..bags.writer import BagWriter
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.problem import problem
 from ..machine import Machine
-from ..offline.linkage import TRUTH
 from ..streams.linkage.sources import FLOAT64, JOINT_STATE, Sources
 from .load import Loadable, loaded
 from .machine_units import channel_unit
@@ -43,6 +40,7 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     if isinstance(item, Machine):
         return _read_machine(Path(path), item, namespace)
     chosen = tuple(item.description.mechanical_sensors if sensors is None else sensors)
+    from ..estimators.filters.problem import problem        # here, because it takes its time to import
     channels = problem(item, chosen).channels
     table = read_sensors(Path(path), item.description, channels, item.inputs)
     inputs = np.vstack([table.inputs[:1], table.inputs[:-1]])       # over the step before each time
@@ -74,6 +72,7 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     ever overwritten. Raises BagError, SettingError.
     """
     if isinstance(samples, MachineSimulation):
+        from ..bags.frames import write_frame
         with BagWriter(path, storage, namespace, samples.machine.name) as writer:
             for frame in samples.frames:
                 write_frame(writer, samples.machine, frame)
@@ -102,6 +101,7 @@ def _write_machine(path: str | Path, samples: Samples, machine: Machine, storage
 def _write_mechanism(path: str | Path, samples: Samples, model: Model, storage: str, namespace: str,
                      truth: MotionSimulation | None = None) -> Path:
     """Messages on the topics of the linkage's nodes; the true coordinates beside them."""
+    from ..offline.linkage import TRUTH
     from .estimate import stage_rows
     channels = [name for name in samples.names if not name.startswith('input/')]
     inputs = [name.partition('/')[2] for name in samples.names if name.startswith('input/')]

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..description.coordinate_units import unit_of
-from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics as solve
 from ..dynamics.model import Model
-from ..dynamics.motion_table import MotionTable, interpolated
 from ..errors import SettingError
 from .load import Loadable, model_of
 from .motion import motion_series
 from .result import Result, Series
+
+if TYPE_CHECKING:
+    from ..dynamics.inverse_dynamics import InverseDynamics
 
 FEWEST = 4      # instants, of a spline
 
@@ -81,6 +83,8 @@ def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None =
     given (degree 5). ``inputs`` (k, i). Raises SettingError, PositionProblemError (out of reach),
     SingularConfigurationError (dead point).
     """
+    from ..dynamics.inverse_dynamics import inverse_dynamics as solve       # here, as they take their time to import
+    from ..dynamics.motion_table import MotionTable, interpolated
     item, times = model_of(model), np.asarray(t, dtype=float)
     if z is None:
         return Forces(item, solve(item, times, None, inputs))

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..machine import Machine
-from ..offline.bag import Estimate, truth_at
-from ..payload.loads import Load
-from ..payload.mass import Cause
 from .machine_units import entry_unit
 from .result import Result, Series
 from .simulations import truth_series
+
+if TYPE_CHECKING:
+    from ..offline.bag import Estimate
+    from ..payload.loads import Load
+    from ..payload.mass import Cause
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
@@ -100,6 +103,7 @@ class MachineEstimate(Result):
     @cached_property
     def truth(self) -> MachineTruth | None:
         """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
+        from ..offline.bag import truth_at      # here, because it takes its time to import
         found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
         if found is None:
             return None

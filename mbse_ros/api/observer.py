@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
 from ..errors import PositionProblemError, SettingError
-from ..streams.linkage.start import moved_to
 from .load import Loadable, model_of
 from .motion_estimate import MotionEstimate
-from .own_filter import Equations, Filter, OwnFilter
 from .samples import Samples
 
-Estimator = Union[str, Callable[..., Filter]]
+if TYPE_CHECKING:
+    from .own_filter import Filter
+
+Estimator = Union[str, Callable[..., 'Filter']]
 EVEN = 1e-6     # largest deviation of a step, as a share of it
 
 
@@ -41,6 +42,7 @@ class Observer:
             from .our_filter import OurFilter       # here, because it takes its time to import
             self.core = OurFilter(self.model, estimator, self.sensors, noises, stddev, gate, backend, options)
         else:
+            from .own_filter import Equations, OwnFilter
             if noises is not None or gate != 1.0:
                 raise SettingError('noises' if noises is not None else 'gate', noises or gate,
                                    'no such option here: a filter of your own gets them as its own options')
@@ -55,6 +57,7 @@ class Observer:
 
         Raises SettingError for a wrong shape, PositionProblemError where the mechanism cannot be there.
         """
+        from ..streams.linkage.start import moved_to
         model, g = self.model, len(self.model.z)
         q, qd = model.start.q, model.start.qd
         if z is not None:

@@ -3,24 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bags.channels import UNITS
-from ..dynamics.integrators.task import Inputs
 from ..dynamics.model import Model
-from ..dynamics.motion import Motion, simulate as integrate
 from ..errors import SettingError
 from ..machine import Machine
-from ..simulation.crane import SensorFrame
-from ..simulation.work import START_NS, frame_count, working_machine
 from .load import Loadable, loaded
 from .machine_units import channel_unit
 from .motion import channel_units
 from .samples import Samples
 from .simulations import MachineSimulation, MotionSimulation
+
+if TYPE_CHECKING:
+    from ..dynamics.motion import Motion
+    from ..simulation.crane import SensorFrame
+
+Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
@@ -47,6 +49,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
         _refuse('a mechanism', wrong)
         return _machine(item, duration, rate or 100.0, seed, work)
     _refuse('a machine', work)
+    from ..dynamics.motion import simulate as integrate     # here, because it takes its time to import
     motion = integrate(item, 5.0 if duration is None else duration, dt, scheme, inputs=inputs, **(options or {}))
     chosen = tuple(item.description.mechanical_sensors) if sensors is None else tuple(sensors)
     samples = _sampled(item, motion, chosen, rate or 200.0, noise, seed) if chosen else None
@@ -94,6 +97,7 @@ def sample_steps(t: np.ndarray, rate: float) -> int:
 
 def _machine(machine: Machine, duration: float | None, rate: float, seed: int, work: dict[str, Any]
              ) -> MachineSimulation:
+    from ..simulation.work import frame_count, working_machine
     try:
         crane = working_machine(machine, seed=seed, rate=rate, **work)
     except TypeError as error:
@@ -108,6 +112,7 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
 
 
 def _machine_samples(machine: Machine, frames: Sequence[SensorFrame]) -> Samples:
+    from ..simulation.work import START_NS
     channels = {c.name: channel_unit(machine, c) for c in machine.all_channels}
     units = channels | dict.fromkeys(frames[0].commands, UNITS['command'][0])
     values = np.array([[*(f.samples[name] for name in channels), *f.commands.values()] for f in frames])

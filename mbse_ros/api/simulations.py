@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..dynamics.model import Model
-from ..dynamics.motion import Motion
 from ..machine import Machine
-from ..simulation.crane import SensorFrame
 from .machine_units import entry_unit
 from .motion import motion_series
 from .result import Result, Series
 from .samples import Samples
+
+if TYPE_CHECKING:
+    from ..dynamics.motion import Motion
+    from ..simulation.crane import SensorFrame
 
 
 @dataclass(frozen=True)
