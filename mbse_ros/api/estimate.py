@@ -34,7 +34,7 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
     a ``MotionEstimate``. ``tuning``: by name, as ``--set`` of the command line: ``{'observer.weighing': 'apart'}``, of
     a mechanism ``{'linkage.estimator': 'UKF'}``. Of a mechanism: ``sensors`` (default all), ``step``, s (default the
     fastest sensor's period). ``namespace`` of the topics, where a bag has several. Times of the result are those of the
-    arrays, of a bag seconds from its first sample.
+    arrays; of a bag seconds from its first sample, of a machine from where all its sensors have begun.
     Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be estimated.
     """
     item, found = loaded(machine), dict(tuning or {})

@@ -38,6 +38,9 @@ class Observer:
         if isinstance(sensors, str):
             raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
         self.sensors = tuple(self.model.description.mechanical_sensors if sensors is None else sensors)
+        if not self.sensors:
+            raise SettingError('sensors', [], f'a sensor or more; {self.model.description.name} has '
+                               + (', '.join(self.model.description.mechanical_sensors) or 'none in its file'))
         if isinstance(estimator, str):
             from .our_filter import OurFilter       # here, because it takes its time to import
             self.core = OurFilter(self.model, estimator, self.sensors, noises, stddev, gate, backend, options)
@@ -73,7 +76,7 @@ class Observer:
         self._started = True
         return self
 
-    def run(self, t: Samples | Sequence[float], measured: np.ndarray | None = None, inputs: np.ndarray | None = None
+    def run(self, t: Samples | Sequence[float] | None, measured: np.ndarray | None = None, inputs: np.ndarray | None = None
             ) -> MotionEstimate:
         """Estimate over a log: ``Samples``, or times (k,), s, measurements (k, s) of the ``channels``, NaN where
         missing, and inputs (k, u) over the step before each, default 0.
@@ -84,6 +87,9 @@ class Observer:
         """
         if isinstance(t, Samples):
             t, measured, inputs = t.t, t.columns(self.channels), self.inputs(t)
+        if t is None or measured is None:
+            raise SettingError('samples', None, 'Samples, or times and measurements (a simulation has them where its '
+                                                'mechanism has sensors)')
         times, y = np.atleast_1d(np.asarray(t, dtype=float)), np.asarray(measured, dtype=float)
         y = y.reshape(len(times), -1) if y.size == len(times) * len(self.channels) else y
         if y.shape != (len(times), len(self.channels)):

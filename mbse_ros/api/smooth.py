@@ -40,6 +40,11 @@ class SmoothedMachine(Result):
     filtered: MachineEstimate
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(item.name for item in self.series())
+
+    @property
     def mass(self) -> np.ndarray:
         """Mass of the payload (k,), kg; of a whole log the same at all times."""
         return self.smoothed.mass
