@@ -76,8 +76,8 @@ class Observer:
         self._started = True
         return self
 
-    def run(self, t: Samples | Sequence[float] | None, measured: np.ndarray | None = None, inputs: np.ndarray | None = None
-            ) -> MotionEstimate:
+    def run(self, t: Samples | Sequence[float] | None, measured: np.ndarray | None = None,
+            inputs: np.ndarray | None = None) -> MotionEstimate:
         """Estimate over a log: ``Samples``, or times (k,), s, measurements (k, s) of the ``channels``, NaN where
         missing, and inputs (k, u) over the step before each, default 0.
 

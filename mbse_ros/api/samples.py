@@ -89,8 +89,8 @@ def as_samples(data: Samples | Columns) -> Samples:
         return data
     if isinstance(data, Mapping):
         return Samples.of(data)
-    raise SettingError('samples', type(data).__name__, 'the path of a bag, Samples, or a mapping from channels to '
-                                                      '(t, values)')
+    raise SettingError('samples', type(data).__name__, 'the path of a bag, Samples (a simulation has them as '
+                       '.samples), or a mapping from channels to (t, values)')
 
 
 def _pair(name: str, pair: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +102,8 @@ def _machine(machine: Machine, duration: float | None, rate: float, seed: int, w
     try:
         crane = working_machine(machine, seed=seed, rate=rate, **work)
     except TypeError as error:
-        raise SettingError('options', sorted(work), 'payload, cycle, ramp, base_roll, base_pitch, soil') from error
+        known = [name for name in signature(working_machine).parameters if name not in ('machine', 'seed', 'rate')]
+        raise SettingError('options', sorted(work), ', '.join(known)) from error
     if duration is not None and not duration > 0:
         raise SettingError('duration', duration, 'seconds above 0')
     count = frame_count(crane)
