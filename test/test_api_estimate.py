@@ -92,7 +92,9 @@ def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
     theirs = json.loads((tmp_path / 'x').read_text())
     np.testing.assert_array_equal(found.mean, theirs['state']['mean'])
     assert list(found.names) == theirs['names'] and found.estimator == 'errorEKF_EJ' and found.warnings == ()
-    np.testing.assert_allclose(found.truth, run.q[5::5], atol=1e-12)
+    np.testing.assert_allclose(found.true_q, run.q[5::5], atol=1e-12)
+    np.testing.assert_array_equal(found.truth['theta'], found.true_q[:, run.names.index('theta')])
+    assert mbse.estimate(run.samples, 'four_bar').truth is None
     np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
 
 

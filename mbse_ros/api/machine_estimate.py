@@ -119,6 +119,11 @@ class MachineTruth(Result):
     arrays: dict[str, np.ndarray]
     payload: np.ndarray
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(item.name for item in self.series())
+
     def series(self) -> list[Series]:
         """The mass and the state, under the names of the estimates."""
         return [Series('mass', 'kg', self.payload), *truth_series(self.machine, self.arrays)]

@@ -23,8 +23,8 @@ class MotionEstimate(Result):
     ``mean``, ``stddev`` (k, l) of the entries ``names`` (l,) of the filter's state, such as ``position/theta``;
     ``q``, ``qd``, ``qdd`` (k, n) of all coordinates of ``model``; ``force`` (k, f) along ``force_names``, what the
     model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, NaN where missing; ``used`` (k, s).
-    ``truth`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else none;
-    ``warnings``: what was odd.
+    ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
+    none; ``warnings``: what was odd.
     """
 
     model: Model
@@ -42,7 +42,7 @@ class MotionEstimate(Result):
     innovation: np.ndarray
     innovation_stddev: np.ndarray
     used: np.ndarray
-    truth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    true_q: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     status: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -50,6 +50,11 @@ class MotionEstimate(Result):
     def nis(self) -> np.ndarray:
         """Normalised innovation squared of each instant (k,); its mean is the number of measurements used."""
         return np.nansum(np.where(self.used, (self.innovation / self.innovation_stddev) ** 2, 0.0), axis=1)
+
+    @property
+    def truth(self) -> MotionTruth | None:
+        """The true coordinates at the same times, where a bag has them, for ``plot(truth=...)``."""
+        return MotionTruth(self.t, self.model, self.true_q) if np.isfinite(self.true_q).any() else None
 
     def series(self) -> list[Series]:
         """Independent coordinates and their rates with their deviations, forces, other entries, all else."""
@@ -86,3 +91,21 @@ class MotionEstimate(Result):
         """Of a bias that of its channel, else not known here."""
         kind, _, owner = entry.partition('/')
         return channel_units(self.model, [owner])[owner] if kind == 'bias' else ''
+
+
+@dataclass(frozen=True)
+class MotionTruth(Result):
+    """True coordinates ``q`` (k, n) of a simulated mechanism, NaN where a bag has none."""
+
+    t: np.ndarray
+    model: Model
+    q: np.ndarray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names (n,) of the coordinates."""
+        return self.model.names
+
+    def series(self) -> list[Series]:
+        """The coordinates, under the names of the estimates."""
+        return motion_series(self.model, {'position': self.q})

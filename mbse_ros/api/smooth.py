@@ -118,7 +118,7 @@ def _of_smoothed(found: SmoothedLog, filtered: MotionEstimate) -> MotionEstimate
         found.model, 'smoother', filtered.t[at], tuple(_entry(name) for name in found.smoother.names), column('mean'),
         column('stddev'), column('q'), column('qd'), column('qdd'), found.model.independent, column('force'),
         filtered.channels, filtered.innovation[at], filtered.innovation_stddev[at], filtered.used[at],
-        filtered.truth[at], tuple(filtered.status[k] for k in at), filtered.warnings)
+        filtered.true_q[at], tuple(filtered.status[k] for k in at), filtered.warnings)
 
 
 def _entry(name: str) -> str:
