@@ -143,6 +143,8 @@ def test_angles_of_all_kinds_of_sensors_come_back(tmp_path):
     (lambda r: mbse.estimate({'encoder': ([0.0], [np.nan])}, 'four_bar'), SampleError, 'samples of encoder'),
     (lambda r: mbse.write_bag('/nowhere/bag', r.samples), SettingError, 'machine'),
     (lambda r: mbse.write_bag('/nowhere/bag', r.samples, 'four_bar'), SettingError, 'sensors and inputs of four_bar'),
+    (lambda r: mbse.write_bag('/nowhere/bag', {'position/boom': ([0.0], [0.1])}, 'patu655_lift'), SettingError,
+     'channels of patu655_lift: position/lift'),
     (lambda r: mbse.write_bag('/nowhere/bag', mbse.simulate('four_bar', 0.1, sensors=[])), SettingError, 'with sensors')
 ])
 def test_what_is_refused(lift, make, kind, said):

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bags.channel_samples import Sample
 from ..errors import SettingError
 from .result import Result, Series
+
+if TYPE_CHECKING:
+    from ..bags.channel_samples import Sample
 
 Columns = Mapping[str, tuple[np.ndarray, np.ndarray]]       # channel -> times (k,), s, and values (k,)
 
@@ -79,6 +82,7 @@ class Samples(Result):
 
     def listed(self) -> list[Sample]:
         """Single samples in the order of time, without those that are missing."""
+        from ..bags.channel_samples import Sample       # here, because it takes its time to import
         return [Sample(name, stamp, value) for stamp, row in zip(self.stamps_ns.tolist(), self.values.tolist())
                 for name, value in zip(self.names, row) if value == value]
 
