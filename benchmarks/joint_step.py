@@ -51,7 +51,7 @@ class Linearised:
                                      [model.X, model.dependent, model.U], [X, solved, U])
         factors = activity_of(self.machine, model).factors(activity, n)
         factors[-1] = mass[0]
-        W, T = ca.diag(factors * ca.diag(model.W)), ca.reshape(doubt, n, k)
+        W, T = ca.diag(factors * ca.diag(model.W)), ca.reshape(doubt, k, n).T
         X, P, F = predict(X, P, f, A, W, dt, *self.observer._key(DT))
         after, T = forgotten(self.machine, model, P, F @ T + slopes * dt, dt)
         outputs = [X, P, F, after, T, solved]

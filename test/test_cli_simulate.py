@@ -88,6 +88,22 @@ def test_an_inclined_base(tmp_path):
         assert refused('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'no', *words) == text
 
 
+def test_a_load_that_hangs_is_let_go(tmp_path):
+    """It swings, so the pressure that lifts it does too, more than where it hangs still."""
+    text = LIFT.replace('  point: boom.tip\n', '  point: boom.tip\n  hanging: 2 m\n')
+    (tmp_path / 'x.yaml').write_text(text)
+    spread = []
+    for degrees in (0, 20):
+        bag = tmp_path / str(degrees)
+        assert mbse('simulate', tmp_path / 'x.yaml', '-o', bag, '--swing', degrees, '--rate', 10).status == 0
+        truth = read_truth(bag)
+        spread.append(np.ptp(truth.pressure[1:6, 0]))
+        assert truth.position.shape[1] == 1
+    assert spread[1] > 1e4 > 10 * spread[0]
+    assert refused('simulate', tmp_path / 'x.yaml', '-o', tmp_path / 'no', '--swing', 50) == (
+        'swing: got 50.0, expected from -45 to 45 deg')
+
+
 @pytest.mark.parametrize('words, text', [
     (['excavator'], "excavator: name: got 'excavator', expected a path to a .yaml file, one of the machines"),
     (['patu655_lift', '--payload', '1001'], 'payload: got 1001.0, expected from 0.0 to 1000.0 kg (payload.limits of '
@@ -99,6 +115,8 @@ def test_an_inclined_base(tmp_path):
                                           'takes cylinders named boom, arm and bucket, not lift'),
     (['patu655_lift', '--cycle', 'drop'], "cycle: got 'drop', expected one of lift_hold_lower, random, boom, dig"),
     (['patu655_lift', '--base-roll', '3'], 'base-roll: got 3.0, expected no such option for patu655_lift'),
+    (['patu655_lift', '--swing', '5'], 'swing: got 5.0, expected 0 deg: the file of patu655_lift has no '
+                                       '`payload.hanging`'),
     (['four_bar', '--base-roll', '3'], "--base-roll: got '3.0', expected no such option here: it is for a machine"),
     (['patu655_lift', '--ramp', '3'], 'ramp: got 3.0, expected from 0.001 to 2.0 s'),
     (['patu655_lift', '--rate', '0'], 'rate: got 0.0, expected from 1.0 to 1000.0 Hz'),

@@ -14,8 +14,8 @@ from core_support import VALVES, crane, estimate, exact_crane, feed, kinematic, 
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInformation, _terms, doubtful, frictions,
-                                           mass_information, weighed)
+from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInformation, _terms, balanced, doubtful,
+                                           frictions, mass_information, weighed)
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
@@ -99,7 +99,8 @@ def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.n
     size = len(X), len(doubtful(machine, model)) + frictions(machine, model)
     T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
-    found = weighed(machine, model, *symbols[:2], T, symbols[2], moves, ca.SX(FORCE_PSD), ca.SX(DT))
+    balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT))
+    found = weighed(machine, model, *symbols[:2], T, balance, moves, ca.SX(DT))
     function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:3], found[-1]])
     unit = np.outer(model.scale, model.scale)
     q = machine.position(X[:len(machine.coordinates)])

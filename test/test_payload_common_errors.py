@@ -13,13 +13,14 @@ from mbse_ros.payload import common_errors
 from mbse_ros.payload.common_errors import BLOCK, DELAY, CommonErrors
 
 NAMES = ['bodies.boom.mass', 'sensors.lift_piston.offset', 'sensors.lift_rod.offset']
+VARYING = np.array([common_errors.STEADY, common_errors.VARYING, common_errors.VARYING])     # of these
 UNKNOWN = 1e4
 
 
 @pytest.fixture()
 def constant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors that stay the same for ever, so that there is a closed solution."""
-    for name, value in (('MEMORY', inf), ('VARYING', 0.0)):
+    for name, value in (('MEMORY', inf), ('VARYING', 0.0), ('STEADY', 0.0)):
         monkeypatch.setattr(common_errors, name, value)
 
 
@@ -104,7 +105,7 @@ def test_errors_found_are_as_uncertain_as_said() -> None:
         truth, errors = rng.standard_normal(3), CommonErrors(NAMES, UNKNOWN)
         for _ in range(15):
             slopes = poses(rng, 1)[0]
-            own = common_errors.VARYING * slopes * rng.standard_normal(3) * np.sqrt(common_errors.SAME / BLOCK)
+            own = VARYING * slopes * rng.standard_normal(3) * np.sqrt(common_errors.SAME / BLOCK)
             weigh(errors, 800.0 + slopes @ truth + own.sum() + 0.5 * rng.standard_normal(), slopes, 0.5)
         settle(errors)
         off = errors.mean - truth
@@ -235,3 +236,28 @@ def test_whatever_comes_the_covariance_is_one(samples: list) -> None:
     settle(errors)
     values = np.linalg.eigvalsh(errors.covariance)
     assert np.isfinite(errors.mean).all() and values.min() > -1e-9 and values.max() < 1.0 + 1e-6
+
+
+def test_what_is_corrected_is_as_if_solved() -> None:
+    """Minutes of blocks, the mass forgotten a little, by half, and altogether: the covariance that was corrected row by
+    row is the inverse of the information, and the estimate its product."""
+    rng, errors = np.random.default_rng(12), CommonErrors(NAMES, UNKNOWN)
+    for k, slopes in enumerate(poses(rng, 900)):
+        kept = -50.0 if k % 97 == 96 else -0.69 if k % 31 == 30 else -0.01 * rng.random()
+        weigh(errors, 800.0 + slopes @ [1.0, -1.0, 0.5] + rng.standard_normal(), slopes, 1.0, kept)
+        if k % 10 == 9:
+            whole = np.linalg.inv(errors._prior + errors._L)
+            np.testing.assert_allclose(errors._P, whole, rtol=1e-6, atol=1e-9 * whole.max())
+            np.testing.assert_allclose(errors._x, whole @ errors._h, rtol=1e-6, atol=1e-6)
+
+
+def test_numbers_are_believed_again() -> None:
+    """A sensor that jumps by 3 deviations is a contradiction, after which errors are found with three times the
+    deviations: the interval is that of the file again once they are credible."""
+    rng, errors, off, widths = np.random.default_rng(5), CommonErrors(NAMES, UNKNOWN), np.zeros(3), []
+    for k, slopes in enumerate(poses(rng, 400)):
+        off[1] = 3.0 * (k >= 200)
+        weigh(errors, 800.0 + slopes @ off + 0.3 * rng.standard_normal(), slopes, 0.3)
+        widths.append(np.diag(errors._prior)[1:].min())
+    assert min(widths[:200]) == 1.0 and min(widths) == pytest.approx(common_errors.DOUBTED ** -2) and widths[-1] == 1.0
+    assert errors.mean[1] == pytest.approx(3.0, abs=3.5 * np.sqrt(errors.covariance[1, 1])) and not errors.incredible

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.inverse_dynamics import GATES, InverseDynamics, MassSamples, residual
+from mbse_ros.payload.gates import GATES
+from mbse_ros.payload.inverse_dynamics import InverseDynamics, MassSamples, residual
 from mbse_ros.payload.settings import PayloadSettings
 
 LOAD = 300.0

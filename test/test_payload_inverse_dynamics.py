@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from core_support import crane, two_cylinders
 from mbse_ros.errors import PositionProblemError
-from mbse_ros.payload.inverse_dynamics import GATES, InverseDynamics, newton_mass
+from mbse_ros.payload.gates import GATES
+from mbse_ros.payload.inverse_dynamics import InverseDynamics, newton_mass
 from mbse_ros.payload.settings import PayloadSettings
 from payload_states import Carrier
 

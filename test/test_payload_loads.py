@@ -61,6 +61,13 @@ def test_the_same_mass_after_a_change_is_the_same_load(after: float, count: int)
     assert len(loads) == count and loads[-1].mass == after and loads[0].start == pytest.approx(10.01)
 
 
+def test_what_is_forgotten_of_a_mass_that_stays_is_no_change() -> None:
+    """A mass that is known to 1 % of the limits and stays is no load that changes, whatever is forgotten."""
+    for noise, changing in ((9.0, False), (11.0, True)):
+        log, t = taken((3, 50.0, 2.0, 0), (0.2, 50.0, noise, 10))
+        assert log.changing is changing
+
+
 @pytest.mark.parametrize('seconds, statuses', [(1.3, ['weighed']), (3.0, ['implausible', 'weighed'])])
 def test_what_could_not_be_weighed_for_a_second_is_left_out(seconds: float, statuses: list[str]) -> None:
     """As a wrong mass at the start: that of a longer time is a load that was not known."""

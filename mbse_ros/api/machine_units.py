@@ -8,7 +8,7 @@ from ..machine import Machine
 from ..machine.channels import Channel
 
 OTHERS = {'pressure': 'Pa', 'supply': 'Pa', 'spool': 'V', 'flow': 'm^3/s', 'inclination': 'rad', 'payload': 'kg',
-          'moment': 'kg m', 'command': 'V'}
+          'moment': 'kg m', 'command': 'V', 'swing_rate': '1/s'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
 
 

@@ -38,8 +38,8 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
     from 1/rate on, with ``noise`` times the noise of the file.
 
     A machine: ``payload`` kg, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'), ``ramp`` s, ``base_roll``,
-    ``base_pitch`` deg, ``soil`` N, as of ``simulation.work.working_machine``; ``rate`` (default 100); ``duration``: the
-    first seconds of the cycle (default all of it).
+    ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
+    ``duration``: the first seconds of the cycle (default all of it).
 
     Raises SettingError, and what the integrator raises: SingularConfigurationError, DivergenceError.
     """

@@ -56,6 +56,8 @@ def simulate(
             help='Machine: true pitch of the base, deg, where a sensor measures it. [0]')] = None,
         soil: Annotated[Optional[float], typer.Option(
             help='Machine: force of the soil on its `payload.contact` while the cycle digs, N. [0]')] = None,
+        swing: Annotated[Optional[float], typer.Option(
+            help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
         duration: Annotated[Optional[float], typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
         dt: Annotated[Optional[float], typer.Option(help='Mechanism: step, s. [0.001]')] = None,
         scheme: Annotated[Optional[str], typer.Option(
@@ -71,7 +73,7 @@ def simulate(
     """Simulate a machine to a bag, or a mechanism's motion."""
     from ..description.described import describe
     machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
-               'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil}
+               'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
                  'independent': independent}
     description = describe(name)

@@ -23,7 +23,8 @@ from .units import unit_and_scale
 
 GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
           'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
-          'payload': 'Payload in the state', 'moment': 'Moment of the payload'}
+          'payload': 'Payload in the state', 'moment': 'Moment of the payload',
+          'swing': 'Swing of the load', 'swing_rate': 'Rate of the swing'}
 LARGEST = 8     # causes of the uncertainty that are shown
 ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
 ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import casadi as ca
 
+from .lanes import with_lanes
+
 
 def dense(function: ca.Function, name: str) -> ca.Function:
     """The function with dense inputs and outputs whose buffers are C-ordered arrays.
@@ -21,7 +23,7 @@ def dense(function: ca.Function, name: str) -> ca.Function:
         symbol = symbolic.sym(f'i{i}', *((columns, rows) if matrix else (rows, columns)))
         symbols.append(symbol)
         arguments.append(symbol.T if matrix else symbol)
-    results = [ca.densify(result) for result in function.call(arguments)]
+    results = [ca.densify(result) for result in function.call(arguments, True, False)]
     return ca.Function(name, symbols, [result.T if is_matrix(result.shape) else result for result in results])
 
 
@@ -39,4 +41,4 @@ def c_source(function: ca.Function) -> str:
     """Generated C of the function; doubles, ``long long`` integers."""
     generator = ca.CodeGenerator('mbse_generated', {})
     generator.add(function)
-    return generator.dump()
+    return with_lanes(generator.dump())

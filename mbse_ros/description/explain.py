@@ -184,7 +184,10 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
     if machine.payload is not None:
         low, high = machine.payload.limits
         place = machine.payload.point or vector_text(machine.payload.center, 'm')
-        rows.append(Row('payload', f'{low:g} to {high:g} kg', f'a point mass at {place} of {machine.payload.body}'))
+        hangs, turns = machine.payload.hanging, machine.payload.gyration_radius
+        what = 'hangs and swings below' if hangs else 'of extent, its centre at' if turns else 'a point mass at'
+        rows.append(Row('payload', f'{low:g} to {high:g} kg', f'{what} {place} of {machine.payload.body}'))
+        rows += [row(name, value, 'm') for name, value in (('hanging', hangs), ('gyration radius', turns)) if value]
     if machine.base is not None:
         rows += [row(f'base {name}', getattr(machine.base, name), 'rad') for name in ('roll', 'pitch')]
     return [*sections, Section('payload and base', tuple(rows))]

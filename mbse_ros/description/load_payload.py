@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .assumptions import level
-from .basics import GROUND, Scalar
+from .basics import GROUND, Scalar, Vector
 from .entry import Entry
 from .machine_parts import Base, Payload
 from .quantity import Kind, not_negative
@@ -13,17 +13,20 @@ from .references import References
 MASS = 'payload.mass'
 BASE = ('base.roll', 'base.pitch')
 STEEPEST = 0.8      # rad
+LARGEST = 20.0      # m, radius of gyration of a load
+PENDULUM = 0.1, 100.0       # m, lengths at which a load hangs
+_OWN = ['contact', 'gyration_radius', 'hanging']
 
 
 def read_payload(entry: Entry, references: References) -> Payload:
     """At a point of a body, or with its centre in the frame of a body."""
     numbers = references.numbers
     if isinstance(entry.value, dict) and 'point' in entry.value:
-        parts = entry.mapping(['point', 'limits'], ['contact'])
+        parts = entry.mapping(['point', 'limits'], _OWN)
         ref = references.point(parts['point'], on_body=True)
         body, center, point = ref.body, references.bodies[ref.body].points[ref.point], ref.point
     else:
-        parts = entry.mapping(['body', 'center', 'limits'], ['contact'])
+        parts = entry.mapping(['body', 'center', 'limits'], _OWN)
         body, point = references.body(parts['body']), ''
         center = numbers.vector(parts['center'], Kind('m'), references.dimension)
     low, high = (numbers.number(item, not_negative('kg')) for item in parts['limits'].items('two masses', 2))
@@ -33,7 +36,11 @@ def read_payload(entry: Entry, references: References) -> Payload:
         raise entry.error('a body that joints tie to the ground', body, 'point' if point else 'body')
     touched = references.point(parts['contact'], on_body=True) if 'contact' in parts else None
     contact = f'{touched.body}.{touched.point}' if touched else ''
-    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point, contact)
+    radius = numbers.optional(parts, 'gyration_radius', not_negative('m', LARGEST))
+    hanging = numbers.optional(parts, 'hanging', Kind('m', *PENDULUM))
+    if hanging is not None:
+        _check_hanging(parts, center, references)
+    return Payload(body, center, (low, high), Scalar(0.0, key=MASS), point, contact, radius, hanging)
 
 
 def read_base(entry: Entry, references: References) -> Base:
@@ -44,6 +51,16 @@ def read_base(entry: Entry, references: References) -> Base:
     kind = Kind('rad', -STEEPEST, STEEPEST)
     return Base(*(references.numbers.optional(parts, name, kind, level(name))
                   for name in ('roll', 'pitch')))
+
+
+def _check_hanging(parts: dict[str, Entry], center: Vector, references: References) -> None:
+    """A load that hangs does not turn with the body, and hangs from a place that is known."""
+    if 'gyration_radius' in parts:
+        raise parts['gyration_radius'].error('no radius of gyration of a load that is `hanging`: it swings as a point '
+                                             'and does not turn with the body')
+    if 'center' in parts and any(item.stddev for item in center):
+        raise parts['center'].error('a centre without stddev, or no `hanging`: the mass of a load that hangs acts at '
+                                    'the pin of the hook')
 
 
 def _leads_to_ground(body: str, references: References) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from .basics import PointRef, Scalar, Vector
 
@@ -125,10 +125,12 @@ class Hydraulics:
 
 @dataclass(frozen=True)
 class Payload:
-    """A rigid load: a point mass at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
+    """A load at a point of a body; ``mass`` (kg) is the unknown, ``limits`` its range.
 
     ``center``: its place (m) in the frame of ``body``, that of ``point`` where the file names one; ``contact``: where
-    the soil pushes against the machine, as ``body.point``, '' where the file does not say.
+    the soil pushes against the machine, as ``body.point``, '' where the file does not say. A rigid load turns with
+    the body, with the inertia ``mass gyration_radius^2`` about its centre in every direction (None: a point mass); one
+    that hangs is a point that swings at the length ``hanging``, m, below its place (None: it is rigid).
     """
 
     body: str
@@ -137,6 +139,13 @@ class Payload:
     mass: Scalar
     point: str = ''
     contact: str = ''
+    gyration_radius: Scalar | None = None
+    hanging: Scalar | None = None
+
+    def __repr__(self) -> str:
+        """What the file leaves out is not in it: the fingerprints of files without these keys stay as they were."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return f'Payload({", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)})'
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from ..dynamics.inertial_forces import inertial_forces
 from ..machine import Machine
 from .hydraulic_model import state_parts
 from .hydraulic_sensors import direct, errors_of
+from .swing import pull
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     speeds, unknown = machine.piston_rates @ zd, ca.SX.sym('friction', len(machine.cylinders))
     force = circuit.hydraulic_forces(p) - unknown
     needed = ca.substitute(inertial_forces(system, reduced.R @ zdd + reduced.S @ reduced.c), system.qd, reduced.qd)
-    g = (reduced.R.T @ needed - machine.piston_rates.T @ force)[machine.actuated]      # Mbar zdd - Qbar - S' F
+    g = reduced.R.T @ needed - machine.piston_rates.T @ force      # Mbar zdd - Qbar - S' F
+    if part['swing'].numel():
+        g = g + pull(machine, zdd, part['swing'], part['swing_rate']).force
+    g = g[machine.actuated]
     g, concerns = _by_cylinder(machine, g)
     levers = ca.jacobian(g, unknown)
     g = ca.substitute(g, unknown, circuit.friction_forces(speeds, p, deviation if smooth else None))

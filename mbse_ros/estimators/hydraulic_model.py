@@ -18,12 +18,15 @@ import numpy as np
 from ..machine import Machine
 from .coordinate_scale import coordinate_scale
 from .hydraulic_sensors import Measurement, measurements
+from .swing import swing_noise, swing_rates
 
 MPA = 1e6
 LITRE = 1e-3
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
           'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
+CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
+ATMOSPHERE = 1e5     # Pa, where no tank is stated
 MASS = 'payload/mass'
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
 
@@ -34,7 +37,7 @@ class HydraulicModel:
 
     ``X`` (nx,) state, ``U`` (nu,) commands, V, ``dependent`` coordinates (n - g,) of the mechanism, (0,) where nothing
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
-    spectral density of the noise as a function of ``psd`` (7,); ``scale`` (nx,) takes the state to SI; ``measured``
+    spectral density of the noise as a function of ``psd`` (8,); ``scale`` (nx,) takes the state to SI; ``measured``
     gives the model of each channel.
     """
 
@@ -76,6 +79,9 @@ def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
     f = ca.vertcat(part['velocity'], part['acceleration'], ca.SX.zeros(g), rates / MPA,
                    _spool_rates(machine, part['spool'], U))
     f = ca.vertcat(f, ca.SX.zeros(len(names) - f.numel()))
+    if part['swing'].numel():
+        first = names.index(f'swing/{machine.swings[0]}')
+        f[first:first + 2 * len(machine.swings)] = _swing_rates(machine, part)
     A = ca.jacobian(f, X)
     A[:, :g] = A[:, :g] + ca.jacobian(f, machine.system.q) @ machine.reduced.R
     measured = measurements(machine, names, X)
@@ -99,7 +105,8 @@ def center_numbers(machine: Machine) -> dict[str, int]:
 
 def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
     """Entries of the state by kind."""
-    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination')
+    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination', 'swing',
+             'swing_rate')
     return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
 
 
@@ -110,12 +117,20 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
     names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
     names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
     names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
+    names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
     scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
     if weighs:
         center, (low, high) = center_numbers(machine), machine.description.payload.limits
         names += [*(f'moment/{axis}' for axis in center), MASS]
         scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
     return tuple(names), np.array(scale)
+
+
+def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:
+    """Of a load that hangs: rates of its place and of its speed (2 s,)."""
+    states = [machine.parameters.states[f'base.{axis}'] for axis in machine.inclinations]
+    rates = swing_rates(machine, part['velocity'], part['acceleration'], part['swing'], part['swing_rate'])
+    return ca.substitute(rates, ca.vertcat(*states), part['inclination'])
 
 
 def fastest_rate(machine: Machine) -> float:
@@ -175,7 +190,9 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     areas, scale = machine.circuit.areas(), dict(zip(machine.coordinates, coordinate_scale(machine)))
     by_volume = {volume: ca.dot(ca.SX(machine.circuit.T_Vcyl[i]), areas) for i, volume in enumerate(machine.volumes)}
     density = {'position': 0, 'velocity': 0, 'pressure': psd[1], 'spool': psd[2], 'supply': psd[5],
-               'inclination': psd[6], 'moment': 0, 'payload': psd[7]}
+               'inclination': psd[6], 'moment': 0, 'payload': psd[7], 'swing': 0}
+    if machine.swings:
+        density['swing_rate'] = swing_noise(machine)
     diagonal = []
     for name in names:
         kind, owner = name.split('/')
@@ -189,3 +206,19 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
         else:
             diagonal.append(density[kind])
     return ca.diag(ca.vertcat(*diagonal))
+
+
+def cavitation(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
+    """What comes to the spectral densities (nx,) where pressures of a state ``X`` (nx,) fall below the tank's.
+
+    There the oil cavitates, or anti-cavitation valves open of which the file says nothing: the model of the pressure
+    would draw the motion along.
+    """
+    hydraulics, tanks = machine.description.hydraulics, {}
+    for valve in hydraulics.valves.values():
+        supply = f'supply/{valve.tank}'
+        stated = hydraulics.supplies[valve.tank].value if valve.tank in hydraulics.supplies else ATMOSPHERE
+        tank = X[names.index(supply)] if supply in names else stated / MPA
+        tanks |= {f'pressure/{port}': tank for port in (valve.a, valve.b)}
+    return ca.vertcat(*(CAVITATES * (X[i] < tanks[name]) if name in tanks else ca.SX(0)
+                        for i, name in enumerate(names)))

@@ -25,6 +25,7 @@ from .hydraulic_sensors import variances
 from .observer_step import observer_step
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
+from .swing import SPREAD, spread_of_rate
 from .outside_force import OPENED, OutsideForce
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions
 
@@ -188,8 +189,8 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u)
-        slopes = self._x[self._slopes].reshape(self._doubtful, nx)[self._of_model]      # for one deviation each
-        covariance = self._x[self._full] + slopes.T @ slopes
+        slopes = self._x[self._slopes].reshape(nx, self._doubtful)[:, self._of_model]   # for one deviation each
+        covariance = self._x[self._full] + slopes @ slopes.T
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
@@ -283,7 +284,8 @@ class HydraulicObserver:
     def _spreads_at_start(self) -> dict[str, float]:
         """Standard deviations, SI, at the start, of kinds of entries of the state that are near 0 then."""
         s = self.settings
-        return {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
+        found = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
+        return found | ({'swing': SPREAD, 'swing_rate': spread_of_rate(self.machine)} if self.machine.swings else {})
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond

@@ -15,9 +15,10 @@ from ..machine.machine import NEWTON
 from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
-from .hydraulic_model import HydraulicModel
+from .hydraulic_model import HydraulicModel, cavitation
 from .hydraulic_sensors import sample_of
-from .weighing import by_doubtful, doubtful, forgotten, held_columns, mass_information, relaxed, weighed, within
+from .weighing import (Balance, balanced, by_doubtful, doubtful, forgotten, held_columns, mass_information, relaxed,
+                       weighed, within)
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax
@@ -39,16 +40,16 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     lower = ca.SX.sym('P', n * (n + 1) // 2)
     measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
-    X, doubt = ca.SX.sym('X', n), ca.SX.sym('T', n, held_columns(machine, model).stop)
+    X, P, doubt = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('T', held_columns(machine, model).stop, n)
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
     dt, largest, force_psd = ca.SX.sym('dt'), ca.SX.sym('largest'), ca.SX.sym('force_psd')
-    lively, scale, P = activity_of(machine, model), ca.SX(model.scale), ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
+    lively, scale = activity_of(machine, model), ca.SX(model.scale)
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
     kept = ca.vertcat(activity, trend, mass, moved)
     x = ca.vertcat(X, lower, model.U, kept, ca.vec(doubt), near)
-    state = ca.vertcat(X, lower, ca.vec(doubt), near)
+    state, T = [X, P, doubt, near], doubt.T
 
     def stage(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
         return ca.Function(f'mbse_{name}', inputs, ca.cse([ca.densify(output) for output in outputs]))
@@ -57,52 +58,62 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     c = model.unknowns
     if model.weighs:
         factors[-1] = mass[0]
-    ahead = _predicted(machine, model, X / scale, P, doubt, near, factors, dt, order, noise, halvings)
-    before = ca.vertcat(P[-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
+    full = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
+    ahead = _predicted(machine, model, X / scale, full, T, near, factors, dt, order, noise, halvings)
+    before = ca.vertcat(full[-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
     before = before if c else ca.SX(0, 1)
-    predicting = stage('predict', [x, p], _packed(*ahead), before)
-    found = _corrected(machine, model, X, P, doubt, near, measured, variance)
-    correcting = stage('correct', [state, measured, p], _packed(*found[:3], near), *found[3:])
-    leaving = stage('leave', [state, measured, p], state, ca.SX.zeros(m), _spreads(machine, model, P, doubt, variance))
+    predicting = stage('predict', [x, p], *ahead[:2], ahead[2].T, ahead[3], before)
+    found = _corrected(machine, model, X, P, T, near, measured, variance)
+    correcting = stage('correct', [*state, measured, p], *found[:2], found[2].T, near, *found[3:])
+    leaving = stage('leave', [*state, measured, p], *state, ca.SX.zeros(m), _spreads(machine, model, P, T, variance),
+                    ca.SX.zeros(m))
 
-    innovations, spreads = ca.SX.sym('innovations', m), ca.SX.sym('spreads', m)
+    innovations, spreads, doubts = (ca.SX.sym(name, m) for name in ('innovations', 'spreads', 'doubts'))
     expected = ca.SX.sym('before', before.numel())
-    after, mass_after, reported, ratios = (X, P, doubt, near), [], [], None
+    after, mass_after, reported, ratios = (X, P, T, near), [], [], None
+    balancing, numbers = None, ca.SX.sym('balance', 0)
     if model.weighs:
-        after, ratios, mass_after, reported = _weighing(machine, model, X, P, doubt, near, moved, expected, mass,
-                                                        force_psd, dt)
+        solved = _closed(machine, model, near, X[:g], 1)
+        balance = balanced(machine, model, X, P, solved, force_psd, dt)
+        balancing = stage('balance', [*state, p], ca.vertcat(balance.column, solved))
+        numbers = ca.SX.sym('balance', balancing.numel_out(0))
+        balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
+        after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, moved, expected,
+                                                        mass, dt)
     later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
                          [measured[k] > MISSING for k in range(m)], ratios)
-    weigh = stage('weigh', [state, innovations, spreads, expected, kept, ca.vertcat(measured, commands), p],
-                  ca.vertcat(after[0] * scale, ca.tril(after[1]).nz[:], commands, *later, *mass_after,
-                             ca.vec(after[2]), after[3]),
-                  ca.vertcat(after[0] * scale, innovations, spreads, *reported))
+    weigh = stage('weigh', [*state, innovations, spreads, doubts, expected, kept, ca.vertcat(measured, commands), p,
+                           numbers],
+                  after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after), after[2].T, after[3],
+                  ca.vertcat(after[0] * scale, innovations, spreads + doubts, *reported))
     place = n + lower.numel() + model.U.numel()
-    return _one_step(predicting, correcting, leaving, weigh, slice(place, place + kept.numel()), m)
+    return _one_step(predicting, correcting, leaving, balancing, weigh, slice(place, place + kept.numel()), m)
 
 
-def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function, weigh: ca.Function,
-              kept: slice, channels: int) -> ca.Function:
-    """The stages one after the other; where there is much to correct, a step without a sample leaves that out."""
-    large = predicting.size1_out(0) > LARGE
+def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function, balancing: ca.Function | None,
+              weigh: ca.Function, kept: slice, channels: int) -> ca.Function:
+    """The stages one after the other; where there is much to correct, a step without a sample leaves that out.
+
+    The stages stay apart there, and matrices are dense where one ends, so that compiled C takes them in lanes.
+    """
+    large = predicting.size1_in(0) > LARGE
     kind = ca.MX if large else ca.SX
     x, p, u = (kind.sym(name, size) for name, size in (
-        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(5))))
-    state, before = predicting(x, p)
-    measured = state, u[:channels], p
+        ('x', predicting.size1_in(0)), ('p', predicting.size1_in(1)), ('u', weigh.size1_in(9))))
+    *state, before = predicting(x, p)
+    measured = *state, u[:channels], p
     if large:
         sampled = ca.mmax(u[:channels] > MISSING)
-        state, innovations, spreads = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
+        found = ca.Function.if_else('mbse_samples', correcting, leaving)(sampled, *measured)
     else:
-        state, innovations, spreads = correcting(*measured)
-    after = weigh(state, innovations, spreads, before, x[kept], u, p)
+        found = correcting(*measured)
+    state, seen = found[:4], found[4:]
+    numbers = balancing(*state, p) if balancing else kind(0, 1)
+    X, P, *rest, y = weigh(*state, *seen, before, x[kept], u, p, numbers)
+    lower = P[ca.Sparsity.lower(P.size1()).find()]
+    after = ca.vertcat(X, lower, *(ca.vec(part) for part in rest)), y
     return ca.Function('mbse_observer', [x, u, p], after if large else ca.cse(list(after)), ['x', 'u', 'p'],
                        ['x_next', 'y'])
-
-
-def _packed(X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX) -> ca.SX:
-    """State, lower triangle of its covariance, derivatives and dependent coordinates as one column."""
-    return ca.vertcat(X, ca.tril(P).nz[:], ca.vec(T), solved)
 
 
 def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, variance: ca.SX) -> ca.SX:
@@ -119,16 +130,17 @@ def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
     solved = _closed(machine, model, near, X[:len(machine.coordinates)])
     slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
-    X, P, F = predict(X, P, f, A, ca.diag(factors * ca.diag(model.W)), dt, order, noise, halvings)
+    density = factors * ca.diag(model.W) + cavitation(machine, model.names, X)
+    X, P, F = predict(X, P, f, A, ca.diag(density), dt, order, noise, halvings)
     P, T = forgotten(machine, model, P, F @ T + slopes * dt, dt)
     return *relaxed(machine, model, X, P, T, dt), solved
 
 
-def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, moved: ca.SX,
-              before: ca.SX, mass: ca.SX, force_psd: ca.SX, dt: ca.SX
+def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, ca.SX, ca.SX], balance: Balance,
+              moved: ca.SX, before: ca.SX, mass: ca.SX, dt: ca.SX
               ) -> tuple[tuple[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX, list[ca.SX], list[ca.SX]]:
-    """State, covariance, derivatives and dependent coordinates after the force balance; its residuals; activity and
-    trend of the mass and in which equations the pistons move; what is reported of the mass.
+    """State, covariance, derivatives and dependent coordinates after the force balance ``at`` such; its residuals;
+    activity and trend of the mass and in which equations the pistons move; what is reported of the mass.
 
     ``before``: the mass's variance before the walk of this step; the payload's entries (c,) of the state, their
     covariance (c, c) after that walk and derivatives (c, k).
@@ -136,14 +148,13 @@ def _weighing(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca
     c, k = model.unknowns, len(doubtful(machine, model))
     known, expected, walked, slopes = ca.vertsplit(before, [0, 1, 1 + c, 1 + c + c * c, before.numel()])
     walked, slopes = ca.reshape(walked, c, c), ca.reshape(slopes, c, -1)
-    solved = _closed(machine, model, solved, X[:len(machine.coordinates)], 1)
-    X, P, T, ratios, says, moved_now = weighed(machine, model, X, P, T, solved, moved, force_psd, dt)
+    X, P, T, ratios, says, moved_now = weighed(machine, model, *at[:3], balance, moved, dt)
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
                              (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
     unit = model.scale[-1]
-    return ((X, P, T, solved), ratios, [found.activity, found.trend, moved_now],
+    return ((X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now],
             [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])
 
 
@@ -156,16 +167,16 @@ def _closed(machine: Machine, model: HydraulicModel, near: ca.SX, z: ca.SX, step
 
 
 def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, solved: ca.SX, measured: ca.SX,
-               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations (ny,)
-    and their variances (ny,), SI.
+               variance: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """State, covariance and derivatives by uncertain numbers after one measurement after the other; innovations (ny,),
+    their variances (ny,), and what the uncertain numbers add to these (ny,), SI.
 
     What is not an entry of the state is linearised at the prediction.
     """
     predicted, g, to_model = X, len(machine.coordinates), 1.0 / model.scale
     if model.indirect:
         solved = _closed(machine, model, solved, X[:g])
-    innovations, spreads, held = [], [], held_columns(machine, model)
+    innovations, spreads, doubts, held = [], [], [], held_columns(machine, model)
     for k, (item, channel) in enumerate(zip(model.measured, machine.all_channels)):
         weight, sample = measured[k] > MISSING, ca.fmax(measured[k], MISSING)
         if item.index is None:
@@ -192,7 +203,8 @@ def _corrected(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: c
         T = T - gain @ seen
         innovations.append(innovation / unit)
         spreads.append((spread + ca.sumsqr(seen[0, held])) / unit ** 2)
-    return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads)
+        doubts.append(ca.sumsqr(seen[0, :held.start]) / unit ** 2)
+    return X, P, T, ca.vertcat(*innovations), ca.vertcat(*spreads), ca.vertcat(*doubts)
 
 
 def _own(machine: Machine, model: HydraulicModel, channel: Channel, value: ca.SX) -> ca.SX:

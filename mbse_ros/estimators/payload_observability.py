@@ -4,7 +4,8 @@
 The forces that a point mass takes are linear in ``pi = (m, m c)`` at rest, c (d,) leading from the file's centre to its
 own, along the axes of its body; their regressor, divided by the noise of the forces that the pressures give, has a
 singular value for each direction of pi. In motion, where m c c' comes in, it is the derivative at half the largest mass
-and the file's centre. Numbers of the file, friction above all, are taken as known: what is blind here stays blind.
+and the file's centre. A load is taken as a rigid point. Numbers of the file, friction above all, are taken as known:
+what is blind here stays blind.
 """
 
 from __future__ import annotations

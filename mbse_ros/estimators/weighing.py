@@ -116,21 +116,67 @@ def relaxed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     return X * D, P, T * ca.repmat(D, 1, T.shape[1])
 
 
-def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, moved: ca.SX,
-            force_psd: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+@dataclass(frozen=True)
+class Balance:
+    """The force balance of a step as a measurement, linearised at ``start`` (nx,), in the model's units.
+
+    Residuals ``g`` (a,), their derivatives ``H`` (a, nx), their variances ``R`` (a,), ``sure`` (a,), the least square
+    of a mean sign of friction in each, ``grip`` (a,), squares of the largest friction, ``slopes`` (a, k) by what is
+    uncertain.
+    """
+
+    start: ca.SX
+    g: ca.SX
+    H: ca.SX
+    R: ca.SX
+    sure: ca.SX
+    grip: ca.SX
+    slopes: ca.SX
+
+    @property
+    def column(self) -> ca.SX:
+        """All its numbers."""
+        return ca.vertcat(*(ca.vec(part.T).nz[:] for part in self._parts()))
+
+    def at(self, column: ca.SX) -> Balance:
+        """The same of numbers from elsewhere."""
+        found, first = [], 0
+        for part in self._parts():
+            pattern = part.T.sparsity()
+            found.append(ca.SX(pattern, column[first:first + pattern.nnz()]).T)
+            first += pattern.nnz()
+        return Balance(*found)
+
+    def _parts(self) -> tuple[ca.SX, ...]:
+        return self.start, self.g, self.H, self.R, self.sure, self.grip, self.slopes
+
+
+def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX, dt: ca.SX
+             ) -> Balance:
+    """The force balance of a step ``dt``, s, at a state (nx,) with its covariance, in the model's units.
+
+    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
+    within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
+    negative.
+    """
+    lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
+    scale, count = ca.SX(model.scale), len(machine.coordinates)
+    start = ca.vertcat(within(machine, X[:count]), X[count:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
+    g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    return Balance(start, g, ca.sparsify(H @ ca.diag(scale)), *(ca.densify(part) for part in (R, sure, grip, slopes)))
+
+
+def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, balance: Balance, moved: ca.SX,
+            dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
     """State (nx,), covariance and derivatives (nx, k) by what is uncertain, in the model's units, after the force
     balance of a step ``dt``, s; its residuals (a,) over their standard deviations; whether any equation says something
     of the mass; in which (a,) the pistons move.
 
-    ``near``: dependent coordinates there; ``moved`` (a,): in which the pistons moved a step before; ``force_psd``,
-    MPa^2 s, density of the balance's error. It is linearised within the machine's range, and at a mass within the
-    payload's limits: at a negative one its inertia could turn negative.
+    ``moved`` (a,): in which the pistons moved a step before. Of the covariance the lower triangle is exact, the upper
+    one the same but for rounding.
     """
-    lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
-    scale, g = ca.SX(model.scale), len(machine.coordinates)
-    start = ca.vertcat(within(machine, X[:g]), X[g:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
-    g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
-    H, ratios, says = H @ ca.diag(scale), [], []
+    start, g, H, R, sure, grip, slopes = balance._parts()
+    ratios, says = [], []
     # a base that is not level is as wrong in every equation: to take less of them all would only take longer
     names = [machine.parameters.names[place] for place in doubtful(machine, model)]
     held = held_columns(machine, model)
@@ -149,8 +195,8 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
         load = P[-c:, -c:] - share * (2 - share) * gain[-c:] @ column[-c:].T - rough @ column[-c:].T
         whole = ca.vertcat(gain[:-c], gain[-c:] + rough)
         P, gain[-c:] = P - whole @ column.T, share * gain[-c:] + rough
-        P[-c:, -c:] = load      # the lower triangle counts: its last rows are those of the payload
-        X, P, T = X + gain * error, ca.tril2symm(ca.tril(P)), T - gain @ seen
+        P[-c:, -c:], P[:-c, -c:] = ca.tril2symm(ca.tril(load)), P[-c:, :-c].T     # its last rows are the payload's
+        X, T = X + gain * error, T - gain @ seen
         T[-c:, held] = T[-c:, held] + rough @ seen[held]    # that friction is in its variance
         ratios.append(counts * error / ca.sqrt(variance))
         says.append(ca.logic_or(known[i], hidden))

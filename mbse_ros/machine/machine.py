@@ -19,6 +19,7 @@ from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.values import state_keys
 from .channels import Channel, machine_channels
+from .hanging import down, hook, swing_axes
 from .parameters import Parameters
 
 UNLIMITED = np.pi       # rad, half the range of a joint without limits
@@ -129,6 +130,11 @@ class Machine:
         return self.parameters.states[MASS]
 
     @cached_property
+    def swings(self) -> tuple[str, ...]:
+        """Horizontal axes of the machine's frame along which a load that hangs swings; none of a rigid load."""
+        return swing_axes(self)
+
+    @cached_property
     def reduced(self) -> Reduced:
         """The equations of motion in the independent coordinates."""
         return reduce(self.system)
@@ -190,7 +196,8 @@ class Machine:
         """Polylines (k, 3), m, in the machine frame at independent coordinates (g,).
 
         One per body, one per cylinder ``cylinder/<name>`` (base, gland, rod eye), and ``payload`` (1, 3) where there is
-        one. Raises PositionProblemError where the cylinders cannot reach.
+        one; where it hangs, straight down on a line ``payload/rod`` (2, 3). Raises PositionProblemError where the
+        cylinders cannot reach.
         """
         return self.outline_at(self.position(z, start))
 
@@ -207,14 +214,23 @@ class Machine:
             lines[f'cylinder/{name}'] = np.array([base, gland, eye])
         if self.description.payload is not None:
             lines['payload'] = points['payload'][None, :]
+        if self.swings:
+            lines['payload/rod'] = points['payload'] + np.outer([0.0, 1.0], self._rod)
+            lines['payload'] = lines['payload/rod'][1:]
         return lines
+
+    @cached_property
+    def _rod(self) -> np.ndarray:
+        """From the hook to a load that hangs (3,), m."""
+        rod = self.description.payload.hanging.value * down(self)
+        return np.pad(rod, (0, 3 - len(rod)))
 
     @cached_property
     def _points(self) -> Kernel:
         payload = self.description.payload
         places = list(self.system.points.values())
         if payload is not None:
-            places.append(self.system.frames[payload.body].at(self.system.values.vector(payload.center)))
+            places.append(hook(self))
         stacked = ca.horzcat(*places).T
         return Kernel(ca.Function('mbse_points', [self.system.q, self.system.values.symbol], [stacked]), 'vm')
 

@@ -16,7 +16,8 @@ from .coordinates.natural import natural
 from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
-from .inertia import Mass, body_terms, center_of_mass, inclined, inertia, point_masses, point_terms
+from .inertia import (
+    Mass, body_terms, center_of_mass, inclined, inertia, payload_spin, point_masses, point_terms, spin_terms)
 from ..description.basics import scalars
 from ..description.model import GROUND, MechanismDescription, PointRef
 from .system import System
@@ -104,6 +105,11 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for mass, place in masses:
         M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
+    load = payload_spin(kinematics)
+    if load is not None:
+        M_b, Q_b = spin_terms(kinematics, description.payload.body, load)
+        M, Q = M + M_b, Q + Q_b
+    turning = {} if load is None else {description.payload.body: load}
     for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows
@@ -121,8 +127,10 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
         gravity=gravity, applied=ca.densify(applied.conservative + applied.other),
         masses=(*((ca.SX(kinematics.values(body.mass)), kinematics.frames[body.name].at(
             center_of_mass(body, kinematics.values))) for body in description.bodies.values()), *masses),
-        spins=() if kinematics.natural else tuple((inertia(body, kinematics.values), kinematics.frames[body.name].omega)
-                                                  for body in description.bodies.values()))
+        spins=() if kinematics.natural else (*((inertia(body, kinematics.values), kinematics.frames[body.name].omega)
+                                               for body in description.bodies.values()),
+                                             *((tensor, kinematics.frames[body].omega)
+                                               for body, tensor in turning.items())))
 
 
 def _points(kinematics: Kinematics) -> dict[str, ca.SX]:

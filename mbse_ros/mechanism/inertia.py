@@ -9,7 +9,7 @@ import casadi as ca
 
 from ..description.machine_parts import Base, Cylinder
 from ..description.model import Body
-from .coordinates.kinematics import Frame, Kinematics
+from .coordinates.kinematics import Kinematics
 from .rotation import axis_rotation
 from .values import Values
 
@@ -56,15 +56,29 @@ def body_terms(kinematics: Kinematics, body: Body, gravity: ca.SX) -> tuple[ca.S
     centre = frame.at(center_of_mass(body, kinematics.values))
     mass = kinematics.values(body.mass)
     M, Q, potential = point_terms(kinematics, mass, centre, gravity)
-    M_w, Q_w = _rotation_terms(kinematics, body, frame, q, qd)
+    M_w, Q_w = _rotation_terms(kinematics, body.name, inertia(body, kinematics.values), q, qd)
     return M + M_w, Q + Q_w, potential
 
 
-def _rotation_terms(kinematics: Kinematics, body: Body, frame: Frame, q: ca.SX, qd: ca.SX) -> tuple[ca.SX, ca.SX]:
+def payload_spin(kinematics: Kinematics) -> ca.SX | None:
+    """Inertia of the load about its centre, kg m2, scalar in a plane, (3, 3) in space; None of a point."""
+    payload = kinematics.description.payload
+    if payload is None or payload.gyration_radius is None:
+        return None
+    tensor = ca.SX(kinematics.values(payload.mass) * kinematics.values(payload.gyration_radius) ** 2)
+    return tensor if kinematics.description.dimension == 2 else tensor * ca.SX.eye(3)
+
+
+def spin_terms(kinematics: Kinematics, body: str, tensor: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Mass matrix (n, n) and velocity forces (n,) of what turns with a body."""
+    return _rotation_terms(kinematics, body, tensor, ca.vertcat(*kinematics.q), ca.vertcat(*kinematics.qd))
+
+
+def _rotation_terms(kinematics: Kinematics, name: str, tensor: ca.SX, q: ca.SX, qd: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Rotational part. In natural coordinates the turning unit vector has the constant mass matrix of that choice."""
-    tensor = inertia(body, kinematics.values)
-    if body.name in kinematics.natural:
-        J_n = ca.jacobian(kinematics.natural[body.name], q)
+    frame = kinematics.frames[name]
+    if name in kinematics.natural:
+        J_n = ca.jacobian(kinematics.natural[name], q)
         return tensor * J_n.T @ J_n, ca.SX.zeros(q.numel())
     J_w = ca.jacobian(frame.omega, qd)
     bias = tensor @ ca.jtimes(frame.omega, q, qd)
@@ -81,6 +95,8 @@ def point_masses(kinematics: Kinematics) -> Iterator[Mass]:
     payload = description.payload
     if payload is not None:
         place = kinematics.frames[payload.body].at(kinematics.values.vector(payload.center))
+        if payload.hanging is not None:
+            kinematics.values(payload.hanging)      # its symbol: the load's swing is no part of the mechanism
         yield ca.SX(kinematics.values(payload.mass)), place
 
 

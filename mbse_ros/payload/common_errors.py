@@ -21,16 +21,20 @@ from scipy.special import chdtri
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
 MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
-VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear)
+MOST = 0.5          # share of what counts still of the mass, down to which a small change corrects what was solved
+FADES = 1.0         # s of samples after which that is done
+VARYING = 0.1       # share of such an error that is not constant: no number tells all of its kind (hysteresis, wear) ...
+STEADY = 0.02       # ... but of a length or a mass
 SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
 LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
-LOUD = 10           # blocks for which that is reported
+DOUBTED = 3.0       # times the stated deviations, with which they are found then, until what is found is credible
 TICK = 1e-6         # s: rounding of times
-LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large
+LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large;
+                    # and for which it is reported that the errors are found again
 
 
 class CommonErrors:
@@ -39,13 +43,14 @@ class CommonErrors:
 
     def __init__(self, names: list[str], unknown: float) -> None:
         self._unknown, self._names = unknown ** 2, list(names)
+        self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
         self._L, self._h = np.zeros_like(self._prior), np.zeros(1 + len(names))     # information of the samples
         self._x, self._P = np.zeros(1 + len(names)), np.linalg.inv(self._prior)
         self._surprise, self._blocks, self._opened = 1.0, 0, False
         self._incredible = ''
         self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
-        self._now = 0.0
+        self._now, self._fading = 0.0, 0.0
         self._begin()
 
     @property
@@ -67,13 +72,13 @@ class CommonErrors:
     @property
     def surprised(self) -> bool:
         """Whether masses have just contradicted what was found, so that it is found again."""
-        return self._opened and self._blocks < LOUD
+        return self._opened and self._blocks < LEARNING
 
     def _judge(self) -> None:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
-        learnt = np.eye(len(self.mean)) - self.covariance
+        learnt = np.eye(len(self.mean)) - self.covariance * self._prior[-1, -1]
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
         if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
@@ -135,10 +140,14 @@ class CommonErrors:
         self._forget(exp(max(kept, -700.0)))
         if not seconds or not sums[0] > 0.0 or not np.isfinite(sums).all():
             return
-        self._L, self._h = exp(-seconds / MEMORY) * self._L, exp(-seconds / MEMORY) * self._h
-        self._solve()
+        self._fading += seconds
+        if self._fading > FADES - TICK:
+            kept, self._fading = exp(-self._fading / MEMORY), 0.0
+            self._L, self._h = kept * self._L, kept * self._h
+            self._solve()
         row = np.append(1.0, sums[2:] / sums[0])
-        noise = 1 / sums[0] + VARYING ** 2 * float(row[1:] @ row[1:]) * SAME / seconds
+        varied = self._varying * row[1:]
+        noise = 1 / sums[0] + float(varied @ varied) * SAME / seconds
         column = self._P @ row
         variance, error = float(row @ column) + noise, float(sums[1] / sums[0] - row @ self._x)
         self._surprise += FADED * (error * error / variance - self._surprise)
@@ -148,8 +157,11 @@ class CommonErrors:
             return
         self._L = self._L + np.outer(row, row) / noise
         self._h = self._h + row * (float(sums[1] / sums[0]) / noise)
-        self._solve()
+        self._P, self._x = self._P - np.outer(column, column) / variance, self._x + column * (error / variance)
         self._judge()
+        if self._blocks == LEARNING and not self._incredible:
+            self._believe(1.0)
+            self._judge()
 
     def _solve(self) -> None:
         """Errors and mass from the information."""
@@ -160,11 +172,22 @@ class CommonErrors:
         """Of what is known of the mass only a share still counts."""
         if share >= 1.0 or not self._L[0, 0] > 0.0:
             return
-        lost = (1 - share) / self._L[0, 0] * self._L[:, 0]
-        self._L, self._h = self._L - np.outer(lost, self._L[0]), self._h - lost * self._h[0]
+        own, lost = self._L[:, 0].copy(), (1 - share) / self._L[0, 0]
+        self._L, self._h = self._L - lost * np.outer(own, own), self._h - lost * self._h[0] * own
+        if share < MOST:
+            self._solve()
+            return
+        column = self._P @ own      # the inverse of information that is changed by one row (Sherman and Morrison)
+        self._P = self._P + np.outer(column, column) * (lost / (1 - lost * float(own @ column)))
+        self._x = self._P @ self._h
 
     def _open(self) -> None:
-        """Find the errors and the mass again: what was found does not agree with what comes."""
+        """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""
         self._L, self._h = np.zeros_like(self._L), np.zeros_like(self._h)
-        self._solve()
+        self._believe(DOUBTED)
         self._surprise, self._blocks, self._opened, self._incredible = 1.0, 0, True, ''
+
+    def _believe(self, factor: float) -> None:
+        """Take the stated deviations times a factor."""
+        self._prior[1:, 1:] = np.eye(len(self._names)) / factor ** 2
+        self._solve()

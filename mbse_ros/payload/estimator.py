@@ -15,10 +15,12 @@ from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
 from .common_errors import CommonErrors
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
-from .inverse_dynamics import GATES, InverseDynamics
+from .gates import GATES
+from .inverse_dynamics import InverseDynamics
 from .mass import Cause, Mass
 from .quarantine import Quarantine
 from .settings import PayloadSettings
+from .state_gates import StateGates
 
 NOTHING = 1e-12     # share of the old information that counts after a restart
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
@@ -37,7 +39,7 @@ class PayloadEstimator:
 
     def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
         self.machine = machine
-        self._dynamics = InverseDynamics(machine, backend)
+        self._dynamics, self._gates = InverseDynamics(machine, backend), StateGates(machine, backend)
         self._parameter_variance = (machine.parameters.stddev ** 2).tolist()
         self._width = 1 + len(self._parameter_variance)
         self._doubtful = np.flatnonzero(machine.parameters.stddev)
@@ -48,6 +50,7 @@ class PayloadEstimator:
         self._unknown = WIDE * (high - low)
         self.settings = settings
         self._dynamics.configure(settings)
+        self._gates.configure(settings)
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
@@ -60,6 +63,7 @@ class PayloadEstimator:
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in shape)
         sums, self.settings = self._low_pass.sums, settings
         self._dynamics.configure(settings)
+        self._gates.configure(settings)
         if changed:
             self._memories.clear()
             self._make_filters()
@@ -70,6 +74,7 @@ class PayloadEstimator:
     def reset(self) -> None:
         """Forget the mass, and the errors that all masses have in common."""
         self._dynamics.reset()
+        self._gates.reset()
         self._common = CommonErrors([self.machine.parameters.names[k] for k in self._followed], self._unknown)
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
@@ -85,6 +90,7 @@ class PayloadEstimator:
         What an observer then finds of the mass is all that counts: the load may be another one.
         """
         self._dynamics.reset()
+        self._gates.reset()
         self._quarantine.clear()
         self._memories.clear()
         self._restarted = self._window_value is not None
@@ -122,8 +128,7 @@ class PayloadEstimator:
         Acceleration closes no gate: the observer weighs it, and knows how well.
         """
         self._remember(len(mean) * dt)
-        closed = self._dynamics.gates(mean)
-        closed[closed == GATES.index('accelerating')] = 0
+        closed = self._gates.closed(mean)
         information, weighted, forgotten = reported[:, :3].T
         rows = np.zeros((len(reported), 1 + self._width))
         rows[:, :2] = reported[:, :2]

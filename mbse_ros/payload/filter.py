@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from .mass import NORMAL
 
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
+STEEPEST = 5.0      # of the logarithm of what counts, up to which sums are divided by it: 2 of 16 digits are lost
 
 
 def triangular_weights(window: int) -> np.ndarray:
@@ -54,14 +55,33 @@ class LowPass:
                                    for part in parts])
         if forgotten is None or not forgotten.any():
             powers, start = self._powers_of(len(rows))
+            sums = powers @ rows
+            sums += start * self.sums
         else:
-            total = np.cumsum(forgotten + np.log(max(self.decay, 1e-300)))
-            powers = np.tril(np.exp(np.minimum(np.subtract.outer(total, total), 0.0)))
-            start = np.exp(total)[:, None]
-        sums = powers @ rows
-        sums += start * self.sums
-        self.sums = sums[-1]
+            sums = self._running(rows, np.cumsum(forgotten + np.log(max(self.decay, 1e-300))))
+        self.sums = sums[-1].copy()
         return sums[:, 1:] / sums[:, :1]
+
+    def _running(self, rows: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """Sums (n, 1 + k) after each row; ``total`` (n,): logarithm of the share that still counts of what was before.
+
+        Where much is forgotten within the rows they are summed in parts, so that nothing overflows.
+        """
+        sums, first = np.empty_like(rows), 0
+        while first < len(rows):
+            before = total[first - 1] if first else 0.0
+            steep = total[first:] < before - STEEPEST
+            last = first + max(1, int(np.argmax(steep))) if steep.any() else len(rows)
+            kept = np.exp(total[first:last] - before)[:, None]
+            if last == first + 1:
+                sums[first] = rows[first] + kept[0] * (sums[first - 1] if first else self.sums)
+            else:
+                part = np.divide(rows[first:last], kept, out=sums[first:last])
+                part[0] += sums[first - 1] if first else self.sums
+                np.cumsum(part, axis=0, out=part)
+                part *= kept
+            first = last
+        return sums
 
     def _powers_of(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Powers of the decay for n samples: among them (n, n), and of the sums before them (n, 1)."""

@@ -5,10 +5,10 @@ Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 +
 S being the pistons' speeds by theirs; least squares over the equations with a cylinder, weighted by the
 covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 
-Gates belong to equations. The friction of a cylinder at rest is anything between two bounds, for as long as it
-rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too much takes its
-equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or just where the
-set of them changes, for what stopped or started there was not steady.
+Gates belong to equations, see ``gates``. The friction of a cylinder at rest is anything between two bounds, for as
+long as it rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too
+much takes its equation out of the least squares, and the others weigh on; a sample is rejected where none is left, or
+just where the set of them changes, for what stopped or started there was not steady.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ import numpy as np
 
 from ..compiled import Scan
 from ..errors import PositionProblemError
-from ..estimators.coordinate_scale import coordinate_scale
 from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_model import state_names, state_parts
 from ..machine import Machine
 from ..machine.machine import NEWTON
+from .gates import GATE_NUMBERS, closed_gate, gate_numbers, passed_gates
 from .settings import PayloadSettings
 
 LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of functions compile faster beyond
-LEADING = 6     # numbers after the covariance in the parameters of a sample's step: five gates and the reference mass
-UNSURE = 0.01       # m/s^2 at a piston
-GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
+LEADING = GATE_NUMBERS + 1      # numbers after the covariance in the parameters of a sample's step: the reference mass
 
 
 @dataclass(frozen=True)
@@ -101,21 +99,20 @@ def sample_step(machine: Machine) -> ca.Function:
     close = ca.Function('close', arguments, [machine.closed(r.near, r.X[:count])[machine.system.dependent]])
     kind = ca.SX if terms.n_instructions() + 4 * slopes.n_instructions() < LARGEST_WRITTEN else ca.MX
     x, X, p = kind.sym('x', r.near.numel() + a + 1), kind.sym('X', n), kind.sym('p', n * n + LEADING + k)
-    P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + LEADING - 1], p[n * n + LEADING:]
+    P, gates, values = ca.reshape(p[:n * n], n, n), p[n * n:n * n + GATE_NUMBERS], p[n * n + LEADING:]
     solved, before = close(x[:r.near.numel()], X, values), x[r.near.numel():-1]
     g0, G1, share, steep, pistons, speeds, rates = terms(solved, X, values)
-    rows = ca.horzcat(*(slopes(solved, X, values, p[n * n + LEADING - 1], unit)[0] for unit in np.eye(a)))
-    passed = _gates(machine, r.concerns, n)(pistons, speeds, rates, share, steep, P, gates)
-    weighing = _weighing(machine, n, a)
-    information, weighted, row, first = weighing(g0, G1, rows, P, passed)
+    rows = ca.horzcat(*(slopes(solved, X, values, p[n * n + GATE_NUMBERS], unit)[0] for unit in np.eye(a)))
+    passed = passed_gates(machine, r.concerns, n)(pistons, speeds, rates, share, steep, P, gates)
+    information, weighted, row, first = weighing(machine, n, a)(g0, G1, rows, P, passed)
     sensitivity = -slopes(solved, X, values, first, row)[1]
-    closed, trusted = _closed_gate(a)(passed, before, information, gates)
+    closed, trusted = closed_gate(a)(passed, before, information, gates)
     x_next = ca.vertcat(solved, trusted, x[-1] + (closed == 0))
     return ca.Function('mbse_payload', [x, X, p], [x_next, ca.vertcat(information, weighted, sensitivity, closed)],
                        ['x', 'u', 'p'], ['x_next', 'y'], {'cse': True})
 
 
-def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
+def weighing(machine: Machine, n: int, a: int) -> ca.Function:
     """``(g0, G1, J_X', P, passed) -> (information, information times mass, G1' weight, mass within reason)``.
 
     Over the equations that pass all gates, or over all where none does.
@@ -133,46 +130,6 @@ def _weighing(machine: Machine, n: int, a: int) -> ca.Function:
                        {'cse': True})
 
 
-def _gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
-    """``(pistons, speeds, rates, share, slopes, P, gates)`` -> (equations, 3): 1 for a gate passed as all before it.
-
-    In this order: all cylinders of the equation inside their strokes, all moving, the mass not accelerated too much,
-    both beyond what the observer's covariance explains.
-    """
-    count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
-    pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)
-    share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', LEADING - 1)
-    slopes = ca.SX.sym('slopes', len(concerns), n)
-    inside = ca.logic_and(pistons - stroke[:, 0] > gates[4], stroke[:, 1] - pistons > gates[4])
-    spread = ca.sum2((rates @ P) * rates)
-    moving = ca.logic_and(ca.fabs(speeds) >= gates[0], speeds ** 2 >= gates[1] ** 2 * spread)
-    calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * ca.sum2((slopes @ P) * slopes)
-    found = []
-    for i, own in enumerate(concerns):
-        in_stroke, moves = (ca.mmin(item[np.flatnonzero(own).tolist()]) for item in (inside, moving))
-        found.append([in_stroke, in_stroke * moves, in_stroke * moves * calm[i]])
-    return ca.Function('gates', [pistons, speeds, rates, share, slopes, P, gates],
-                       [ca.vertcat(*(ca.horzcat(*row) for row in found))])
-
-
-def _closed_gate(a: int) -> ca.Function:
-    """``(passed, trusted before, information, gates)`` -> (number of the first gate that no equation passes, as in
-    ``GATES``, 0: none; trusted equations (a,), 0 where a gate is closed).
-
-    Where the set of trusted equations is another than in the sample before, and that was none, it is 'accelerating'.
-    """
-    passed, before = ca.SX.sym('passed', a, 3), ca.SX.sym('before', a)
-    information, gates = ca.SX.sym('information'), ca.SX.sym('gates', LEADING - 1)
-    some = ca.mmax(passed[:, 0]), ca.mmax(passed[:, 1]), ca.mmax(passed[:, 2])
-    changed = ca.logic_and(ca.mmax(before) > 0, ca.mmax(ca.fabs(passed[:, 2] - before)) > 0)
-    tests = (some[0], information >= gates[3], some[1], ca.logic_and(some[2], ca.logic_not(changed)))
-    closed = ca.SX(0)
-    for number, test in reversed(list(enumerate(tests, 1))):
-        closed = ca.if_else(test, closed, number)
-    trusted = passed[:, 2]
-    return ca.Function('gate', [passed, before, information, gates], [closed, trusted])
-
-
 @dataclass(frozen=True)
 class MassSamples:
     """Samples (n,) of a segment: ``rows`` (n, 2 + parameters) = information w, 1/kg2, w times mass, w times the
@@ -188,31 +145,20 @@ class InverseDynamics:
 
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine = machine
-        self._scan = Scan(sample_step(machine), backend)
+        self._backend = backend
+        self._scan: Scan | None = None      # an observer that weighs needs none
         self._count = len(state_names(machine)[0])
         self._size = self._count ** 2
-        low, high = machine.description.payload.limits
-        self._full_scale = high - low
-        self._unsure, scale = np.zeros((self._count, self._count)), coordinate_scale(machine)
-        for k in machine.actuated:
-            place = 2 * len(machine.coordinates) + k
-            self._unsure[place, place] = (UNSURE / scale[k]) ** 2
         self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
         """Set the gates."""
-        s, largest = settings, settings.max_sample_share * self._full_scale
-        self._p[self._size:self._size + LEADING - 1] = [s.min_speed, s.significance, s.max_acceleration_share,
-                                                        largest ** -2, s.stroke_margin]
+        self._p[self._size:self._size + GATE_NUMBERS] = gate_numbers(self.machine, settings)
 
     def reset(self) -> None:
         """Forget the coordinates."""
         self._x: np.ndarray | None = None
-
-    def gates(self, mean: np.ndarray) -> np.ndarray:
-        """Gates (n,) that are closed in states (n, nx), SI, by the states alone. Raises PositionProblemError."""
-        return self.process(mean, self._unsure).closed
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, reference: float | None = None) -> MassSamples:
         """Samples for states (n, nx), SI, with the covariance (nx, nx) of the last; ``reference``: mass, kg, at
@@ -220,13 +166,15 @@ class InverseDynamics:
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
+        if self._scan is None:
+            self._scan = Scan(sample_step(self.machine), self._backend)
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
         mean, covariance = mean[:, :self._count], covariance[:self._count, :self._count]
         self._p[:self._size] = covariance.ravel()
         least = self.machine.description.payload.limits[0]
-        self._p[self._size + LEADING - 1] = least if reference is None else reference
+        self._p[self._size + GATE_NUMBERS] = least if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)
         if not isfinite(y[-1, 0]):

@@ -89,10 +89,14 @@ class LoadLog:
             self.found = self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
         elif not self.changing:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
-            if forgotten or isfinite(old.mass) and not isfinite(mass.mass):
+            if forgotten and not self._calm(mass, old, AGREES) or isfinite(old.mass) and not isfinite(mass.mass):
                 self._before = begin, old
-        elif mass.noise < KNOWN * self._span and self._agree(mass, old, CALM * mass.noise, CALM):
+        elif self._calm(mass, old, CALM):
             self._judge(begin, mass)
+
+    def _calm(self, new: Mass, old: Mass, deviations: float) -> bool:
+        """Whether a mass is known, and the same as half a second before."""
+        return new.noise < KNOWN * self._span and self._agree(new, old, deviations * new.noise, deviations)
 
     def _agree(self, new: Mass, old: Mass, room: float, deviations: float) -> bool:
         """Whether two masses differ by no more than ``room``, kg, and ``deviations`` of what the uncertain numbers make

@@ -12,6 +12,7 @@ from ..errors import SettingError
 from ..machine import Machine, with_valves
 from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
+from .pendulum import PendulumMachine
 from .plant import SOIL, STEP_NS, Plant
 from .samples import TrueSamples
 
@@ -43,17 +44,18 @@ class SimulatedCrane:
 
     ``parameters`` are the plant's true values of the uncertain numbers (default: nominal); ``base``: its true 'roll'
     and 'pitch', rad, where a sensor measures them; ``plant`` may be shared between cranes of one machine, to compile it
-    once; ``soil``: force of the soil, N, where the cycle digs.
+    once; ``soil``: force of the soil, N, where the cycle digs; ``swing``: rad from the vertical at which a load that
+    hangs is let go.
     """
 
     def __init__(self, machine: Machine, payload: float = 50.0, seed: int = 1, cycle: WorkCycle | None = None,
                  settings: CraneSettings = CraneSettings(), parameters: np.ndarray | None = None,
                  plant: Plant | None = None, start_ns: int = 0, base: Mapping[str, float] | None = None,
-                 soil: float = 0.0) -> None:
+                 soil: float = 0.0, swing: float = 0.0) -> None:
         self.plant = plant or plant_of(machine)
         self.machine, self.payload, self.settings = machine, float(payload), settings
         self.cycle, self.base, self.soil = cycle or lift_hold_lower(), dict(base or {}), float(soil)
-        self.parameters = self.plant.machine.parameters.mean if parameters is None else parameters
+        self.parameters = self._of_plant(machine.parameters.mean if parameters is None else parameters)
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
         self.controls = controls_of(self.plant)
         self._operators = self._make_operators()
@@ -61,9 +63,9 @@ class SimulatedCrane:
         stroke = machine.stroke
         shares = np.array([self.cycle.share_of(name) for name in machine.cylinders])
         self._x = self.plant.start(stroke[:, 0] + shares * (stroke[:, 1] - stroke[:, 0]),
-                                   self.payload * self.cycle.load_at(0.0), self.parameters, **self.base)
+                                   self.payload * self.cycle.load_at(0.0), self.parameters, swing=swing, **self.base)
         self._start_ns, self._next_ns = int(start_ns), int(start_ns)
-        self._acceleration = np.zeros(len(machine.coordinates))
+        self._acceleration = np.zeros(len(self.plant.machine.coordinates))
         self._samples = TrueSamples(self.plant.machine, machine.all_channels)
         self._stddev = [channel.sensor.stddev * settings.noise for channel in machine.all_channels]
 
@@ -82,8 +84,14 @@ class SimulatedCrane:
             self._x, np.array([sent[name] for name in self.controls]), self.period_ns // STEP_NS, payload,
             self.parameters, **self.base, **{SOIL: self.soil * self.cycle.soil_at(time)})
         self._next_ns = stamp + self.period_ns
+        g = len(self.machine.coordinates)       # a load that hangs has its coordinates behind the machine's
         return SensorFrame(stamp, self._sample(q, *truth), {f'command/{v}': sent[v] for v in self.machine.valves},
-                           *truth, payload)
+                           z[:g], zd[:g], truth[2][:g], p, payload)
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """All coordinates (n,) of the plant's machine at the next instant."""
+        return self.plant.coordinates(self._x)
 
     def advance(self, stop_ns: int) -> Iterator[SensorFrame]:
         """Frames up to and including ``stop_ns``."""
@@ -102,6 +110,11 @@ class SimulatedCrane:
                 raise SettingError('cycle', name, 'moves of ' + ', '.join(self.controls))
         return {name: Operator(item, self.cycle.timed) for name, item in moves.items()}
 
+    def _of_plant(self, parameters: np.ndarray) -> np.ndarray:
+        """Uncertain numbers of the machine in the order of the plant's."""
+        own, wanted = self.machine.parameters.names, self.plant.machine.parameters.names
+        return parameters if own == wanted else np.asarray(parameters)[[own.index(name) for name in wanted]]
+
     def _commands(self, command: float | Mapping[str, float] | None, time: float, q: np.ndarray) -> dict[str, float]:
         """Commands of all controls."""
         if command is None:
@@ -114,7 +127,7 @@ class SimulatedCrane:
 
     def _shares(self, q: np.ndarray) -> dict[str, float]:
         """Where what each control moves is in its range."""
-        machine, found = self.machine, {}
+        machine, found = self.plant.machine, {}
         positions = dict(zip(machine.cylinders, q[machine.pistons]))
         strokes = dict(zip(machine.cylinders, machine.stroke))
         for cylinder, valve in valves_by_cylinder(machine).items():
@@ -162,7 +175,8 @@ def plant_of(machine: Machine, backend: str = 'auto') -> Plant:
 
 
 def plant_machine(machine: Machine) -> Machine:
-    """The machine whose valves become orifices where the observer takes them as unknown; raises DescriptionError."""
-    if not machine.unknown_valves:
-        return machine
-    return Machine(with_valves(machine.description, 'orifice', ('unknown',)))
+    """The machine whose valves become orifices where the observer takes them as unknown, and whose load is a body of
+    its own where it hangs; raises DescriptionError."""
+    if machine.unknown_valves:
+        machine = Machine(with_valves(machine.description, 'orifice', ('unknown',)))
+    return PendulumMachine(machine) if machine.swings else machine

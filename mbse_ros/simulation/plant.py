@@ -16,12 +16,14 @@ from ..description.load_payload import MASS
 from ..dynamics.partition import choose_independent
 from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine
+from .pendulum import PendulumMachine
 
 MPA = 1e6
 SOIL = 'soil'
 STEP_NS = 100_000      # 0.1 ms: 1e-6 relative against an adaptive reference (see test_simulation_plant)
 DRAGGED = 0.05         # m/s of the contact point, above which the soil pushes with all its force
 DRIVE_LAG = 0.15       # s, of the speed of a driven coordinate
+PIN_FRICTION = 0.02    # 1/s, of the swing of a load that hangs: its amplitude falls to 1/e in 100 s
 LARGEST_WRITTEN = 3_000     # scalar operations of the rates that are written out; beyond they are called
 
 
@@ -39,7 +41,9 @@ class Plant:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
                                    'valves of kind orifice or compensated: a plant needs their data')
         self.machine, g = machine, len(machine.coordinates)
-        self._free = [k for k in range(g) if k not in machine.actuated]
+        passive = machine.passive if isinstance(machine, PendulumMachine) else ()
+        self._passive = [k for k in range(g) if machine.coordinates[k] in passive]
+        self._free = [k for k in range(g) if k not in (*machine.actuated, *self._passive)]
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
         self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
@@ -47,13 +51,16 @@ class Plant:
         self._static = self._static_balance()
 
     def start(self, position: np.ndarray, payload: float, parameters: np.ndarray, rod_pressure: float = 2e6,
-              **slow: float) -> np.ndarray:
+              swing: float = 0.0, **slow: float) -> np.ndarray:
         """State (nx,) at rest and in balance at piston positions (cylinders,), m; rod sides at ``rod_pressure``, Pa, or
-        the piston side of a cylinder that pulls so hard that too little would be left there.
+        the piston side of a cylinder that pulls so hard that too little would be left there. A load that hangs is let
+        go at ``swing``, rad, from the vertical.
 
         Raises PositionProblemError where the cylinders cannot reach.
         """
         q = self._at_pistons(np.asarray(position, dtype=float))
+        if isinstance(self.machine, PendulumMachine):
+            q = self.machine.hanging(q, swing)
         force, areas = (np.atleast_1d(item) for item in self._static(q, self._slow(payload, slow), parameters))
         chambers = np.empty(2 * len(self.machine.cylinders))
         chambers[1::2] = rod_pressure
@@ -100,7 +107,7 @@ class Plant:
         Of cylinders that share a coordinate, as two side by side, one leads.
         """
         model, machine = self.machine.model, self.machine
-        start, free = model.start.q, [model.z[k] for k in self._free]
+        start, free = model.start.q, [model.z[k] for k in (*self._free, *self._passive)]
         wanted = dict(zip([*machine.pistons, *free], [*position, *start[free]]))
         places = list(wanted)
         if len(places) > len(model.z):
@@ -137,7 +144,10 @@ class Plant:
             s, sd)
         soil = ca.SX.sym('soil')
         (pushed,) = ca.substitute([self._dragged(soil)], *place)
-        zdd = self._accelerations(Mbar, Qbar + S.T @ force + pushed, zd, u[len(machine.valves):])
+        rubbed = ca.SX.zeros(zd.numel())
+        for k in self._passive:
+            rubbed[k] = -PIN_FRICTION * Mbar[k, k] * zd[k]
+        zdd = self._accelerations(Mbar, Qbar + S.T @ force + pushed + rubbed, zd, u[len(machine.valves):])
         flows = ca.vertcat(*(self._flows(name, spools[i], pressure) for i, name in enumerate(machine.valves)))
         lag = ca.vertcat(*(circuit.spool_rate(name, spools[i], u[i]) for i, name in enumerate(machine.valves)))
         rates = circuit.pressure_rates(s, sd, flows) / MPA
@@ -158,7 +168,7 @@ class Plant:
 
     def _accelerations(self, Mbar: ca.SX, forces: ca.SX, zd: ca.SX, speeds: ca.SX) -> ca.SX:
         """``zdd`` (g,): drives follow their speeds, whatever force it takes."""
-        moved, free = self.machine.actuated, self._free
+        moved, free = [*self.machine.actuated, *self._passive], self._free
         given = (speeds - zd[free]) / DRIVE_LAG if free else ca.SX(0, 1)
         rest = forces[moved] - (Mbar[moved, free] @ given if free else 0)
         found = ca.solve(ca.densify(Mbar[moved, moved]), rest)
@@ -175,10 +185,14 @@ class Plant:
     def _static_balance(self) -> Kernel:
         """``(q, slow, parameters) -> (forces of the cylinders at rest, chamber areas)``.
 
-        Cylinders that share a coordinate share its load by the least squares of their forces.
+        Cylinders that share a coordinate share its load by the least squares of their forces. A load that hangs is
+        let go.
         """
-        machine, moved = self.machine, self.machine.actuated
+        machine, moved, loose = self.machine, self.machine.actuated, self._passive
         needed = ca.substitute(-machine.reduced.Qbar, machine.reduced.zd, ca.SX.zeros(machine.reduced.zd.numel()))
+        if loose:
+            M = machine.reduced.Mbar
+            needed = needed - M[:, loose] @ ca.solve(ca.densify(M[loose, loose]), needed[loose])
         S = machine.piston_rates[:, moved]
         force = S @ ca.solve(S.T @ S, needed[moved])
         slow = ca.vertcat(*machine.parameters.states.values(), ca.SX.sym('soil'))

@@ -17,17 +17,18 @@ USUAL = 50.0                             # kg
 
 def working_machine(machine: Machine, payload: float | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
                     ramp: float = 0.2, rate: float = 100.0, base_roll: float | None = None,
-                    base_pitch: float | None = None, soil: float = 0.0) -> SimulatedCrane:
+                    base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0) -> SimulatedCrane:
     """The machine at work; the same arguments give the same samples.
 
     ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg, ``soil``: force on the payload's contact while the cycle digs, N. Raises SettingError.
+    in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
+    go, deg from the vertical. Raises SettingError.
     """
     if seed < 0:
         raise SettingError('seed', seed, 'a whole number from 0')
     payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
     return SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
-                          start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle))
+                          start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle), swing=_swing(machine, swing))
 
 
 def frame_count(crane: SimulatedCrane) -> int:
@@ -57,6 +58,15 @@ def _soil(machine: Machine, force: float, cycle: str) -> float:
     if not 0.0 <= force <= HARDEST:
         raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
     return force
+
+
+def _swing(machine: Machine, degrees: float) -> float:
+    """Angle, rad; only of a load that hangs."""
+    if degrees and not machine.swings:
+        raise SettingError('swing', degrees, f'0 deg: the file of {machine.name} has no `payload.hanging`')
+    if not abs(degrees) <= STEEPEST:
+        raise SettingError('swing', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+    return math.radians(degrees)
 
 
 def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:

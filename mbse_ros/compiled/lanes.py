@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated straight-line C of scalar operations, four of them at once where they are alike.
+
+CasADi writes one statement for each scalar operation, and a compiler does not find again the rows of matrices among
+ten thousands of them. This does, as superword level parallelism (S. Larsen and S. Amarasinghe, PLDI 2000): from four
+neighbours among the outputs back through operations that are the same in all four. Each operation stays what it was and
+has the same operands, so that the results are the same to the last bit. What is not understood stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from heapq import heappop, heappush
+from itertools import count
+
+WIDTH = 4
+LEAST = 1000        # statements from which it is worth while
+TYPES = f'''
+typedef casadi_real mbse_lanes __attribute__((vector_size({8 * WIDTH})));
+typedef casadi_real mbse_packed __attribute__((vector_size({8 * WIDTH}), aligned(8), may_alias));
+'''
+VECTOR = {'({}*{})': '({}*{})', '({}+{})': '({}+{})', '({}-{})': '({}-{})', '({}/{})': '({}/{})', '(-{})': '(-{})',
+          'casadi_sq({})': '({0}*{0})', '(2.*{})': '({0}+{0})'}
+COMMUTE = '({}*{})', '({}+{})'
+_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\) \{\n)'
+                       r'((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
+_STATEMENT = re.compile(r'  (?:if \(res\[\d+\]!=0\) )?(\S+?)=(.*);')
+_INPUT = re.compile(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0')
+_OUTPUT = re.compile(r'res\[(\d+)\]\[(\d+)\]')
+_ROWS = re.compile(r'[^,\[\]]+(?:\[(\d+)[^\]]*\])?')
+_REGISTER = re.compile(r'\ba\d+\b')
+
+
+def with_lanes(source: str) -> str:
+    """C source of CasADi, its long functions of scalar operations in lanes; doubles."""
+    found = _FUNCTION.sub(_function, source)
+    place = found.find('static int casadi_f')
+    return source if found == source else found[:place] + TYPES + found[place:]
+
+
+def _function(match: re.Match) -> str:
+    """A function of scalar operations, rewritten; as it was where it is short or holds anything else."""
+    head, shapes, _, body = match.groups()
+    lines = body.splitlines()
+    if len(lines) < LEAST:
+        return match.group()
+    code = _Code([int(rows or 1) for rows in _ROWS.findall(shapes)])
+    if not all(code.read(line) for line in lines):
+        return match.group()
+    written = code.written() or code.written(level=True)
+    return match.group() if written is None else head + written + '  return 0;\n}\n'
+
+
+class _Code:
+    """Values by their number: a form with places for operands, and these; ``outputs`` by function output, which has so
+    many ``rows`` in a column."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self._rows = rows
+        self.forms: list[str] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.inputs: dict[int, tuple[int, int]] = {}
+        self.outputs: dict[int, dict[int, int]] = defaultdict(dict)
+        self._known: dict[tuple, int] = {}
+        self._registers: dict[str, int] = {}
+        self._packs: dict[tuple[int, ...], tuple] = {}
+        self._levels: list[int] | None = None
+
+    def read(self, line: str) -> bool:
+        """Take a statement; False where it is another than expected."""
+        parts = _STATEMENT.fullmatch(line)
+        if parts is None:
+            return False
+        target, expression = parts.groups()
+        output = _OUTPUT.fullmatch(target)
+        if output and expression in self._registers:
+            self.outputs[int(output[1])][int(output[2])] = self._registers[expression]
+            return True
+        names = _REGISTER.findall(expression)
+        if not _REGISTER.fullmatch(target) or not all(name in self._registers for name in names):
+            return False
+        key = _REGISTER.sub('{}', expression), tuple(self._registers[name] for name in names)
+        if key == ('{}', key[1]):
+            self._registers[target] = key[1][0]
+            return True
+        if key not in self._known:
+            self._known[key] = len(self.forms)
+            source = _INPUT.fullmatch(expression)
+            if source:
+                self.inputs[len(self.forms)] = int(source[1]), int(source[2])
+            self.forms.append(key[0])
+            self.operands.append(key[1])
+        self._registers[target] = self._known[key]
+        return True
+
+    def written(self, level: bool = False) -> str | None:
+        """Statements; None where values would wait for each other, which those of the same ``level`` cannot."""
+        if level:
+            self._packs, self._levels = {}, []
+            for operands in self.operands:
+                self._levels.append(1 + max((self._levels[value] for value in operands), default=0))
+        stores = []
+        for output, entries in self.outputs.items():
+            rows = self._rows[output]
+            for k in sorted({first + min(i, rows - WIDTH) for first in range(0, max(entries) + 1, rows)
+                             for i in range(0, rows, WIDTH)} if rows >= WIDTH else ()):
+                lanes = tuple(entries.get(k + i, -1) for i in range(WIDTH))
+                if min(lanes) >= 0 and self._pack(lanes)[0] in ('op', 'load'):
+                    stores.append((output, k, lanes))
+        return _Writer(self, stores).text()
+
+    def _pack(self, lanes: tuple[int, ...]) -> tuple:
+        """What makes a vector of these values: ('op', form, packs), ('load', ...), ('splat', value) or ('gather',)."""
+        if lanes not in self._packs:
+            self._packs[lanes] = self._found(lanes)
+        return self._packs[lanes]
+
+    def _found(self, lanes: tuple[int, ...]) -> tuple:
+        first = lanes[0]
+        if all(lane == first for lane in lanes):
+            return 'splat', first
+        places = [self.inputs.get(lane) for lane in lanes]
+        if None not in places:
+            own, start = places[0]
+            run = all(place == (own, start + i) for i, place in enumerate(places))
+            return ('load', own, start) if run else ('gather',)
+        form = self.forms[first]
+        if form not in VECTOR or any(self.forms[lane] != form for lane in lanes) or len(set(lanes)) < WIDTH:
+            return ('gather',)
+        if self._levels and len({self._levels[lane] for lane in lanes}) > 1:
+            return ('gather',)
+        columns = list(zip(*self._aligned(form, lanes)))
+        kinds = [self._pack(column)[0] for column in columns]
+        if kinds.count('gather') == len(kinds):
+            return ('gather',)
+        return 'op', form, columns
+
+    def _aligned(self, form: str, lanes: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Operands of each lane, those of sums and products in the order of the first's."""
+        rows = [self.operands[lane] for lane in lanes]
+        if form not in COMMUTE:
+            return rows
+        one, other = rows[0]
+        for i, (a, b) in enumerate(rows):
+            straight = (a == one) + (b == other) + (self.forms[a] == self.forms[one]) + (
+                self.forms[b] == self.forms[other])
+            crossed = (b == one) + (a == other) + (self.forms[b] == self.forms[one]) + (
+                self.forms[a] == self.forms[other])
+            if crossed > straight:
+                rows[i] = b, a
+        return rows
+
+
+class _Writer:
+    """Statements of the values that the outputs need, each after what it needs."""
+
+    def __init__(self, code: _Code, stores: list[tuple[int, int, tuple[int, ...]]]) -> None:
+        self.code, self.stores = code, stores
+        self.vectors: dict[tuple[int, ...], str] = {}
+        self.lane_of: dict[int, tuple[tuple[int, ...], int]] = {}
+
+    def text(self) -> str | None:
+        """The body of the function."""
+        packed = {(output, k + i) for output, k, _ in self.stores for i in range(WIDTH)}
+        for _, _, lanes in self.stores:
+            self._name(lanes)
+        single = [(output, k, value) for output, entries in self.code.outputs.items() for k, value in entries.items()
+                  if (output, k) not in packed]
+        order = self._order([value for _, _, value in single])
+        if order is None:
+            return None
+        sizes = {output: max(entries) + 1 for output, entries in self.code.outputs.items()}
+        lines = [f'  casadi_real unused{k}[{size}], *restrict r{k} = res[{k}] ? res[{k}] : unused{k};'
+                 for k, size in sorted(sizes.items())]
+        sources = defaultdict(int)
+        for own, k in self.code.inputs.values():
+            sources[own] = max(sources[own], k + 1)
+        lines += [f'  static const casadi_real none{k}[{size}];\n'
+                  f'  const casadi_real *restrict i{k} = arg[{k}] ? arg[{k}] : none{k};'
+                  for k, size in sorted(sources.items())]
+        lines += [self._vector(item) if isinstance(item, tuple) else self._scalar(item) for item in order]
+        lines += [f'  *(mbse_packed*)(r{output}+{k}) = {self.vectors[lanes]};' for output, k, lanes in self.stores]
+        lines += [f'  r{output}[{k}]={self._value(value)};' for output, k, value in single]
+        return '\n'.join(line for line in lines if line) + '\n'
+
+    def _name(self, lanes: tuple[int, ...]) -> None:
+        """Give names to a vector of operations and to those that it needs."""
+        waiting = [lanes]
+        while waiting:
+            lanes = waiting.pop()
+            pack = self.code._pack(lanes)
+            if lanes in self.vectors:
+                continue
+            self.vectors[lanes] = f'v{len(self.vectors)}'
+            if pack[0] == 'op':
+                for i, value in enumerate(lanes):
+                    self.lane_of.setdefault(value, (lanes, i))
+                waiting += pack[2]
+
+    def _needs(self, item: int | tuple[int, ...]) -> list[int | tuple[int, ...]]:
+        """What a value or vector is computed from."""
+        if isinstance(item, tuple):
+            pack = self.code._pack(item)
+            if pack[0] == 'op':
+                return list(pack[2])
+            return [] if pack[0] == 'load' else [self._owner(value) for value in set(item)]
+        return [self._owner(value) for value in self.code.operands[item]]
+
+    def _owner(self, value: int) -> int | tuple[int, ...]:
+        return self.lane_of[value][0] if value in self.lane_of else value
+
+    def _order(self, singles: list[int]) -> list[int | tuple[int, ...]] | None:
+        """All items needed, each after its needs and otherwise in the order of the source; None for a circle."""
+        needs, users, ready, number = {}, defaultdict(list), [], count()
+        waiting = [lanes for _, _, lanes in self.stores] + [self._owner(value) for value in singles]
+        while waiting:
+            item = waiting.pop()
+            if item in needs:
+                continue
+            own = set(self._needs(item))
+            needs[item] = len(own)
+            for need in own:
+                users[need].append(item)
+            waiting += own
+        for item, left in needs.items():
+            if not left:
+                heappush(ready, (self._when(item), next(number), item))
+        order = []
+        while ready:
+            item = heappop(ready)[2]
+            order.append(item)
+            for user in users[item]:
+                needs[user] -= 1
+                if not needs[user]:
+                    heappush(ready, (self._when(user), next(number), user))
+        return order if len(order) == len(needs) else None
+
+    @staticmethod
+    def _when(item: int | tuple[int, ...]) -> int:
+        return max(item) if isinstance(item, tuple) else item
+
+    def _value(self, value: int) -> str:
+        """A scalar where it is used."""
+        if value in self.lane_of:
+            lanes, i = self.lane_of[value]
+            return f'{self.vectors[lanes]}[{i}]'
+        if value in self.code.inputs:
+            return 'i{}[{}]'.format(*self.code.inputs[value])
+        return f's{value}' if self.code.operands[value] else f'({self.code.forms[value]})'
+
+    def _scalar(self, value: int) -> str:
+        if not self.code.operands[value]:
+            return ''
+        form = self.code.forms[value]
+        expression = VECTOR.get(form, form).format(*(self._value(item) for item in self.code.operands[value]))
+        return f'  const casadi_real s{value}={expression};'
+
+    def _vector(self, lanes: tuple[int, ...]) -> str:
+        pack, name = self.code._pack(lanes), self.vectors[lanes]
+        if pack[0] == 'load':
+            expression = f'*(const mbse_packed*)(i{pack[1]}+{pack[2]})'
+        elif pack[0] == 'op':
+            expression = VECTOR[pack[1]].format(*(self.vectors[column] for column in pack[2]))
+        else:
+            expression = '{' + ', '.join(self._value(value) for value in lanes) + '}'
+        return f'  const mbse_lanes {name}={expression};'

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chambers whose pressure falls to the tank's: the oil cavitates there, or anti-cavitation valves open."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import casadi as ca
+import numpy as np
+import pytest
+from core_support import VALVES, feed
+
+from mbse_ros.estimators.hydraulic_model import cavitation, hydraulic_model
+from mbse_ros.machine import load_machine
+from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
+from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.records import PayloadStatus
+
+TANK = 0.1      # MPa, in the file
+
+
+@lru_cache(maxsize=None)
+def stopped() -> list[SensorFrame]:
+    """A two-cylinder crane with half a tonne whose valves shut within 10 ms at 3.4 s."""
+    machine = load_machine('patu655', 'orifice')
+    return list(SimulatedCrane(machine, 500.0, 1002, cycle_by_name('random', machine, 1002)).advance(5_000_000_000))
+
+
+@pytest.mark.parametrize('valve', VALVES)
+def test_a_load_that_is_stopped_hard_is_no_contact(valve: str) -> None:
+    """The piston side of the tilt cylinder draws oil from the tank meanwhile: that says nothing of its speed."""
+    frames = stopped()
+    assert min(frame.pressure.min() for frame in frames) < TANK
+    outputs = feed(Pipeline(load_machine('patu655', valve)), frames)
+    late = [o.payload for o in outputs if o.payload.stamp_ns - frames[0].stamp_ns > 2e9]
+    assert {item.status for item in late} <= {PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW}
+    assert all(item.lower <= 500.0 <= item.upper for item in late)
+
+
+def test_only_pressures_at_their_tank_are_noisy() -> None:
+    machine = load_machine('patu655', 'orifice')
+    model = hydraulic_model(machine)
+    density = ca.Function('density', [model.X], [cavitation(machine, model.names, model.X)])
+    places = [i for i, name in enumerate(model.names) if name.startswith('pressure/')]
+    X = np.zeros(len(model.names))
+    X[places] = TANK
+    assert not np.any(density(X))
+    X[places[1]] = TANK - 1e-9
+    assert np.flatnonzero(np.array(density(X))).tolist() == [places[1]]
