@@ -1,9 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State, force and payload estimation of machines from a multibody model and a few sensors."""
+"""State, force and payload estimation of machines from a multibody model and a few sensors.
 
+``import mbse_ros as mbse`` gives a dozen names, each imported when it is first used: docs/python_api.md. They need no
+ROS.
+"""
+
+from importlib import import_module
 from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
 
 # Running from the source tree finds this file first, where the generated mbse_ros.msg is not:
 # look for it in the other mbse_ros folders on sys.path (those of the installed package).
 __path__ = extend_path(__path__, __name__)
 __version__ = '0.1.0'
+
+if TYPE_CHECKING:
+    from . import errors
+    from .api.bags import read_bag, write_bag
+    from .api.estimate import estimate
+    from .api.export_c import export_c
+    from .api.inverse_dynamics import inverse_dynamics
+    from .api.load import load
+    from .api.observability import observability
+    from .api.observer import Observer
+    from .api.samples import Samples
+    from .api.simulate import simulate
+    from .api.smooth import smooth
+    from .api.tune import tune
+
+__all__ = ['Observer', 'Samples', 'errors', 'estimate', 'export_c', 'inverse_dynamics', 'load', 'observability',
+           'read_bag', 'simulate', 'smooth', 'tune', 'write_bag']
+_MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what a public name stands for (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    if name == 'errors':
+        return import_module('.errors', __name__)
+    found = getattr(import_module(f'.api.{_MODULES.get(name, name)}', __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, and the version."""
+    return [*__all__, '__version__']

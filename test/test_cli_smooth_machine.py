@@ -12,7 +12,7 @@ from cli_support import mbse, refused
 from core_support import crane, plant
 
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli.simulate import write_frame
+from mbse_ros.bags.frames import write_frame
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 
@@ -32,7 +32,7 @@ def recorded(folder: Path, move: Move) -> Path:
     simulated = SimulatedCrane(crane(), 50.0, 1, WorkCycle(0.3, (Move(0.0, 0.3), move, Move(0.0, 0.4))), plant=plant())
     with BagWriter(folder, frame=crane().name) as writer:
         for frame in simulated.run():
-            write_frame(writer, simulated, frame)
+            write_frame(writer, simulated.machine, frame)
     return folder
 
 

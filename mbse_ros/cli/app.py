@@ -71,7 +71,7 @@ def simulate(
         json_: Annotated[Optional[Path], typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or a mechanism's motion."""
-    from .described import describe
+    from ..description.described import describe
     machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,

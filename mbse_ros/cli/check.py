@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ..description.described import describe
 from ..description.explain import explain
 from ..description.tables import Row, Section, show
 from ..dynamics.configurations import neighbours
@@ -22,7 +23,6 @@ from ..machine.channels import Channel
 from ..machine.reach import reach_of
 from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
-from .described import describe
 from .units import shown, unit_of
 
 _UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}

@@ -12,34 +12,30 @@ from typing import Any
 import numpy as np
 import typer
 
+from ..api.machine_poses import ALL, MOVING, START, few_of, payload_sights, pose_sets
+from ..api.observability import STEP, TRAJECTORIES, information_panel, middles, motion_along
 from ..description.load import load_mechanism
 from ..description.model import MechanismDescription
 from ..dynamics.model import Model, load_model
-from ..dynamics.motion import simulate
 from ..errors import SettingError
 from ..estimators.filters.linearised import MODELS
 from ..estimators.filters.sight import Motion, Sight, sights
-from ..estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from ..estimators.machine_poses import Poses, motion_poses
 from ..estimators.machine_sight import machine_sight
-from ..estimators.observability import BLIND
-from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight, pressure_needs
+from ..estimators.payload_observability import PayloadSight, payload_sight, pressure_needs
 from ..machine import Machine
-from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from .arguments import names_of
 from .tables import read_trajectory
 
-STEP = 5e-3             # s
-TRAJECTORIES = ('free', 'rest')
 MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
            'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
            'force': 'the same with an unknown force (errorEKF_FE)'}
 FALLING = ("at rest 'exact' sees only by the acceleration with which the weight would set it in motion; what holds the "
            "mechanism is a force that it does not know: use 'force'")
-FEW = 12        # poses at which the motion is looked at
-START, ALL, MOVING, TABLE = 'the start', 'all coordinates', 'all coordinates, accelerating', 'the motion'
+TABLE = 'the motion'
 
 
 @dataclass(frozen=True)
@@ -88,11 +84,7 @@ def motion_of(model: Model, request: Request) -> Motion:
             raise SettingError('--window', request.window, f'up to {motion.t[-1] - motion.t[0]:g} s, the motion of '
                                + request.trajectory)
         return motion
-    if request.trajectory == 'rest':
-        count, start = int(round(request.window / STEP)) + 1, model.start
-        return Motion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count), STEP)
-    motion = simulate(model, request.duration, STEP, 'trapezoid')
-    return Motion(motion.q, motion.qd, motion.t, STEP)
+    return motion_along(model, request.trajectory, request.duration, request.window)
 
 
 def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
@@ -109,14 +101,7 @@ def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
 def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
     """Information of each direction over the windows; what is not seen lies on the lower edge."""
     from ..report.plots import write_plots        # here, because plots take their time to import
-    plots = []
-    for sight in found:
-        t = np.array([item.start * STEP + window / 2 for item in sight.windows])
-        information = np.maximum([item.information for item in sight.windows], BLIND)
-        curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(sight.names))]
-        plots.append(Panel(f"model '{sight.model}': information of {window:g} s, {sight.verdict}",
-                           'in units of the prior', curves, y_scale='log',
-                           note=f'rank {sight.rank} of {len(sight.names)}'))
+    plots = [information_panel(sight, middles(sight, STEP, window)) for sight in found]
     folder.mkdir(parents=True, exist_ok=True)
     write_plots(plots, folder / 'observability.png')
 
@@ -168,10 +153,9 @@ def observe_machine(description: MechanismDescription, request: Request, sensors
     for name in sensors:
         if name not in description.sensors:
             raise SettingError('--sensors', name, 'one of ' + ', '.join(description.sensors))
-    sets = pose_sets(machine, request.trajectory)
+    sets = sets_along(machine, request.trajectory)
     where, widest = list(sets.items())[-1]
-    few = widest if widest.dt else Poses(widest.q[:FEW], widest.zd[:FEW], widest.zdd[:FEW])
-    motion = machine_sight(machine, sensors, few, request.window)
+    motion = machine_sight(machine, sensors, few_of(widest), request.window)
     payload = payload_sights(machine, sensors, sets)
     better = more_pressures(machine, sensors, widest)
     write_json(json_file, {'machine': machine.name, 'sensors': list(sensors), 'trajectory': request.trajectory,
@@ -182,24 +166,12 @@ def observe_machine(description: MechanismDescription, request: Request, sensors
     show_machine(machine, motion, payload, better, where)
 
 
-def pose_sets(machine: Machine, trajectory: str) -> dict[str, Poses]:
-    """Poses by what they are: the start, each coordinate alone, all; or a motion alone."""
-    if trajectory == 'rest':
-        return {START: start_pose(machine)}
-    if trajectory != 'free':
-        motion = read_trajectory(Path(trajectory), machine.model)
-        return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
-    every = all_poses(machine)
-    return {START: start_pose(machine), **{f'{name} alone': sweep(machine, name) for name in machine.coordinates},
-            ALL: every, MOVING: in_motion(every)}
-
-
-def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
-    """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
-    volumes = {c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure'}
-    if machine.description.payload is None or not measured_equations(machine, volumes):
-        return {}
-    return {label: payload_sight(machine, sensors, poses) for label, poses in sets.items()}
+def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
+    """Poses by what they are, or the motion of a table alone."""
+    if trajectory in TRAJECTORIES:
+        return pose_sets(machine, trajectory)
+    motion = read_trajectory(Path(trajectory), machine.model)
+    return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
 
 
 def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:

@@ -3,100 +3,31 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.progress import track
 
+from ..bags.frames import write_frame
 from ..bags.writer import BagWriter
 from ..description.model import MechanismDescription
-from ..errors import SettingError
 from ..machine import Machine
-from ..simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name
-
-START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same bag
-HARDEST = 500e3                          # N
-STEEPEST = 45.0                          # deg
-USUAL = 50.0                             # kg
+from ..simulation.work import frame_count, working_machine
 
 
-def write_frame(writer: BagWriter, crane: SimulatedCrane, frame: SensorFrame) -> None:
-    """Samples, commands and truth of one instant; the truth is in the independent coordinates."""
-    writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
-    writer.write_truth(frame.stamp_ns, crane.machine.coordinates, frame.position, frame.velocity, frame.acceleration,
-                       crane.machine.volumes, frame.pressure, frame.payload)
+def simulate_bag(description: MechanismDescription, output: Path, storage: str = 'mcap', seed: int = 1,
+                 rate: float = 100.0, **work: Any) -> None:
+    """Simulate and write; the same arguments, those of ``working_machine``, give the same bag.
 
-
-def simulate_bag(description: MechanismDescription, output: Path, payload: float | None = None, seed: int = 1,
-                 cycle: str = 'lift_hold_lower', ramp: float = 0.2, rate: float = 100.0, storage: str = 'mcap',
-                 base_roll: float | None = None, base_pitch: float | None = None, soil: float = 0.0,
-                 swing: float = 0.0) -> None:
-    """Simulate and write; the same arguments give the same bag.
-
-    ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
-    in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
-    go, deg from the vertical. Raises DescriptionError, SettingError, BagError.
+    Raises DescriptionError, SettingError, BagError.
     """
-    if seed < 0:
-        raise SettingError('seed', seed, 'a whole number from 0')
     machine = Machine(description)
-    payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
-    crane = SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
-                           start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle),
-                           swing=_swing(machine, swing))
-    count = round(crane.cycle.duration * 1e9) // crane.period_ns + 1
+    crane = working_machine(machine, seed=seed, rate=rate, **work)
+    count = frame_count(crane)
     with BagWriter(output, storage, frame=machine.name) as writer:
         for _ in track(range(count), f'simulating {machine.name}', transient=True, disable=not Console().is_terminal):
-            write_frame(writer, crane, crane.frame())
-    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {payload:g} kg'
+            write_frame(writer, machine, crane.frame())
+    typer.echo(f'wrote {output}: {crane.cycle.duration:.1f} s at {rate:g} Hz, payload {crane.payload:g} kg'
                f'{" at times" if len(crane.cycle.load) > 1 else ""}, seed {seed}')
-
-
-def _payload(machine: Machine, payload: float | None) -> float:
-    """Within the limits of the file; 0 where it has no section `payload`."""
-    described = machine.description.payload
-    if described is None:
-        if payload:
-            raise SettingError('payload', payload, f'0 kg: {machine.name} has no section `payload`')
-        return 0.0
-    low, high = described.limits
-    payload = min(max(USUAL, low), high) if payload is None else payload
-    if not low <= payload <= high:
-        raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {machine.name})')
-    return payload
-
-
-def _soil(machine: Machine, force: float, cycle: str) -> float:
-    """Only where the machine's file says where it pushes, and in a cycle that digs."""
-    payload = machine.description.payload
-    if force and (cycle != 'dig' or payload is None or not payload.contact):
-        raise SettingError('soil', force, f'0 N: only the cycle dig of a machine with `payload.contact` touches soil')
-    if not 0.0 <= force <= HARDEST:
-        raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
-    return force
-
-
-def _swing(machine: Machine, degrees: float) -> float:
-    """Angle, rad; only of a load that hangs."""
-    if degrees and not machine.swings:
-        raise SettingError('swing', degrees, f'0 deg: the file of {machine.name} has no `payload.hanging`')
-    if not abs(degrees) <= STEEPEST:
-        raise SettingError('swing', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
-    return math.radians(degrees)
-
-
-def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:
-    """True inclinations, rad; only measured ones can differ from the file's."""
-    found = {}
-    for axis, degrees in attitude.items():
-        if degrees is None:
-            continue
-        if axis not in machine.inclinations:
-            raise SettingError(f'base-{axis}', degrees, f'no such option for {machine.name}: no sensor of kind '
-                               f'inclination measures the {axis} of its base')
-        if not abs(degrees) <= STEEPEST:
-            raise SettingError(f'base-{axis}', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
-        found[axis] = math.radians(degrees)
-    return found

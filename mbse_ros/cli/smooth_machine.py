@@ -4,24 +4,20 @@
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import SettingError
-from ..graph.machine_lag import lag_machine
-from ..graph.machine_log import MachineLog, unused
 from ..graph.machine_settings import MachineGraphSettings
-from ..graph.machine_smoother import MachineSmoothed, smooth_machine as smooth_log
-from ..machine import Machine, load_machine
-from ..offline.bag import TUNING, Estimate, estimate_bag, parse_tuning, truth_at
+from ..machine import load_machine
+from ..offline.bag import TUNING, estimate_bag, parse_tuning
+from ..offline.smooth_machine import SmoothedBag, notes, owners, smooth_estimate
 from ..report.chart import Panel
 from ..report.data import Run, Series, Signal
 from ..report.writer import write_report
-from ..settings import Settings
 from .logs import Answer, LogRequest, cost, cost_line
 from .report_run import GROUPS, report_run
 from .smooth import how, panel, write_panels
@@ -31,69 +27,17 @@ from .units import unit_and_scale
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
-@dataclass(frozen=True)
-class SmoothedBag:
-    """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN."""
-
-    estimate: Estimate
-    smoothed: MachineSmoothed
-    seconds: float
-    true: float
-
-    @property
-    def machine(self) -> Machine:
-        """The machine of the bag."""
-        return self.estimate.machine
-
-
 def smooth_machine(machine: str, request: LogRequest) -> Answer:
     """Filter and smooth."""
     if request.sensors or request.step is not None:
         raise SettingError('--sensors' if request.sensors else '--step', request.sensors or request.step,
                            'no such option here: it is for a mechanism')
     tuning = parse_tuning(request.words, {**TUNING, 'graph': MachineGraphSettings})
-    found = smooth_machine_bag(load_machine(machine), request, tuning.pop('graph'), tuning)
+    settings = tuning.pop('graph')
+    estimate = estimate_bag(request.bag, load_machine(machine), tuning, request.namespace, request.backend)
+    found = smooth_estimate(estimate, request.lag, settings)
     return Answer([*found.estimate.warnings, *notes(found.machine)], summary(found, request), as_json(found, request),
                   lambda folder: write_files(found, folder))
-
-
-def notes(machine: Machine) -> list[str]:
-    """What the smoother makes no use of."""
-    left = unused(machine)
-    return [f'{", ".join(left)}: the smoother makes no use of it: it takes what measures a coordinate of the machine ('
-            f'{", ".join(machine.coordinates)}), a volume or an inclination of the base'] if left else []
-
-
-def owners(machine: Machine, kind: str) -> tuple[str, ...]:
-    """Names of the columns of a kind of results."""
-    if kind == 'pressure':
-        return machine.volumes
-    if kind == 'unknown_force':
-        return tuple(machine.coordinates[k] for k in machine.actuated)
-    return machine.coordinates
-
-
-def smooth_machine_bag(machine: Machine, request: LogRequest, settings: MachineGraphSettings,
-                       tuning: dict[str, Settings]) -> SmoothedBag:
-    """The filter first: its segments are the smoother's samples."""
-    estimate = estimate_bag(request.bag, machine, tuning, request.namespace, request.backend)
-    begin, log = time.perf_counter(), log_of(estimate)
-    smoothed = (smooth_log(machine, log, settings) if request.lag is None
-                else lag_machine(machine, log, request.lag, settings))
-    seconds = time.perf_counter() - begin
-    truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
-    true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
-    return SmoothedBag(estimate, smoothed, seconds, true)
-
-
-def log_of(estimate: Estimate) -> MachineLog:
-    """Samples at the ends of the segments; each one's information once, also of a sensor slower than the segments."""
-    outputs = estimate.outputs
-    measured = np.array([o.state.measured for o in outputs])
-    share = np.array([len(o.segment.values) / np.maximum(o.segment.repeats, 1) for o in outputs])
-    total = np.cumsum(np.minimum(share, 1.0), axis=0) + 1e-6
-    fresh = np.floor(total) > np.floor(np.vstack([np.full((1, total.shape[1]), 1e-6), total[:-1]]))
-    return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
 
 
 def summary(found: SmoothedBag, request: LogRequest) -> list[str]:

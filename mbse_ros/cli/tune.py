@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..bags.sensor_series import read_sensors
+from ..description.described import SUFFIXES
 from ..description.load import load_mechanism
 from ..dynamics.model import Model, load_model
 from ..errors import SettingError
@@ -22,7 +23,7 @@ from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 from .arguments import names_of
-from .described import SUFFIXES, check_sensors
+from .described import check_sensors
 
 STEP = 5e-3     # s, of a simulated log
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 
-from ..description.model import MechanismDescription
+from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..machine import Machine
 
-TURNING = ('revolute', 'slot', 'cylindrical', 'universal')
 DEGREES = 180 / math.pi
 LENGTHS = {'position': ('mm', 1e3), 'velocity': ('mm/s', 1e3), 'acceleration': ('m/s²', 1.0)}
 ANGLES = {'position': ('deg', DEGREES), 'velocity': ('deg/s', DEGREES), 'acceleration': ('deg/s²', DEGREES)}
@@ -17,20 +16,6 @@ OTHERS = {'pressure': ('MPa', 1e-6), 'supply': ('MPa', 1e-6), 'spool': ('V', 1.0
           'inclination': ('deg', DEGREES), 'gyro': ('deg/s', DEGREES), 'accelerometer': ('m/s²', 1.0),
           'payload': ('kg', 1.0), 'moment': ('kg m', 1.0), 'swing': ('', 1.0), 'swing_rate': ('1/s', 1.0)}
 SMALL = {'pressure': ('kPa', 1e-3), 'supply': ('kPa', 1e-3)}     # of differences, where they are others
-
-
-def unit_of(description: MechanismDescription, name: str) -> str:
-    """'rad', 'm' or '' (Euler parameters) of a coordinate of any type."""
-    named = description.coordinates.get(name)
-    if named is not None:
-        kind = description.joints[named.joint].type if named.kind == 'joint' else ''
-        return 'rad' if named.kind == 'angle' or kind in TURNING and kind != 'slot' else 'm'
-    if name in description.joints:
-        return 'rad' if description.joints[name].type in TURNING else 'm'
-    last = name.rpartition('.')[2]
-    if last in ('angle', 'first', 'second'):
-        return 'rad'
-    return '' if last in ('e0', 'e1', 'e2', 'e3') else 'm'
 
 
 def columns_of(model: Model, suffix: str = '') -> list[str]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..description.model import FORCES, RATES, MechanismDescription, Sensor, sensor_unit
-from ..description.references import unit_of
+from ..description.coordinate_units import input_unit, measured_unit, unit_of
+from ..description.model import RATES
 from ..mechanism.sensors import SensorModel
 from ..dynamics.model import Model
 
@@ -53,13 +53,13 @@ class Names:
 def export_names(model: Model, sensors: SensorModel) -> Names:
     """Names of a model's vectors."""
     prefix, description = _prefix(comment(model.description.name)), model.description
-    q_units = [_coordinate_unit(description, name) for name in model.names]
-    h_units = [_sensor_unit(description, description.sensors[name.partition('.')[0]]) for name in sensors.channels]
+    q_units = [unit_of(description, name) or '1' for name in model.names]
+    h_units = [measured_unit(description, name.partition('.')[0]) for name in sensors.channels]
     parameters = model.system.values.names
     return Names(
         prefix, _items(prefix, 'Q', model.names, q_units),
         _items(prefix, 'Z', model.independent, [q_units[i] for i in model.z]),
-        _items(prefix, 'U', model.inputs, [_input_unit(description, name) for name in model.inputs]),
+        _items(prefix, 'U', model.inputs, [input_unit(description, name) for name in model.inputs]),
         _items(prefix, 'H', sensors.channels, h_units),
         _items(prefix, 'P', parameters, [_parameter_unit(name) for name in parameters]))
 
@@ -89,32 +89,6 @@ def _items(prefix: str, group: str, names: Sequence[str], units: Sequence[str]) 
         taken.add(word.upper())
         items.append(Item(name, word.upper(), unit))
     return tuple(items)
-
-
-def _coordinate_unit(description: MechanismDescription, name: str) -> str:
-    """Unit of a named coordinate, or of one that a choice of coordinates made, by the end of its name."""
-    if name in description.coordinates:
-        return unit_of(description.coordinates[name], description.joints)
-    _, dot, end = name.rpartition('.')
-    if not dot:
-        return 'rad' if description.joints[name].type == 'revolute' else 'm'
-    if re.fullmatch(r'e\d', end):
-        return '1'
-    return 'm' if end in ('x', 'y', 'z', 'slide') else 'rad'
-
-
-def _input_unit(description: MechanismDescription, name: str) -> str:
-    units = []
-    for force in description.forces.values():
-        if force.input == name:
-            on = FORCES[_coordinate_unit(description, force.coordinate)] if force.coordinate else ''
-            units.append(on.replace('*', ' ') or ('N' if force.point is not None else 'N m'))
-    return ' or '.join(dict.fromkeys(units))
-
-
-def _sensor_unit(description: MechanismDescription, sensor: Sensor) -> str:
-    on = description.drivers[sensor.driver].coordinate if sensor.kind == 'force' else sensor.coordinate
-    return sensor_unit(sensor.kind, lambda: _coordinate_unit(description, on)).replace('*', ' ')
 
 
 def _parameter_unit(name: str) -> str:

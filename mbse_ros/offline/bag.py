@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
         raise SettingError(f'{room}.{error.name}', error.value, error.expected) from None
 
 
-def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
+def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
                  backend: str = 'auto') -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline.
 
@@ -99,8 +99,35 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = SampleReader(source, machine.channels, machine.commands, topics)
     samples = list(reader)
-    pipeline = Pipeline(machine, **tuning, backend=backend)
-    outputs: list[Output] = []
+    found = _through(samples, machine, tuning, backend)
+    warnings = reader.warnings + dropped_lines(found.dropped.values())
+    if not found.outputs:
+        raise BagError(str(source.path), _nothing(found.pipeline, samples, warnings))
+    warnings += machine_lines(frame_of(source, reader, topics), machine)
+    return _judged(found, samples, warnings, read_truth(source, topics))
+
+
+def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Settings],
+                     backend: str = 'auto') -> Estimate:
+    """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
+    found = _through(samples, machine, tuning, backend)
+    warnings = dropped_lines(found.dropped.values())
+    if not found.outputs:
+        raise SampleError('samples', 0, len(samples), _nothing(found.pipeline, samples, warnings))
+    return _judged(found, samples, warnings, None)
+
+
+class _Passed(NamedTuple):
+    """What came out of the pipeline, what it dropped, by the place in the log, and the time it took, s."""
+
+    pipeline: Pipeline
+    outputs: tuple[Output, ...]
+    dropped: dict[int, SampleError]
+    seconds: float
+
+
+def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Settings], backend: str) -> _Passed:
+    pipeline, outputs = Pipeline(machine, **tuning, backend=backend), []
     dropped: dict[int, SampleError] = {}
     start = time.perf_counter()
     for place, (channel, stamp_ns, value) in enumerate(samples):
@@ -108,24 +135,24 @@ def estimate_bag(bag: Path, machine: Machine, tuning: dict[str, Settings], names
             outputs.extend(pipeline.add(channel, stamp_ns, value))
         except SampleError as error:
             dropped[place] = error
-    seconds = time.perf_counter() - start
-    warnings = reader.warnings + dropped_lines(dropped.values())
-    if not outputs:
-        raise _nothing(bag, pipeline, samples, warnings)
+    return _Passed(pipeline, tuple(outputs), dropped, time.perf_counter() - start)
+
+
+def _judged(found: _Passed, samples: Sequence[Sample], warnings: list[str], truth: TruthSeries | None) -> Estimate:
+    """The result with what was odd about it."""
+    pipeline, outputs, machine = found.pipeline, found.outputs, found.pipeline.machine
     start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
-    warnings += machine_lines(frame_of(source, reader, topics), machine)
-    warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, dropped, start_ns, gap_ns)
+    warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, found.dropped, start_ns, gap_ns)
     t = elapsed(outputs)
     warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
     warnings += mass_lines(outputs, t, machine.description.payload.limits)
     warnings += [finding.line for finding in judged(samples, machine).findings]
     warnings += [pipeline.observer.note] if pipeline.observer.note else []
     loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)
-    return Estimate(machine, tuple(outputs), read_truth(source, topics), tuple(warnings), seconds, loads,
-                    pipeline.payload.budget)
+    return Estimate(machine, outputs, truth, tuple(warnings), found.seconds, loads, pipeline.payload.budget)
 
 
-def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> BagError:
+def _nothing(pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> str:
     """Why no segment came out."""
     found = {sample.channel for sample in samples}
     silent = [channel for channel in pipeline.interpolator.waiting_for if channel not in found]
@@ -135,7 +162,7 @@ def _nothing(bag: Path, pipeline: Pipeline, samples: Sequence[Sample], warnings:
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (--valve unknown needs no command)'
     others = [line for line in warnings if line.partition(':')[0] not in silent]
-    return BagError(str(bag), '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others]))
+    return '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others])
 
 
 def frame_of(source: Bag, reader: SampleReader, topics: TopicMap) -> str:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from .chart import PALETTE, Panel
 from .png import INK, draw_panel, name_axes, new_figure, plain, set_margins, style_axes
@@ -19,11 +20,16 @@ _WIDTH, _HEIGHT = 9.6, 3.1      # of the picture, and of one pair of axes, inche
 
 def write_plots(panels: Sequence[Panel], path: Path) -> None:
     """Draw panels, each with an x axis of its own, into a PNG; one legend for all where they have the same labels."""
+    draw_plots(panels).savefig(path)
+
+
+def draw_plots(panels: Sequence[Panel], new: Callable[[float, float], Figure] = new_figure) -> Figure:
+    """The same as a figure; ``new`` makes one of a size in inches."""
     same = len({tuple(curve.label for curve in panel.curves) for panel in panels}) == 1
     shared = same and (len(panels) > 1 or len(panels[0].curves) > 4)
     entries = len(panels[0].curves) if shared else 0
     legend = 0.26 * -(-entries // 5) + 0.1 if entries > 1 else 0.0
-    figure = new_figure(_WIDTH, _HEIGHT * (1.35 if len(panels) == 1 else len(panels)) + 0.55 + legend)
+    figure = new(_WIDTH, _HEIGHT * (1.35 if len(panels) == 1 else len(panels)) + 0.55 + legend)
     axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     set_margins(figure, 0.95, 0.2, 0.55, 0.4 + legend, gap=0.38)
     for panel, ax in zip(panels, axes):
@@ -34,7 +40,7 @@ def write_plots(panels: Sequence[Panel], path: Path) -> None:
     if entries > 1:
         figure.legend(*axes[0].get_legend_handles_labels(), loc='upper center', ncol=5, frameon=False, fontsize=9)
     figure.align_ylabels(axes)
-    figure.savefig(path)
+    return figure
 
 
 @dataclass(frozen=True)

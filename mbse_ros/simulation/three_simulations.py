@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,11 +37,15 @@ class Truth:
 
     def sensors(self, names: tuple[str, ...]) -> np.ndarray:
         """True outputs (k, s) of sensors at t = dt, 2 dt, ...; SI."""
-        of = problem(self.model, names)
-        kernel, motion = Kernel(of.sensors, self.model.backend), self.motion
-        u, p = np.zeros(of.system.u.numel()), np.asarray(self.model.parameters)
-        return np.array([kernel(motion.q[i], motion.qd[i, self.z], motion.qdd[i, self.z], u, motion.t[i:i + 1], p)[0]
-                         for i in range(1, len(motion.t))])
+        return sensor_outputs(self.model, names, self.motion, range(1, len(self.motion.t)))
+
+
+def sensor_outputs(model: Model, names: Sequence[str], motion: Motion, rows: Iterable[int]) -> np.ndarray:
+    """True outputs (k, s) of sensors at some states of a motion, SI."""
+    of = problem(model, names)
+    kernel, p, none = Kernel(of.sensors, model.backend), np.asarray(model.parameters), np.zeros(of.g)
+    return np.array([kernel(motion.q[i], motion.qd[i, of.z], motion.qdd[i, of.z],
+                            np.concatenate([motion.inputs[i], none]), motion.t[i:i + 1], p)[0] for i in rows])
 
 
 def true_motion(model: Model, duration: float, dt: float) -> Truth:

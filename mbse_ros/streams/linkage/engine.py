@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from ...compiled import Kernel, Scan
 from ...dynamics.model import Model
@@ -72,7 +72,7 @@ class Engine:
             noises[name] = value
         spread = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
                   for name, value in noises.items()}
-        threshold = 1e300 if settings.gate >= 1 else float(chi2.ppf(settings.gate, 1))
+        threshold = 1e300 if settings.gate >= 1 else 2 * float(gammaincinv(0.5, settings.gate))     # of chi2 with 1
         stddev = self._stddev(settings)
         flat = of.tuning.flat(dt=[self.dt], gate=[threshold], variance=stddev ** 2,
                               p=np.asarray(self.model.parameters), **spread)

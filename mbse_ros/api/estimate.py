@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``estimate``: the motion and the payload of a machine, or the motion of a mechanism, from a bag or from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Union
+
+import numpy as np
+
+from ..dynamics.model import Model
+from ..errors import SettingError
+from ..machine import Machine
+from .load import Loadable, loaded
+from .machine_estimate import MachineEstimate
+from .motion_estimate import MotionEstimate
+from .samples import Columns, Samples, as_samples
+
+if TYPE_CHECKING:
+    from ..offline.linkage import LinkageLog
+
+Log = Union[str, Path, Samples, Columns]
+Tuning = Mapping[str, object]
+
+
+def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, sensors: Sequence[str] | None = None,
+             step: float | None = None, namespace: str | None = None, backend: str = 'auto'
+             ) -> MachineEstimate | MotionEstimate:
+    """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
+
+    ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
+    their own. ``machine``: name, path, or what ``load`` gave; with cylinders the result is a ``MachineEstimate``, else
+    a ``MotionEstimate``. ``tuning``: by name, as ``--set`` of the command line: ``{'observer.weighing': 'apart'}``, of
+    a mechanism ``{'linkage.estimator': 'UKF'}``. Of a mechanism: ``sensors`` (default all), ``step``, s (default the
+    fastest sensor's period). ``namespace`` of the topics, where a bag has several. Times of the result are those of the
+    arrays; of a bag seconds from its first sample, of a machine from where all its sensors have begun.
+    Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be estimated.
+    """
+    item, found = loaded(machine), dict(tuning or {})
+    if isinstance(item, Machine):
+        if sensors is not None or step is not None:
+            raise SettingError('sensors' if sensors is not None else 'step', sensors or step,
+                               'no such option here: it is for a mechanism')
+        return of_machine(log, item, found, namespace, backend)
+    return of_mechanism(log, item, found, sensors or (), step, namespace, backend)
+
+
+def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None, backend: str) -> MachineEstimate:
+    """Of a machine."""
+    from ..offline.bag import estimate_bag, estimate_samples, parse_tuning     # here, as they take their time to import
+    settings = parse_tuning(words(tuning))
+    if isinstance(log, (str, Path)):
+        found = estimate_bag(Path(log), machine, settings, namespace, backend)
+        return MachineEstimate(found.elapsed, found)
+    samples = as_samples(log)
+    samples.columns([*machine.channels, *machine.commands])
+    found = estimate_samples(samples.listed(), machine, settings, backend)
+    first = (found.stamps_ns[0] - samples.stamps_ns[0]) * 1e-9
+    return MachineEstimate(samples.t[0] + first + found.elapsed - found.elapsed[0], found)
+
+
+def of_mechanism(log: Log, model: Model, tuning: Tuning, sensors: Sequence[str], step: float | None,
+                 namespace: str | None, backend: str) -> MotionEstimate:
+    """Of a mechanism."""
+    found = linkage_log(log, model, tuning, sensors, step, namespace, backend)
+    return motion_of_log(found, first_time(log, found))
+
+
+def linkage_log(log: Log, model: Model, tuning: Tuning, sensors: Sequence[str], step: float | None,
+                namespace: str | None, backend: str) -> LinkageLog:
+    """The log of a mechanism through the stage."""
+    from ..offline.linkage import estimate_linkage_bag, estimate_linkage_samples, linkage_settings
+    settings = linkage_settings(words(tuning))
+    if isinstance(log, (str, Path)):
+        return estimate_linkage_bag(Path(log), model, settings, sensors, step, namespace, backend)
+    samples = as_samples(log)
+    rows = stage_rows(samples)
+    return estimate_linkage_samples(rows, model, settings, sensors or _owners(samples, model), step, backend)
+
+
+def stage_rows(samples: Samples) -> list[tuple[int, dict[str, float]]]:
+    """Samples as the stage takes them: inputs, which are of the step before a time, at the start of that step."""
+    t, stamps = samples.t, samples.stamps_ns
+    before = np.concatenate([[0], stamps[:-1]]) if len(t) > 1 else np.zeros(1, dtype=np.int64)
+    if len(t) > 1:
+        before[0] = max(0, 2 * stamps[0] - stamps[1])
+    rows: list[tuple[int, dict[str, float]]] = []
+    for k, row in enumerate(samples.values.tolist()):
+        here = {name: value for name, value in zip(samples.names, row) if value == value}
+        inputs = {name: value for name, value in here.items() if name.startswith('input/')}
+        if inputs:
+            rows.append((int(before[k]), inputs))
+        rows.append((int(stamps[k]), {name: value for name, value in here.items() if name not in inputs}))
+    return [(stamp, values) for stamp, values in rows if values]
+
+
+def _owners(samples: Samples, model: Model) -> tuple[str, ...]:
+    """Sensors of which the samples have channels; raises SettingError where there is none."""
+    known = model.description.mechanical_sensors
+    owners = [name.partition('.')[0] for name in samples.names]
+    found = tuple(dict.fromkeys(name for name in owners if name in known))
+    if not found:
+        raise SettingError('samples', list(samples.names), 'channels of ' + ', '.join(known))
+    return found
+
+
+def first_time(log: Log, found: LinkageLog) -> float:
+    """Time of the first estimate, s, on the axis of the log."""
+    stamp = found.estimates[0].stamp_ns
+    if isinstance(log, (str, Path)):
+        return (stamp - min(item[0] for item in found.samples)) * 1e-9
+    samples = as_samples(log)
+    return samples.t[0] + (stamp - samples.stamps_ns[0]) * 1e-9
+
+
+def motion_of_log(found: LinkageLog, first: float) -> MotionEstimate:
+    """Estimates of a ``LinkageLog`` as arrays; ``first``: time of the first one, s."""
+    stage, column = found.stage, found.column
+    stamps = column('stamp_ns')
+    last = found.estimates[-1]
+    stddev = np.sqrt(np.maximum(np.diagonal(column('covariance'), axis1=1, axis2=2), 0.0))
+    return MotionEstimate(
+        found.model, last.estimator, first + (stamps - stamps[0]) * 1e-9, last.names, column('mean'), stddev,
+        column('q'), column('qd'), column('qdd'), last.force_names, column('force'), stage.channels,
+        column('innovation'), column('innovation_stddev'), column('used'), found.truth,
+        tuple(e.status.name.lower() for e in found.estimates), found.warnings)
+
+
+def words(tuning: Tuning) -> list[str]:
+    """``name=value`` of each, as the command line has them."""
+    return [f'{name}={value}' for name, value in tuning.items()]

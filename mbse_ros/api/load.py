@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``load``: a machine or a mechanism by its name or its file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Union
+
+from ..description.described import describe
+from ..dynamics.model import Model
+from ..errors import SettingError
+from ..machine import Machine
+from ..machine.load import with_valves
+
+Loadable = Union[str, Path, Model, Machine]
+
+
+def load(name: str | Path, *, coordinates: str | None = None, independent: Sequence[str] | None = None,
+         free: Collection[str] = (), backend: str = 'auto', valve: str | None = None) -> Model | Machine:
+    """A ``Machine`` (a file with cylinders) or the ``Model`` of a mechanism.
+
+    ``name``: of a file in config/machines or config/mechanisms, 'n_four_bar:N', or a path to a .yaml file. Of a
+    mechanism: ``coordinates`` ('natural', 'reference_point', 'relative') and ``independent`` ones (their names; empty:
+    to be chosen) instead of the file's, ``free``: numbers that stay parameters, ``backend`` ('auto', 'c' or 'vm') of
+    its compiled functions. Of a machine: ``valve``, the kind of all its valves ('orifice', 'compensated', 'unknown').
+    Raises DescriptionError (file, key, value, what was expected), SettingError, PositionProblemError.
+    """
+    description = describe(str(name))
+    of_mechanism = {'coordinates': coordinates, 'independent': independent, 'free': free or None,
+                    'backend': None if backend == 'auto' else backend}
+    if description.cylinders:
+        _refuse('a mechanism', of_mechanism)
+        return Machine(description if valve is None else with_valves(description, valve))
+    _refuse('a machine', {'valve': valve})
+    return Model(description, coordinates, None if independent is None else tuple(independent), free, backend)
+
+
+def loaded(item: Loadable) -> Model | Machine:
+    """What ``load`` gave, or gives for a name or a path; raises SettingError for anything else."""
+    if isinstance(item, (str, Path)):
+        return load(item)
+    if isinstance(item, (Model, Machine)):
+        return item
+    raise SettingError('model', type(item).__name__, 'a name, a path, or what mbse_ros.load gives')
+
+
+def model_of(item: Loadable) -> Model:
+    """Its mechanism: of a machine, without hydraulics."""
+    found = loaded(item)
+    return found.model if isinstance(found, Machine) else found
+
+
+def _refuse(needs: str, options: dict[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise SettingError(option, value, f'no such option here: it is for {needs}')

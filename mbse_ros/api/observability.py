@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``observability``: what a choice of sensors sees of a state along a motion, and which other sensor would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+import numpy as np
+
+from ..dynamics.model import Model
+from ..errors import SettingError, check_choice
+from ..estimators.observability import BLIND
+from ..machine import Machine
+from ..report.chart import Curve, Panel
+from .load import Loadable, loaded
+from .result import Result, Series
+from .simulations import MotionSimulation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..estimators.filters.sight import Motion, Sight
+    from ..estimators.payload_observability import PayloadSight
+
+STEP = 5e-3             # s
+TRAJECTORIES = ('free', 'rest')
+Trajectory = Union[str, MotionSimulation]
+
+
+@dataclass(frozen=True)
+class Observability(Result):
+    """What sensors see, in windows whose middles are ``t`` (w,), s (of a machine: places in a list of poses).
+
+    ``names`` (l,) of the states; ``information`` (w, l) along the directions of each window, least first: 1 halves the
+    variance that was known before; ``rank`` (w,): directions that are seen; ``verdict``: 'seen', 'blind at times' or
+    'blind'; ``blind``: directions that are not seen, in words, and in how many windows; ``helpers``: least information
+    with each further sensor, best first. ``payload``: of a machine, by sets of poses, what its pressures see of mass
+    and centre (``rank``, ``blind``, ``stddev``).
+    """
+
+    t: np.ndarray
+    sight: Sight
+    payload: dict[str, PayloadSight] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names (l,) of the states."""
+        return self.sight.names
+
+    @property
+    def information(self) -> np.ndarray:
+        """Information (w, l), least first."""
+        return np.array([window.information for window in self.sight.windows])
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Number of directions that are seen (w,)."""
+        return np.array([window.rank for window in self.sight.windows])
+
+    @property
+    def verdict(self) -> str:
+        """'seen', 'blind at times' or 'blind'."""
+        return self.sight.verdict
+
+    @property
+    def blind(self) -> dict[str, int]:
+        """Directions that are not seen, in words, and in how many windows."""
+        return self.sight.blind
+
+    @property
+    def helpers(self) -> dict[str, float]:
+        """Least information with each further sensor, best first."""
+        return self.sight.helpers
+
+    def series(self) -> list[Series]:
+        """Information along each direction and the rank."""
+        found = [Series(f'direction {k + 1}', '1', column, panel='information')
+                 for k, column in enumerate(self.information.T)]
+        return [*found, Series('rank', '1', self.rank.astype(float))]
+
+    def plot(self, *names: str, truth: Result | None = None) -> Figure:
+        """The information over the windows on a logarithmic axis; with names as any result."""
+        if names:
+            return super().plot(*names, truth=truth)
+        from matplotlib import pyplot
+        from ..report.plots import draw_plots
+        return draw_plots([information_panel(self.sight, self.t)],
+                          lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
+
+
+def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajectory = 'free', kind: str = 'force',
+                  duration: float = 4.0, window: float = 0.5) -> Observability:
+    """Look at windows of ``window``, s, along a motion.
+
+    ``trajectory``: 'free' motion from the start for ``duration``, s, 'rest' at the start, or what ``simulate`` gave
+    (even steps). ``kind``: transition of the filters, 'simple' (DEKF, errorEKF), 'exact' (errorEKF_EJ, UKF), 'force'
+    (errorEKF_FE). Of a machine the poses of its whole range ('free') or its start ('rest') are looked at, as the
+    observer does. Raises SettingError.
+    """
+    item = loaded(model)
+    if isinstance(sensors, str):
+        raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
+    if isinstance(trajectory, str):
+        check_choice('trajectory', trajectory, TRAJECTORIES)
+    if not (math.isfinite(duration) and 2 * STEP <= window <= duration <= 1000.0):
+        raise SettingError('duration', duration, f'seconds, from window ({window:g}) up to 1000')
+    if isinstance(item, Machine):
+        return _of_machine(item, sensors, trajectory, window)
+    from ..estimators.filters.sight import sights       # here, because it takes its time to import
+    motion = motion_along(item, trajectory, duration, window)
+    (found,) = sights(item, tuple(sensors), motion, [kind], window)
+    return Observability(middles(found, motion.dt, window) + motion.t[0], found)
+
+
+def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> Motion:
+    """The free motion from the start, one window of standing there, or a simulated motion."""
+    from ..dynamics.motion import simulate as integrate
+    from ..estimators.filters.sight import Motion
+    if isinstance(trajectory, MotionSimulation):
+        t, dt = trajectory.t, float(trajectory.t[1] - trajectory.t[0])
+        if trajectory.names != model.names or t[-1] - t[0] < window:
+            raise SettingError('trajectory', trajectory.model.description.name,
+                               f'a motion of {model.description.name} in the same coordinates, longer than the window')
+        every = max(1, round(STEP / dt))
+        return Motion(trajectory.q[::every], trajectory.qd[::every], t[::every], every * dt)
+    if trajectory == 'rest':
+        count, start = int(round(window / STEP)) + 1, model.start
+        return Motion(np.tile(start.q, (count, 1)), np.zeros((count, len(start.q))), STEP * np.arange(count), STEP)
+    motion = integrate(model, duration, STEP, 'trapezoid')
+    return Motion(motion.q, motion.qd, motion.t, STEP)
+
+
+def middles(sight: Sight, dt: float, window: float) -> np.ndarray:
+    """Middles (w,) of the windows, s from the start of the motion."""
+    return np.array([item.start * dt + window / 2 for item in sight.windows])
+
+
+def information_panel(sight: Sight, t: np.ndarray) -> Panel:
+    """Information of each direction over the windows; what is not seen lies on the lower edge."""
+    information = np.maximum([item.information for item in sight.windows], BLIND)
+    curves = [Curve(f'direction {k + 1}', t, information[:, k], kind='marks') for k in range(len(sight.names))]
+    return Panel(f"model '{sight.model}': information, {sight.verdict}", 'in units of the prior', curves, y_scale='log',
+                 note=f'rank {sight.rank} of {len(sight.names)}')
+
+
+def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory, window: float) -> Observability:
+    if not isinstance(trajectory, str):
+        raise SettingError('trajectory', type(trajectory).__name__, "'free' or 'rest', of a machine")
+    for name in sensors:
+        if name not in machine.description.sensors:
+            raise SettingError('sensors', name, 'one of ' + ', '.join(machine.description.sensors))
+    from ..estimators.machine_sight import machine_sight
+    from .machine_poses import few_of, payload_sights, pose_sets
+    sets = pose_sets(machine, trajectory)
+    found = machine_sight(machine, sensors, few_of(list(sets.values())[-1]), window)
+    return Observability(np.arange(len(found.windows), dtype=float), found, payload_sights(machine, sensors, sets))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Samples``: what sensors gave, as arrays; the form in which measurements enter and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import SettingError
+from .result import Result, Series
+
+if TYPE_CHECKING:
+    from ..bags.channel_samples import Sample
+
+Columns = Mapping[str, tuple[np.ndarray, np.ndarray]]       # channel -> times (k,), s, and values (k,)
+
+
+@dataclass(frozen=True)
+class Samples(Result):
+    """Samples of sensors: ``values`` (k, s), SI, of the channels ``names`` (s,) at times ``t`` (k,), s, ascending; NaN
+    where a channel has none.
+
+    Channels of a mechanism are its sensors (``crank_gyro``, ``tip.x`` of several components) and ``input/<name>``, what
+    acts over the step that ends at the time. Those of a machine: ``position/lift``, ``pressure/lift_rod``,
+    ``command/lift_valve`` and so on, see ``Machine.channels`` and ``commands``. ``start_ns``: stamp of t = 0.
+    Raises SettingError for shapes that do not fit, and times that do not ascend.
+    """
+
+    t: np.ndarray
+    names: tuple[str, ...]
+    values: np.ndarray
+    channel_units: Mapping[str, str] = field(default_factory=dict)
+    start_ns: int = 0
+
+    def __post_init__(self) -> None:
+        t, values, names = np.asarray(self.t, dtype=float), np.asarray(self.values, dtype=float), tuple(self.names)
+        values = values[:, None] if values.ndim == 1 and len(names) == 1 else values
+        if t.ndim != 1 or not t.size or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
+            raise SettingError('t', t.shape, 'one finite time or more, s, each later than the one before')
+        if values.shape != (len(t), len(names)):
+            raise SettingError('values', values.shape, f'{(len(t), len(names))}: {len(t)} times of '
+                               + (', '.join(names) or 'no channels'))
+        if np.isinf(values).any():
+            raise SettingError('values', 'infinity', 'finite numbers; NaN where a channel has no sample')
+        if len(set(names)) < len(names):
+            raise SettingError('names', names, 'each name once')
+        for name, value in (('t', t), ('values', values), ('names', names)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, columns: Columns, units: Mapping[str, str] = {}, start_ns: int = 0) -> Samples:
+        """Samples of channels with times of their own: by name times (k,), s, and values (k,), SI."""
+        if not columns:
+            raise SettingError('columns', dict(columns), 'a channel or more')
+        pairs = {name: _pair(name, pair) for name, pair in columns.items()}
+        t = np.unique(np.concatenate([times for times, _ in pairs.values()]))
+        values = np.full((len(t), len(pairs)), np.nan)
+        for k, (times, column) in enumerate(pairs.values()):
+            values[np.searchsorted(t, times), k] = column
+        return cls(t, tuple(pairs), values, units, start_ns)
+
+    def series(self) -> list[Series]:
+        """One for each channel."""
+        return [Series(name, self.channel_units.get(name, ''), column)
+                for name, column in zip(self.names, self.values.T)]
+
+    def columns(self, names: Sequence[str], what: str = 'samples') -> np.ndarray:
+        """Values (k, len(names)) of these channels; raises SettingError for one that is not there."""
+        for name in names:
+            if name not in self.names:
+                raise SettingError(what, name, f'a channel of the samples, which have {", ".join(self.names)}')
+        return self.values[:, [self.names.index(name) for name in names]]
+
+    @property
+    def stamps_ns(self) -> np.ndarray:
+        """Stamps (k,), ns; the first one from 0 up, also where the times begin below."""
+        offset = min(0.0, float(self.t[0])) if self.start_ns == 0 else 0.0
+        return self.start_ns + np.rint(1e9 * (self.t - offset)).astype(np.int64)
+
+    def listed(self) -> list[Sample]:
+        """Single samples in the order of time, without those that are missing."""
+        from ..bags.channel_samples import Sample       # here, because it takes its time to import
+        return [Sample(name, stamp, value) for stamp, row in zip(self.stamps_ns.tolist(), self.values.tolist())
+                for name, value in zip(self.names, row) if value == value]
+
+
+def as_samples(data: Samples | Columns) -> Samples:
+    """Samples, or what ``Samples.of`` makes of a mapping; raises SettingError."""
+    if isinstance(data, Samples):
+        return data
+    if isinstance(data, Mapping):
+        return Samples.of(data)
+    raise SettingError('samples', type(data).__name__, 'the path of a bag, Samples (a simulation has them as '
+                       '.samples), or a mapping from channels to (t, values)')
+
+
+def _pair(name: str, pair: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values, as many of either."""
+    try:
+        times, values = (np.asarray(item, dtype=float) for item in pair)
+    except (TypeError, ValueError):
+        raise SettingError(name, type(pair).__name__, 'times and values, two arrays') from None
+    if times.ndim != 1 or times.shape != values.shape or not times.size:
+        raise SettingError(name, (times.shape, values.shape), 'times and values, two arrays of one length')
+    return times, values

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``simulate``: the true motion of a mechanism or a machine, and what its sensors say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bags.channels import UNITS
+from ..dynamics.model import Model
+from ..errors import SettingError
+from ..machine import Machine
+from .load import Loadable, loaded
+from .machine_units import channel_unit
+from .motion import channel_units
+from .samples import Samples
+from .simulations import MachineSimulation, MotionSimulation
+
+if TYPE_CHECKING:
+    from ..dynamics.motion import Motion
+    from ..simulation.crane import SensorFrame
+
+Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+
+
+def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
+             sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
+             inputs: Inputs | None = None, options: dict[str, object] | None = None,
+             **work: Any) -> MotionSimulation | MachineSimulation:
+    """Simulate; the same arguments give the same numbers.
+
+    A mechanism: over ``duration``, s (default 5), in steps of ``dt``, s, by a ``scheme`` of
+    ``dynamics.integrators.INTEGRATORS`` with its ``options``; ``inputs``: function (t, q, qd) -> u (k,). Its
+    ``sensors`` (names; default all of the file, of a plain motion ``[]``) are sampled at ``rate``, Hz (default 200),
+    from 1/rate on, with ``noise`` times the noise of the file.
+
+    A machine: ``payload`` kg, ``cycle`` ('lift_hold_lower', 'boom', 'random', 'dig'), ``ramp`` s, ``base_roll``,
+    ``base_pitch`` deg, ``soil`` N, ``swing`` deg, as of ``simulation.work.working_machine``; ``rate`` (default 100);
+    ``duration``: the first seconds of the cycle (default all of it).
+
+    Raises SettingError, and what the integrator raises: SingularConfigurationError, DivergenceError.
+    """
+    item = loaded(model)
+    if isinstance(item, Machine):
+        wrong = {'dt': dt != 1e-3, 'scheme': scheme != 'exponential', 'sensors': sensors is not None,
+                 'inputs': inputs is not None, 'options': options is not None, 'noise': noise != 1.0}
+        _refuse('a mechanism', wrong)
+        return _machine(item, duration, rate or 100.0, seed, work)
+    _refuse('a machine', work)
+    from ..dynamics.motion import simulate as integrate     # here, because it takes its time to import
+    motion = integrate(item, 5.0 if duration is None else duration, dt, scheme, inputs=inputs, **(options or {}))
+    chosen = tuple(item.description.mechanical_sensors) if sensors is None else tuple(sensors)
+    samples = _sampled(item, motion, chosen, rate or 200.0, noise, seed) if chosen else None
+    if samples is not None and inputs is not None:
+        samples = _with_inputs(item, motion, samples)
+    return MotionSimulation(item, motion, samples)
+
+
+def _refuse(needs: str, given: dict[str, Any]) -> None:
+    for option, value in given.items():
+        if value is not False:
+            raise SettingError(option, value, f'no such option here: it is for {needs}')
+
+
+def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:
+    """Samples at multiples of the period."""
+    from ..estimators.filters.problem import problem
+    from ..simulation.three_simulations import noisy, sensor_outputs
+    every = sample_steps(motion.t, rate)
+    rows = np.arange(every, len(motion.t), every)
+    if not rows.size:
+        raise SettingError('rate', rate, f'a rate that gives a sample within {motion.t[-1]:g} s')
+    of = problem(model, sensors)
+    values = noisy(sensor_outputs(model, sensors, motion, rows), noise * of.stddev, seed)
+    values = np.where(of.angular, (values + np.pi) % (2 * np.pi) - np.pi, values)
+    return Samples(motion.t[rows], of.channels, values, channel_units(model, of.channels))
+
+
+def _with_inputs(model: Model, motion: Motion, samples: Samples) -> Samples:
+    """The samples and the mean of each input over the step before."""
+    every = int(np.searchsorted(motion.t, samples.t[0] * (1 - 1e-9)))
+    held = motion.inputs[:every * len(samples.t)].reshape(len(samples.t), every, -1).mean(axis=1)
+    names = (*samples.names, *(f'input/{name}' for name in model.inputs))
+    return Samples(samples.t, names, np.hstack([samples.values, held]), channel_units(model, names))
+
+
+def sample_steps(t: np.ndarray, rate: float) -> int:
+    """Steps of a motion in one period of the sensors; raises SettingError where they do not fit."""
+    dt = float(t[1] - t[0]) if len(t) > 1 else np.nan
+    steps = round(1.0 / (rate * dt)) if rate > 0 and np.isfinite(dt) else 0
+    if steps < 1 or abs(steps * dt * rate - 1.0) > 1e-6:
+        raise SettingError('rate', rate, f'Hz, one sample every whole number of steps of {dt:g} s')
+    return steps
+
+
+def _machine(machine: Machine, duration: float | None, rate: float, seed: int, work: dict[str, Any]
+             ) -> MachineSimulation:
+    from ..simulation.work import frame_count, working_machine
+    try:
+        crane = working_machine(machine, seed=seed, rate=rate, **work)
+    except TypeError as error:
+        known = [name for name in signature(working_machine).parameters if name not in ('machine', 'seed', 'rate')]
+        raise SettingError('options', sorted(work), ', '.join(known)) from error
+    if duration is not None and not duration > 0:
+        raise SettingError('duration', duration, 'seconds above 0')
+    count = frame_count(crane)
+    if duration is not None:
+        count = min(count, round(duration * 1e9) // crane.period_ns + 1)
+    frames = tuple(crane.frame() for _ in range(count))
+    return MachineSimulation(machine, frames, _machine_samples(machine, frames))
+
+
+def _machine_samples(machine: Machine, frames: Sequence[SensorFrame]) -> Samples:
+    from ..simulation.work import START_NS
+    channels = {c.name: channel_unit(machine, c) for c in machine.all_channels}
+    units = channels | dict.fromkeys(frames[0].commands, UNITS['command'][0])
+    values = np.array([[*(f.samples[name] for name in channels), *f.commands.values()] for f in frames])
+    return Samples(1e-9 * np.array([f.stamp_ns - START_NS for f in frames]), tuple(units), values, units, START_NS)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A log of a mechanism through the filter: what ``mbse estimate``, ``mbse smooth`` and Python share."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..bags.bag import Bag, decode, open_bag
+from ..bags.messages import stamp_of
+from ..bags.sensor_series import Samples, sensor_messages
+from ..bags.topics import one_namespace
+from ..dynamics.model import Model
+from ..errors import BagError, SampleError
+from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
+from ..streams.linkage.sources import Sources
+from .bag import parse_tuning
+
+TRUTH = 'truth/joint_states'
+USUAL_STEP = 0.005      # s, where the samples do not give one
+
+
+@dataclass(frozen=True)
+class LinkageLog:
+    """Result of a bag: the last estimate of each instant, in order; ``truth`` (k, n) of all coordinates at them, NaN
+    where the bag has none; the ``samples`` that were read; what was odd; the time it took, s."""
+
+    model: Model
+    stage: LinkageStage
+    estimates: tuple[LinkageEstimate, ...]
+    truth: np.ndarray
+    samples: Samples
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def step(self) -> float:
+        """Time between two instants, s."""
+        return self.stage.step_ns * 1e-9
+
+    @property
+    def log_seconds(self) -> float:
+        """Length of the log, s."""
+        return (self.estimates[-1].stamp_ns - self.estimates[0].stamp_ns) * 1e-9 + self.step
+
+    def column(self, name: str) -> np.ndarray:
+        """An attribute of all estimates (k, ...)."""
+        return np.array([getattr(estimate, name) for estimate in self.estimates])
+
+
+def linkage_settings(words: Sequence[str]) -> LinkageSettings:
+    """Settings from words ``linkage.gate=0.99``, the later before the earlier; raises SettingError."""
+    return parse_tuning(words, {'linkage': LinkageSettings})['linkage']
+
+
+def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
+                         step: float | None = None, namespace: str | None = None,
+                         backend: str = 'auto') -> LinkageLog:
+    """Run a bag's samples, in the order of the bag, through the stage; step: default the fastest sensor's period.
+
+    Raises BagError when nothing can be estimated, SettingError.
+    """
+    source = open_bag(bag)
+    probe = LinkageStage(model, settings, sensors, step or USUAL_STEP, backend)
+    sources = Sources(model.description, probe.channels, model.inputs)
+    spaces = {topic[:-len(name) - 1] for name in sources.topics for topic in source.topics
+              if topic.endswith('/' + name)}
+    space = one_namespace(namespace, spaces, str(source.path))
+    samples, warnings = read_samples(source, sources, space)
+    if not samples:
+        raise BagError(str(source.path), 'nothing to estimate: no samples on ' + ', '.join(sources.topics))
+    stage = probe if step else LinkageStage(model, settings, sensors, _period(samples), backend)
+    estimates, seconds = through(stage, samples)
+    if not estimates:
+        raise BagError(str(source.path), 'nothing to estimate: no sample of ' + ', '.join(stage.channels))
+    return LinkageLog(model, stage, estimates, _truth(source, model, space, estimates), samples,
+                      (*warnings, *oddities(stage, estimates)), seconds)
+
+
+def estimate_linkage_samples(samples: Samples, model: Model, settings: LinkageSettings, sensors: Sequence[str] = (),
+                             step: float | None = None, backend: str = 'auto') -> LinkageLog:
+    """The same of samples by stamps, ns. Raises SampleError when nothing can be estimated, SettingError."""
+    stage = LinkageStage(model, settings, sensors, step or _period(samples), backend)
+    estimates, seconds = through(stage, samples)
+    if not estimates:
+        raise SampleError('samples', 0, len(samples), 'samples of ' + ', '.join(stage.channels))
+    return LinkageLog(model, stage, estimates, np.full((len(estimates), len(model.names)), np.nan), samples,
+                      tuple(oddities(stage, estimates)), seconds)
+
+
+def through(stage: LinkageStage, samples: Samples) -> tuple[tuple[LinkageEstimate, ...], float]:
+    """The last estimate of each instant, in order, and the time it took, s."""
+    last: dict[int, LinkageEstimate] = {}
+    start = time.perf_counter()
+    for stamp, values in samples:
+        for estimate in stage.add(stamp, values):
+            last[estimate.stamp_ns] = estimate
+    return tuple(last[stamp] for stamp in sorted(last)), time.perf_counter() - start
+
+
+def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[str]:
+    """Samples that were dropped and instants at which the filter was not in order, one line each."""
+    return [f'{count} samples dropped: {reason}' for reason, count in stage.dropped.items()] + [
+        f'{count} of {len(estimates)} instants {name}' for name, count in
+        Counter(e.status.name for e in estimates).items() if name not in ('OK', 'STARTING')]
+
+
+def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
+    """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
+    names = {f'{space}/{name}': name for name in sources.topics}
+    warnings = [f'{topic}: not in the bag' for topic in names if topic not in source.topics]
+    unreadable: Counter[str] = Counter()
+    found = list(sensor_messages(source, sources, names,
+                                 lambda raw, error: unreadable.update([f'{raw.topic}: {error}'])))
+    return found, warnings + [f'{count} unreadable: {text}' for text, count in unreadable.most_common(5)]
+
+
+def _period(samples: Samples) -> float:
+    """Period of the fastest sensor, s, to a microsecond."""
+    stamps: dict[str, list[int]] = {}
+    for stamp, values in samples:
+        for channel in values:
+            if not channel.startswith('input/'):
+                stamps.setdefault(channel, []).append(stamp)
+    periods = [np.median(np.diff(np.unique(series))) for series in stamps.values() if len(series) > 1]
+    return max(1e-4, round(min(periods) * 1e-3) * 1e-6) if periods else USUAL_STEP
+
+
+def _truth(source: Bag, model: Model, space: str, estimates: Sequence[LinkageEstimate]) -> np.ndarray:
+    """True coordinates (k, n) where a simulated mechanism recorded them."""
+    places = {estimate.stamp_ns: i for i, estimate in enumerate(estimates)}
+    truth = np.full((len(estimates), len(model.names)), np.nan)
+    for raw in source.messages([f'{space}/{TRUTH}']):
+        try:
+            message = decode(raw)
+        except SampleError:
+            continue
+        place = places.get(stamp_of(message))
+        if place is not None:
+            values = dict(zip(message.name, message.position))
+            truth[place] = [values.get(name, np.nan) for name in model.names]
+    return truth

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A filtered log of a machine, smoothed: all at once, or with a lag."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.machine_lag import lag_machine
+from ..graph.machine_log import MachineLog, unused
+from ..graph.machine_settings import MachineGraphSettings
+from ..graph.machine_smoother import MachineSmoothed, smooth_machine
+from ..machine import Machine
+from .bag import Estimate, truth_at
+
+
+@dataclass(frozen=True)
+class SmoothedBag:
+    """A bag through filter and smoother; ``seconds`` the smoother took, ``true`` payload, kg, or NaN."""
+
+    estimate: Estimate
+    smoothed: MachineSmoothed
+    seconds: float
+    true: float
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the bag."""
+        return self.estimate.machine
+
+
+def smooth_estimate(estimate: Estimate, lag: float | None = None,
+                    settings: MachineGraphSettings = MachineGraphSettings()) -> SmoothedBag:
+    """Smooth what was filtered, all at once or with a lag, s: its segments are the smoother's samples. Errors are those
+    of ``graph.machine_smoother.smooth_machine``."""
+    machine, begin, log = estimate.machine, time.perf_counter(), log_of(estimate)
+    smoothed = smooth_machine(machine, log, settings) if lag is None else lag_machine(machine, log, lag, settings)
+    seconds = time.perf_counter() - begin
+    truth = truth_at(estimate.truth, machine, estimate.stamps_ns)
+    true = float('nan') if truth is None else float(np.nanmedian(truth.payload))
+    return SmoothedBag(estimate, smoothed, seconds, true)
+
+
+def log_of(estimate: Estimate) -> MachineLog:
+    """Samples at the ends of the segments; each one's information once, also of a sensor slower than the segments."""
+    outputs = estimate.outputs
+    measured = np.array([o.state.measured for o in outputs])
+    share = np.array([len(o.segment.values) / np.maximum(o.segment.repeats, 1) for o in outputs])
+    total = np.cumsum(np.minimum(share, 1.0), axis=0) + 1e-6
+    fresh = np.floor(total) > np.floor(np.vstack([np.full((1, total.shape[1]), 1e-6), total[:-1]]))
+    return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
+
+
+def notes(machine: Machine) -> list[str]:
+    """What the smoother makes no use of."""
+    left = unused(machine)
+    return [f'{", ".join(left)}: the smoother makes no use of it: it takes what measures a coordinate of the machine ('
+            f'{", ".join(machine.coordinates)}), a volume or an inclination of the base'] if left else []
+
+
+def owners(machine: Machine, kind: str) -> tuple[str, ...]:
+    """Names of the columns of a kind of results."""
+    if kind == 'pressure':
+        return machine.volumes
+    if kind == 'unknown_force':
+        return tuple(machine.coordinates[k] for k in machine.actuated)
+    return machine.coordinates

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated machine as it is asked for: payload, cycle, base and soil, checked against the machine's file."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import SettingError
+from ..machine import Machine
+from .crane import CraneSettings, SimulatedCrane, cycle_by_name
+
+START_NS = 1_700_000_000_000_000_000     # any instant will do, but a fixed one: the same seed gives the same samples
+HARDEST = 500e3                          # N
+STEEPEST = 45.0                          # deg
+USUAL = 50.0                             # kg
+
+
+def working_machine(machine: Machine, payload: float | None = None, seed: int = 1, cycle: str = 'lift_hold_lower',
+                    ramp: float = 0.2, rate: float = 100.0, base_roll: float | None = None,
+                    base_pitch: float | None = None, soil: float = 0.0, swing: float = 0.0) -> SimulatedCrane:
+    """The machine at work; the same arguments give the same samples.
+
+    ``payload`` in kg (None: 50, or 0 without a section `payload`), ``ramp`` in s, ``rate`` in Hz, attitude of the base
+    in deg, ``soil``: force on the payload's contact while the cycle digs, N, ``swing``: where a load that hangs is let
+    go, deg from the vertical. Raises SettingError.
+    """
+    if seed < 0:
+        raise SettingError('seed', seed, 'a whole number from 0')
+    payload, base = _payload(machine, payload), _base(machine, roll=base_roll, pitch=base_pitch)
+    return SimulatedCrane(machine, payload, seed, cycle_by_name(cycle, machine, seed, ramp), CraneSettings(rate=rate),
+                          start_ns=START_NS, base=base, soil=_soil(machine, soil, cycle), swing=_swing(machine, swing))
+
+
+def frame_count(crane: SimulatedCrane) -> int:
+    """Frames of the whole cycle."""
+    return round(crane.cycle.duration * 1e9) // crane.period_ns + 1
+
+
+def _payload(machine: Machine, payload: float | None) -> float:
+    """Within the limits of the file; 0 where it has no section `payload`."""
+    described = machine.description.payload
+    if described is None:
+        if payload:
+            raise SettingError('payload', payload, f'0 kg: {machine.name} has no section `payload`')
+        return 0.0
+    low, high = described.limits
+    payload = min(max(USUAL, low), high) if payload is None else payload
+    if not low <= payload <= high:
+        raise SettingError('payload', payload, f'from {low} to {high} kg (payload.limits of {machine.name})')
+    return payload
+
+
+def _soil(machine: Machine, force: float, cycle: str) -> float:
+    """Only where the machine's file says where it pushes, and in a cycle that digs."""
+    payload = machine.description.payload
+    if force and (cycle != 'dig' or payload is None or not payload.contact):
+        raise SettingError('soil', force, f'0 N: only the cycle dig of a machine with `payload.contact` touches soil')
+    if not 0.0 <= force <= HARDEST:
+        raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
+    return force
+
+
+def _swing(machine: Machine, degrees: float) -> float:
+    """Angle, rad; only of a load that hangs."""
+    if degrees and not machine.swings:
+        raise SettingError('swing', degrees, f'0 deg: the file of {machine.name} has no `payload.hanging`')
+    if not abs(degrees) <= STEEPEST:
+        raise SettingError('swing', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+    return math.radians(degrees)
+
+
+def _base(machine: Machine, **attitude: float | None) -> dict[str, float]:
+    """True inclinations, rad; only measured ones can differ from the file's."""
+    found = {}
+    for axis, degrees in attitude.items():
+        if degrees is None:
+            continue
+        if axis not in machine.inclinations:
+            raise SettingError(f'base-{axis}', degrees, f'no such option for {machine.name}: no sensor of kind '
+                               f'inclination measures the {axis} of its base')
+        if not abs(degrees) <= STEEPEST:
+            raise SettingError(f'base-{axis}', degrees, f'from {-STEEPEST:g} to {STEEPEST:g} deg')
+        found[axis] = math.radians(degrees)
+    return found

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``estimate``, ``read_bag``, ``write_bag``: a bag, its arrays and the command line give the same."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import mbse as command
+
+import mbse_ros as mbse
+from mbse_ros.errors import BagError, DescriptionError, SampleError, SettingError
+
+SENSORS = ['encoder', 'crank_gyro']
+
+
+@pytest.fixture(scope='module')
+def lift(tmp_path_factory):
+    """A simulated lift of 5 s and its bag."""
+    run = mbse.simulate('patu655_lift', 5.0, payload=80.0)
+    return run, mbse.write_bag(tmp_path_factory.mktemp('lift') / 'bag', run)
+
+
+@pytest.fixture(scope='module')
+def linkage(tmp_path_factory):
+    """A simulated four-bar under a torque, and its bag."""
+    run = mbse.simulate('four_bar', 1.0, sensors=SENSORS, inputs=lambda t, q, qd: np.array([5.0 * np.sin(9.0 * t)]))
+    return run, mbse.write_bag(tmp_path_factory.mktemp('linkage') / 'bag', run)
+
+
+def test_a_machine_as_by_the_command_line(lift, tmp_path):
+    run, bag = lift
+    found = mbse.estimate(bag, 'patu655_lift')
+    assert command('estimate', bag, '--machine', 'patu655_lift', '--full', '--json', tmp_path / 'x').status == 0
+    theirs = json.loads((tmp_path / 'x').read_text())
+    assert found.mass[-1] == theirs['payload']['mass'] and list(found.names) == theirs['state']['names']
+    np.testing.assert_array_equal(found['velocity/lift'], np.array(theirs['state']['velocity'])[:, 0])
+    assert found.status == tuple(theirs['state']['payload_status'])
+    assert [load.mass for load in found.loads] == [load['mass'] for load in theirs['payload']['loads']]
+    assert found.lower[-1] < 80.0 < found.upper[-1] and found.budget and found.warnings == ()
+
+
+def test_arrays_give_what_the_bag_gives(lift):
+    run, bag = lift
+    of_bag, of_samples = mbse.estimate(bag, 'patu655_lift'), mbse.estimate(run.samples, run.machine)
+    of_columns = mbse.estimate({name: (run.t, run.samples[name]) for name in run.samples.names}, 'patu655_lift')
+    late = mbse.estimate(mbse.Samples(run.t + 7.0, run.samples.names, run.samples.values), 'patu655_lift')
+    for found in (of_samples, of_columns, late):
+        np.testing.assert_array_equal(found.mean, of_bag.mean)
+        np.testing.assert_array_equal(found.mass, of_bag.mass)
+    np.testing.assert_allclose(of_samples.t, of_bag.t, atol=1e-9)
+    np.testing.assert_allclose(late.t, of_bag.t + 7.0, atol=1e-9)
+    assert late.loads[0].start == pytest.approx(of_bag.loads[0].start + 7.0)
+
+
+def test_the_truth_beside_it(lift):
+    run, bag = lift
+    found = mbse.estimate(bag, 'patu655_lift')
+    np.testing.assert_allclose(found.truth['position/lift'], np.interp(found.t, run.t, run['position/lift']), atol=1e-9)
+    assert mbse.estimate(run.samples, 'patu655_lift').truth is None
+    error = found['velocity/lift'] - found.truth['velocity/lift']
+    assert np.sqrt(np.nanmean(error[100:] ** 2)) < 1e-3        # m/s, of 20 mm/s
+
+
+def test_tuning(lift):
+    apart = mbse.estimate(lift[1], 'patu655_lift', tuning={'observer.weighing': 'apart'})
+    assert apart.names != mbse.estimate(lift[1], 'patu655_lift').names
+
+
+def test_a_machine_s_bag_in_arrays_and_back(lift, tmp_path):
+    run, bag = lift
+    samples = mbse.read_bag(bag, 'patu655_lift')
+    np.testing.assert_array_equal(samples.values, run.samples.columns(samples.names))
+    assert samples.units == {**run.samples.units} and samples.start_ns == run.samples.start_ns
+    again = mbse.read_bag(mbse.write_bag(tmp_path / 'again', samples, 'patu655_lift', storage='sqlite3'), run.machine)
+    np.testing.assert_array_equal(again.values, samples.values)
+    np.testing.assert_array_equal(again.stamps_ns, samples.stamps_ns)
+
+
+def test_missing_samples_stay_missing(lift, tmp_path):
+    values = lift[0].samples.values[:50].copy()
+    values[10:20, 1] = np.nan
+    samples = mbse.Samples(lift[0].t[:50], lift[0].samples.names, values)
+    again = mbse.read_bag(mbse.write_bag(tmp_path / 'bag', samples, 'patu655_lift'), 'patu655_lift')
+    np.testing.assert_array_equal(again.columns(samples.names), values)
+
+
+def test_a_mechanism_as_by_the_command_line(linkage, tmp_path):
+    run, bag = linkage
+    found = mbse.estimate(bag, 'four_bar', sensors=SENSORS, tuning={'linkage.estimator': 'errorEKF_EJ'})
+    assert command('estimate', bag, '--mechanism', 'four_bar', '--estimator', 'errorEKF_EJ', '--sensors',
+                   ','.join(SENSORS), '--full', '--json', tmp_path / 'x').status == 0
+    theirs = json.loads((tmp_path / 'x').read_text())
+    np.testing.assert_array_equal(found.mean, theirs['state']['mean'])
+    assert list(found.names) == theirs['names'] and found.estimator == 'errorEKF_EJ' and found.warnings == ()
+    np.testing.assert_allclose(found.true_q, run.q[5::5], atol=1e-12)
+    np.testing.assert_array_equal(found.truth['theta'], found.true_q[:, run.names.index('theta')])
+    assert mbse.estimate(run.samples, 'four_bar').truth is None
+    np.testing.assert_allclose(found.t, run.samples.t, atol=1e-9)
+
+
+def test_a_mechanism_s_arrays(linkage):
+    """The bag has a message for each sensor, so that its start knows one of them only: they meet after a while."""
+    run, bag = linkage
+    found, of_bag = mbse.estimate(run.samples, 'four_bar'), mbse.estimate(bag, 'four_bar', sensors=SENSORS)
+    np.testing.assert_allclose(found.q[-50:], of_bag.q[-50:], atol=1e-5)
+    np.testing.assert_allclose(found.t, of_bag.t, atol=1e-9)
+    without = mbse.Samples(run.samples.t, tuple(SENSORS), run.samples.columns(SENSORS))
+    force = mbse.estimate(without, 'four_bar')['force/theta']
+    applied = run.samples['input/torque']
+    known = found['force/theta']
+    assert np.corrcoef(force[40:], applied[40:])[0, 1] > 0.5 > np.corrcoef(known[40:], applied[40:])[0, 1]
+
+
+def test_a_mechanism_s_bag_in_arrays(linkage, tmp_path):
+    run, bag = linkage
+    samples = mbse.read_bag(bag, 'four_bar', sensors=SENSORS)
+    np.testing.assert_allclose(samples.values[1:], run.samples.values[1:], atol=1e-12)
+    np.testing.assert_array_equal(samples.values[0, :2], run.samples.values[0, :2])
+    np.testing.assert_allclose(np.diff(samples.t), np.diff(run.samples.t), atol=1e-9)
+    again = mbse.read_bag(mbse.write_bag(tmp_path / 'again', samples, 'four_bar'), 'four_bar', sensors=SENSORS)
+    np.testing.assert_allclose(again.values, samples.values, atol=1e-12)
+
+
+def test_angles_of_all_kinds_of_sensors_come_back(tmp_path):
+    """Imu, JointState and Float64 messages; several components."""
+    for name in ('excavator_arm', 'spatial_four_bar', 'five_bar'):
+        run = mbse.simulate(name, 0.1)
+        back = mbse.read_bag(mbse.write_bag(tmp_path / name, run), name)
+        np.testing.assert_allclose(back.columns(run.samples.names), run.samples.values, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize('make, kind, said', [
+    (lambda r: mbse.estimate('/nowhere/bag', 'patu655_lift'), BagError, 'does not exist'),
+    (lambda r: mbse.estimate(r.samples, 'patu'), DescriptionError, 'patu655'),
+    (lambda r: mbse.estimate(3, 'patu655_lift'), SettingError, 'path of a bag, Samples'),
+    (lambda r: mbse.estimate({'position/lift': (r.t, r['position/lift'])}, 'patu655_lift'), SettingError,
+     "got 'pressure/lift_piston'"),
+    (lambda r: mbse.estimate(mbse.Samples(r.t[:1], r.samples.names, r.samples.values[:1]), 'patu655_lift'), SampleError,
+     'two samples of every sensor'),
+    (lambda r: mbse.estimate(r.samples, 'patu655_lift', sensors=['lift']), SettingError, 'it is for a mechanism'),
+    (lambda r: mbse.estimate(r.samples, 'patu655_lift', tuning={'observer.speed': 1}), SettingError, 'pressure_psd'),
+    (lambda r: mbse.estimate(r.samples, 'four_bar'), SettingError, 'channels of encoder'),
+    (lambda r: mbse.estimate({'encoder': ([0.0], [np.nan])}, 'four_bar'), SampleError, 'samples of encoder'),
+    (lambda r: mbse.write_bag('/nowhere/bag', r.samples), SettingError, 'machine'),
+    (lambda r: mbse.write_bag('/nowhere/bag', r.samples, 'four_bar'), SettingError, 'sensors and inputs of four_bar'),
+    (lambda r: mbse.write_bag('/nowhere/bag', {'position/boom': ([0.0], [0.1])}, 'patu655_lift'), SettingError,
+     'channels of patu655_lift: position/lift'),
+    (lambda r: mbse.write_bag('/nowhere/bag', mbse.simulate('four_bar', 0.1, sensors=[])), SettingError, 'with sensors')
+])
+def test_what_is_refused(lift, make, kind, said):
+    with pytest.raises(kind, match=said):
+        make(lift[0])
+
+
+def test_nothing_is_overwritten(lift):
+    with pytest.raises(BagError, match='not overwritten'):
+        mbse.write_bag(lift[1], lift[0])

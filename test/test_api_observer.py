@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Observer`` and ``tune``: our filters as they are, filters of one's own beside them, and what is refused."""
+
+import numpy as np
+import pytest
+
+import mbse_ros as mbse
+from mbse_ros.api.own_filter import Equations
+from mbse_ros.errors import DivergenceError, PositionProblemError, SettingError
+from mbse_ros.estimators.filters.defaults import default_noises, default_stddev
+from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.estimators.filters.observer import LinkageObserver
+from mbse_ros.simulation.three_simulations import wrong_start
+
+SENSORS = ['encoder', 'crank_gyro']
+
+
+@pytest.fixture(scope='module')
+def truth():
+    return mbse.simulate('four_bar', 2.0, 5e-3, 'trapezoid', sensors=SENSORS)
+
+
+class Model:
+    """A filter that only runs the model; the mean may be spoilt."""
+
+    def __init__(self, equations, spoil=lambda mean, P: (mean, P)):
+        self.equations, self.spoil = equations, spoil
+
+    def predict(self, mean, P, u, t, dt):
+        return self.spoil(self.equations.step(mean, u, t, dt), P)
+
+    def correct(self, mean, P, y, u, t):
+        return mean, P, self.equations.difference(y, self.equations.sensors(mean, u, t)), np.eye(len(y))
+
+
+def test_it_is_the_filter_itself(truth):
+    model = truth.model
+    observer = mbse.Observer(model, 'errorEKF_FE', SENSORS, gate=0.9999)
+    found = observer.start(wrong_start(model)[model.z]).run(truth.samples)
+    core = LinkageObserver(model, 'errorEKF_FE', SENSORS, default_noises('errorEKF_FE', 'four_bar'), gate=0.9999,
+                           history=True)
+    core.start(wrong_start(model), stddev=default_stddev(core.filter, 'four_bar'))
+    run = core.run(truth.samples.t, truth.samples.values)
+    np.testing.assert_allclose(found.q, run.q, atol=1e-9)       # their starts differ by the last digits of Newton
+    np.testing.assert_allclose(found.stddev ** 2, np.diagonal(run.covariances, axis1=1, axis2=2), rtol=1e-6)
+    np.testing.assert_allclose(found.nis, run.nis, rtol=1e-4, atol=1e-6)
+    assert found.names == ('position/theta', 'velocity/theta', 'acceleration_error/theta')
+
+
+@pytest.mark.parametrize('estimator', ['errorEKF_FE', Model])
+def test_a_log_in_parts_or_sample_by_sample_is_the_log(truth, estimator):
+    s = truth.samples
+    whole = mbse.Observer('four_bar', estimator, SENSORS).run(s)
+    observer = mbse.Observer('four_bar', estimator, SENSORS)
+    parts = [observer.run(s.t[:10], s.values[:10]), *(observer.run([t], y) for t, y in zip(s.t[10:20], s.values[10:]))]
+    np.testing.assert_allclose(np.concatenate([part.q for part in parts]), whole.q[:20], atol=1e-12)
+
+
+def test_start_again(truth):
+    observer = mbse.Observer('four_bar', 'DEKF', SENSORS)
+    first, second, third = observer.run(truth.samples), observer.run(truth.samples), observer.start().run(truth.samples)
+    assert np.abs(second.q - first.q).max() > 1e-3
+    np.testing.assert_array_equal(third.q, first.q)
+
+
+def test_missing_samples_count_for_nothing(truth):
+    values = truth.samples.values.copy()
+    values[50:60] = np.nan
+    found = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS).run(truth.samples.t, values)
+    assert np.isnan(found.innovation[50:60]).all() and not found.used[50:60].any() and (found.nis[50:60] == 0).all()
+    assert (np.diff(found.stddev[49:59, 0]) > 0).all()
+
+
+def test_all_filters_have_named_entries_of_the_right_number(truth):
+    for name in FILTERS:
+        if name in ('kinematic', 'joint', 'dual'):        # need certain sensors, or numbers to estimate
+            continue
+        observer = mbse.Observer(truth.model, name, SENSORS, backend='vm')
+        found = observer.run(truth.samples.t[:3], truth.samples.values[:3])
+        assert found.mean.shape == found.stddev.shape == (3, len(observer.names)), name
+        assert all(item.values.shape == (3,) for item in found.series())
+
+
+def test_bias_as_a_column(truth):
+    observer = mbse.Observer('four_bar', 'errorEKF_FE', SENSORS, biases=['crank_gyro'])
+    found = observer.start(stddev=[0.1, 0.1, 0.1, 0.05]).run(truth.samples)
+    assert found.units['bias/crank_gyro'] == 'rad/s' and found.stddev[-1, 3] < 0.05
+
+
+def test_inputs_move_the_model():
+    push = mbse.simulate('four_bar', 1.0, sensors=['encoder'], inputs=lambda t, q, qd: np.array([20.0]))
+    errors = []
+    for samples in (push.samples, mbse.Samples(push.samples.t, ('encoder',), push.samples['encoder'])):
+        found = mbse.Observer('four_bar', Model, ['encoder']).run(samples)
+        errors.append(np.abs(found['theta'] - np.interp(found.t, push.t, push['theta'])).max())
+    assert errors[0] < 1e-3 and errors[1] > 0.1       # the integrators differ by the square of 5 ms
+
+
+def test_a_filter_of_ones_own_gets_exact_equations(truth):
+    """Without corrections it is the integrator of ours, and so is the truth."""
+    found = mbse.Observer('four_bar', Model, SENSORS).run(truth.samples)
+    np.testing.assert_allclose(found.q, truth.q[1:], atol=1e-7)
+    np.testing.assert_allclose(found.qdd, truth.qdd[1:], atol=1e-4)
+    assert found.estimator == 'Model' and found.stddev.shape == (400, 2)
+
+
+def test_sensors_of_the_equations(truth):
+    equations = Equations(truth.model, SENSORS)
+    x = np.concatenate([truth.q[0, truth.model.z], truth.qd[0, truth.model.z]])
+    theta, omega = x
+    np.testing.assert_allclose(equations.sensors(x, np.zeros(1), 0.0), [theta, omega], atol=1e-12)
+    inclined = Equations(mbse.load('excavator_arm'), [name for name, sensor in mbse.load(
+        'excavator_arm').description.mechanical_sensors.items() if sensor.kind == 'inclinometer'] or ['none'])
+    assert inclined.angular.any()
+    np.testing.assert_allclose(inclined.difference(np.full(len(inclined.channels), 3.1), -3.1), 6.2 - 2 * np.pi)
+
+
+@pytest.mark.parametrize('make, kind, said', [
+    (lambda s: mbse.Observer('four_bar', 'KF'), SettingError, 'errorEKF_FE'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', 'encoder'), SettingError, r"such as \['encoder'\]"),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', ['radar']), SettingError, 'crank_gyro'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', []), SettingError, 'four_bar has encoder'),
+    (lambda s: mbse.Observer('n_four_bar:2'), SettingError, 'none in its file'),
+    (lambda s: mbse.Observer('four_bar').run(None), SettingError, 'Samples, or times'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', stddev=[1.0]), SettingError, 'stddev'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS, transition='best'), SettingError, 'options of DEKF'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS, colour='red'), SettingError, 'options of DEKF'),
+    (lambda s: mbse.Observer('four_bar', Model, SENSORS, gate=0.9), SettingError, 'as its own options'),
+    (lambda s: mbse.Observer('four_bar', lambda equations: 3, SENSORS), SettingError, 'predict and correct'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF').start([1.0, 2.0]), SettingError, '1 finite numbers: theta'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF').start(stddev=[1.0] * 7), SettingError, 'velocity/theta'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF').start([1e6]), PositionProblemError, 'out of reach'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', ['encoder', 'coupler_gyro']).run(s), SettingError, 'coupler_gyro'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t, s.values[:, :1]), SettingError, r'\(400, 2\)'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t ** 2, s.values), SettingError, 'even steps'),
+    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t, s.values, np.zeros(3)), SettingError, 'torque'),
+    (lambda s: mbse.Observer('four_bar', Model, SENSORS, spoil=lambda m, P: (m * np.nan, P)).run(s), DivergenceError,
+     'Model: not finite at step 0'),
+    (lambda s: mbse.Observer('four_bar', Model, SENSORS, spoil=lambda m, P: (m[:1], P)).run(s), SettingError,
+     r'Model: got \(\(1,\), \(2, 2\)\), expected a mean \(2,\)'),
+    (lambda s: mbse.tune(mbse.Observer('four_bar', Model, SENSORS), s), SettingError, 'one of our filters'),
+    (lambda s: mbse.tune(mbse.Observer('four_bar', 'DEKF', SENSORS), []), SettingError, 'one log or more')])
+def test_what_is_refused(truth, make, kind, said):
+    with pytest.raises(kind, match=said):
+        make(truth.samples)
+
+
+def test_tuned_noises_are_kept_and_better(truth):
+    observer = mbse.Observer('four_bar', 'DEKF', SENSORS)
+    found = mbse.tune(observer, truth.samples, skip=0.5)
+    assert found.after.log_likelihood > found.before.log_likelihood + 1.0
+    assert found.before.noises == {'acceleration': [pytest.approx(default_noises('DEKF', 'four_bar')['acceleration'])]}
+    fresh = mbse.Observer('four_bar', 'DEKF', SENSORS, noises=found.after.noises)
+    np.testing.assert_allclose(observer.run(truth.samples).q, fresh.run(truth.samples).q, atol=1e-12)
+    assert mbse.tune(observer, truth.samples, skip=0.5).before.noises == found.after.noises

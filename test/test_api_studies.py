@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``smooth``, ``observability``, ``inverse_dynamics``, ``export_c``: as by the parts they are made of."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import mbse as command
+from matplotlib import pyplot
+
+import mbse_ros as mbse
+from mbse_ros.dynamics.inverse_dynamics import inverse_dynamics
+from mbse_ros.dynamics.model import load_model
+from mbse_ros.errors import GraphError, SettingError
+
+SENSORS = ['encoder']
+
+
+@pytest.fixture(scope='module')
+def truth():
+    return mbse.simulate('four_bar', 2.0, 5e-3, 'trapezoid', sensors=SENSORS)
+
+
+@pytest.fixture(scope='module')
+def bag(truth, tmp_path_factory):
+    return mbse.write_bag(tmp_path_factory.mktemp('linkage') / 'bag', truth)
+
+
+def rms(found, truth, name='theta'):
+    return np.sqrt(np.mean((found[name] - np.interp(found.t, truth.t, truth[name])) ** 2))
+
+
+def test_smoothing_a_mechanism_as_by_the_command_line(truth, bag, tmp_path):
+    found = mbse.smooth(bag, 'four_bar', sensors=SENSORS, lag=0.2)
+    assert command('smooth', bag, '--mechanism', 'four_bar', '--sensors', 'encoder', '--lag', 0.2, '--full', '--json',
+                   tmp_path / 'x').status == 0
+    theirs = json.loads((tmp_path / 'x').read_text())
+    np.testing.assert_array_equal(found.mean, theirs['state']['mean'])
+    assert found.names == ('position/theta', 'velocity/theta', 'force/theta') and found.estimator == 'smoother'
+    np.testing.assert_allclose(found.t, truth.samples.t - truth.samples.t[0], atol=1e-9)      # of a bag: from its first
+
+
+def test_a_whole_log_is_better_than_its_filter(truth):
+    smoothed, filtered = mbse.smooth(truth.samples, 'four_bar'), mbse.estimate(truth.samples, 'four_bar')
+    assert rms(smoothed, truth) < 0.7 * rms(filtered, truth)
+    assert np.median(smoothed.stddev[:, 0]) < 0.7 * np.median(filtered.stddev[:, 0])
+    assert smoothed.units['force/theta'] == 'N m' and len(smoothed.series()) > 10
+
+
+def test_smoothing_a_machine():
+    pytest.importorskip('gtsam', reason='GTSAM is not installed (extra "graph")')
+    work = mbse.simulate('patu655_lift', 4.0, payload=80.0)
+    found = mbse.smooth(work.samples, work.machine, lag=0.4, tuning={'graph.unknown_force': 1.0})
+    assert found.lower[-1] < 80.0 < found.upper[-1] and rms(found, work, 'position/lift') < 1e-4
+    np.testing.assert_allclose(found.t, found.filtered.t)
+    assert set(found.names) == set(found.units) <= set(found.filtered.units)
+    assert found.units['pressure/lift_rod'] == 'Pa'
+    with pytest.raises(GraphError):
+        mbse.smooth(mbse.simulate('patu655_lift', 0.4).samples, 'patu655_lift')     # nothing has moved yet
+
+
+@pytest.mark.parametrize('make, said', [
+    (lambda s: mbse.smooth(s, 'four_bar', lag=0.0), 'lag: got 0.0'),
+    (lambda s: mbse.smooth(s, 'four_bar', tuning={'linkage.estimator': 'DEKF'}), 'errorEKF_FE, the filter of the same'),
+    (lambda s: mbse.smooth(s, 'zx200', step=0.1), 'it is for a mechanism'),
+    (lambda s: mbse.observability('four_bar', 'encoder'), r"such as \['encoder'\]"),
+    (lambda s: mbse.observability('four_bar', ['radar']), 'crank_gyro'),
+    (lambda s: mbse.observability('four_bar', SENSORS, kind='best'), 'simple'),
+    (lambda s: mbse.observability('four_bar', SENSORS, trajectory='walk'), 'free'),
+    (lambda s: mbse.observability('four_bar', SENSORS, duration=0.1), 'from window'),
+    (lambda s: mbse.observability('four_bar', SENSORS, trajectory=mbse.simulate('four_bar', 0.1)), 'longer than'),
+    (lambda s: mbse.observability('zx200', ['radar']), 'one of '),
+    (lambda s: mbse.inverse_dynamics('four_bar', [0.0, 0.1]), 'which no driver moves'),
+    (lambda s: mbse.inverse_dynamics('four_bar', np.arange(5.0), np.zeros((5, 2))), r'z: got \(5, 2\).*theta'),
+    (lambda s: mbse.inverse_dynamics('four_bar', np.arange(3.0), np.zeros(3)), '4 times or more'),
+    (lambda s: mbse.inverse_dynamics('four_bar_adams_driven', np.arange(5.0), np.zeros((5, 1))), 'drivers move all'),
+    (lambda s: mbse.export_c('four_bar_adams_driven', 'nowhere'), 'drivers do not move completely')])
+def test_what_is_refused(truth, make, said):
+    with pytest.raises(SettingError, match=said):
+        make(truth.samples)
+
+
+def test_observability_as_by_the_command_line(tmp_path):
+    assert command('observability', 'four_bar', '--sensors', 'crank_gyro', '--json', tmp_path / 'x').status == 0
+    for theirs in json.loads((tmp_path / 'x').read_text())['results']:
+        found = mbse.observability('four_bar', ['crank_gyro'], kind=theirs['model'])
+        assert found.verdict == theirs['verdict'] and found.blind == theirs['blind']
+        np.testing.assert_allclose(found.information, [window['information'] for window in theirs['windows']])
+        np.testing.assert_allclose(found.t, [window['t'] + 0.25 for window in theirs['windows']])
+        assert list(found.helpers) == [item['sensor'] for item in theirs['helpers']]
+    ax, = found.plot().axes
+    assert ax.get_yscale() == 'log' and len(ax.get_lines()) == len(found.names)
+    pyplot.close('all')
+
+
+def test_observability_along_a_simulation(truth):
+    free = mbse.observability('four_bar', SENSORS, duration=2.0)
+    along = mbse.observability('four_bar', SENSORS, trajectory=truth)
+    np.testing.assert_allclose(along.information, free.information, rtol=1e-9)
+    rest = mbse.observability('four_bar', ['crank_gyro'], trajectory='rest')
+    assert rest.verdict == 'blind' and len(rest.t) == 1
+
+
+def test_observability_of_a_machine():
+    found = mbse.observability('patu655_lift', ['lift_stroke', 'lift_piston', 'lift_rod'])
+    assert found.verdict == 'seen' and found.payload['all coordinates, accelerating'].rank >= 1
+    assert mbse.observability('patu655_lift', ['lift_piston'], trajectory='rest').verdict == 'blind'
+
+
+def test_forces_of_a_motion():
+    """Of sines whose rates are known, given or found by a spline; the same as by the function that is behind it."""
+    t = np.linspace(0.0, 1.0, 201)
+    z, zd, zdd = 1.0 + 0.3 * np.sin(3 * t), 0.9 * np.cos(3 * t), -2.7 * np.sin(3 * t)
+    exact, fitted = mbse.inverse_dynamics('four_bar', t, z, zd, zdd), mbse.inverse_dynamics('four_bar', t, z)
+    expected = inverse_dynamics(load_model('four_bar'), t, (z[:, None], zd[:, None], zdd[:, None]))
+    np.testing.assert_array_equal(exact.forces[:, 0], expected.forces['theta'])
+    inner = slice(5, -5)                # the spline's ends bend a little
+    np.testing.assert_allclose(fitted['force/theta'][inner], exact['force/theta'][inner], rtol=1e-4, atol=1e-3)
+    assert exact.names == ('theta',) and exact.units['A.fx'] == 'N' and exact.units['power'] == 'W'
+    np.testing.assert_array_equal(exact['theta'], exact.found.q[:, load_model('four_bar').names.index('theta')])
+
+
+def test_forces_of_drivers():
+    found = mbse.inverse_dynamics('four_bar_adams_driven', np.arange(20) * 0.01)
+    assert found.names == ('motor',) and found.forces.shape == (20, 1) and found.units['force/motor'] == 'N m'
+    assert len(found.plot().axes) <= 8
+    pyplot.close('all')
+
+
+def test_c(tmp_path):
+    export = mbse.export_c('four_bar', tmp_path / 'c')
+    assert 'four_bar.h' in export.files and (export.folder / 'four_bar.h').is_file()
+    assert [item.unit for item in export.names.h] == ['rad', 'rad/s', 'rad/s', 'm/s^2', 'm/s^2']
