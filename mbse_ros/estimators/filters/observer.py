@@ -79,7 +79,7 @@ class LinkageObserver:
         for name, value in values.items():
             if not (np.isfinite(value).all() and (value >= 0).all()):
                 raise SettingError(name, list(value), 'numbers from 0 up')
-        threshold = np.inf if gate == 1 else 2 * float(gammaincinv(0.5, gate))      # chi-squared of one degree of freedom
+        threshold = np.inf if gate == 1 else 2 * float(gammaincinv(0.5, gate))      # chi-squared, one degree of freedom
         self._tuning = dict(values, gate=[min(threshold, 1e300)], variance=self.stddev ** 2,
                             p=np.asarray(self.model.parameters))
 
