@@ -93,8 +93,7 @@ class Linearised:
 
 
 def stepped(own: Linearised, errors: Errors, x: np.ndarray, u: np.ndarray, p: np.ndarray) -> tuple:
-    """State after a step and its covariance, without and with the frictions near standstill; the errors move with it.
-    """
+    """State after a step and its covariance, without and with frictions near standstill; the errors move with it."""
     n, free = own.n, np.zeros(own.c)
     X, moved, F, P, T, near = own.predicted(x, p)
     before = X[-1], P[-1, -1], T[-1].copy()

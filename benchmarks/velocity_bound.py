@@ -46,7 +46,8 @@ QUIETER = {'bound': (1.0, 1.0), 'p/10': (1.0, 0.1), 'x/10': (0.1, 1.0), 'both/10
 def densities(model: Dynamics, truth: np.ndarray, dt: float, oracle: bool) -> np.ndarray:
     """Densities (k, n) of what no model tells, from its true changes."""
     squares, ends = np.zeros_like(truth), model.ends
-    told = np.r_[ends[1]:ends[2], ends[-1] - 1, *([] if model.known else [np.arange(ends[3], ends[4])])].astype(int)
+    unknown = np.arange(0) if model.known else np.arange(ends[3], ends[4])
+    told = np.r_[ends[1]:ends[2], ends[-1] - 1, unknown].astype(int)
     squares[1:, told] = np.diff(truth[:, told], axis=0) ** 2 / dt
     if not oracle:
         return np.tile(squares.mean(axis=0), (len(truth), 1)) + FLOOR

@@ -103,19 +103,19 @@ def force(name: str, on: str, value: Sequence[float] = (), direction: Sequence[f
 
 def mechanism(name: str, bodies: Sequence[Body], joints: Sequence[Joint], ground: dict[str, Sequence[float]],
               coordinates: Sequence[Coordinate] = (), springs: Sequence[Spring] = (), forces: Sequence[Force] = (),
-              drivers: Sequence[Driver] = (), sensors: Sequence[Sensor] = (), position: dict[str, float] = {},
-              parameters: dict[str, Scalar] = {}, independent: tuple[str, ...] = ()) -> MechanismDescription:
+              drivers: Sequence[Driver] = (), sensors: Sequence[Sensor] = (), position: dict[str, float] | None = None,
+              parameters: dict[str, Scalar] | None = None, independent: tuple[str, ...] = ()) -> MechanismDescription:
     dimension = len(bodies[0].position)
     gravity = vector((0.3, -G) if dimension == 2 else (0.3, -0.2, -G), 'gravity')
 
     def named(items: Sequence) -> dict:
         return {item.name: item for item in items}
     return MechanismDescription(
-        name, name, 'made by hand', dimension, gravity, parameters,
+        name, name, 'made by hand', dimension, gravity, parameters or {},
         {label: vector(place, f'points.{label}') for label, place in ground.items()}, named(bodies), named(joints),
         named(coordinates), named(springs), named(forces), named(drivers), named(sensors),
         'natural' if dimension == 2 else 'reference_point', independent,
-        Initial({key: number(value) for key, value in position.items()}), {}, ())
+        Initial({key: number(value) for key, value in (position or {}).items()}), {}, ())
 
 
 def pendulum() -> MechanismDescription:

@@ -57,7 +57,7 @@ def test_the_message(tmp_path, monkeypatch):
 def test_every_key_is_on_the_page():
     """The keys that the loader itself lists where one is wrong; those of bodies and joints are on the other page."""
     known = set(_KINDS)
-    for way, text in misspelled():
+    for _, text in misspelled():
         with pytest.raises(DescriptionError) as caught:
             parse_mechanism(text)
         _, keys, words = caught.value.expected.partition('one of the keys ')

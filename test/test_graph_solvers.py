@@ -67,7 +67,7 @@ def test_second_order(model, form):
 
 def test_inputs_reach_the_window(model):
     """A torque that changes over time, in a window of three."""
-    torque = lambda t: np.array([8.0 * np.sin(3.0 * t)])
+    torque = lambda t: np.array([8.0 * np.sin(3.0 * t)])     # noqa: E731
     exact = simulate(model, 0.2, DT, 'dop853', inputs=lambda t, q, qd: torque(t))
     motion = simulate_fixed_lag(model, 0.2, DT, 3, inputs=torque)
     assert motion.q == pytest.approx(exact.q, abs=3e-6)
@@ -153,7 +153,7 @@ def test_marginals_against_gtsam(gtsam):
 @pytest.mark.parametrize('form', ['dependent', 'independent'])
 def test_inverse_dynamics(gtsam, model, method, form):
     """The torque of the model's own inverse dynamics, to the discretisation, and the path is kept."""
-    path = lambda t: [1.2 * (1 - np.cos(2 * t))]
+    path = lambda t: [1.2 * (1 - np.cos(2 * t))]        # noqa: E731
     times = 0.005 * np.arange(81)
     found = solve_inverse(model, times, path, method, form=form)
     exact = inverse_dynamics(model, times, lambda t: (path(t), [2.4 * np.sin(2 * t)], [4.8 * np.cos(2 * t)]))

@@ -30,7 +30,7 @@ def _ros():
         yield
 
 
-def test_the_plant_keeps_time(make, clock):
+def test_the_plant_keeps_time(make, clock):      # noqa: F811
     node = make(PlantNode, backend='vm', payload=20.0, publish_clock=True, speed=2.0)
     go(node, clock, 0.5)
     expected = [1_000 * SECOND + k * 10_000_000 for k in range(100)]
@@ -41,7 +41,7 @@ def test_the_plant_keeps_time(make, clock):
     assert node.sinks['sensors/position'].messages[0].name == ['lift']
 
 
-def test_the_plant_ends_after_its_cycles(make, clock):
+def test_the_plant_ends_after_its_cycles(make, clock):      # noqa: F811
     node = make(PlantNode, backend='vm', exit_at_end=True, rate=20.0)
     go(node, clock, 30.0)
     assert node.exit_status == 0 and stamps(node.sinks['truth'])[-1] == 1_024 * SECOND
@@ -49,7 +49,7 @@ def test_the_plant_ends_after_its_cycles(make, clock):
     assert max(commands) == 8.0 and min(commands) < -7.0
 
 
-def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):
+def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):      # noqa: F811
     node = make(PlantNode, backend='vm', cycle='topic', exit_at_end=True)
     node.on_command(joint_state(0, 'm', ['lift_valve'], [3.0]))
     go(node, clock, 0.5)
@@ -62,7 +62,7 @@ def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):
     assert node.sinks['sensors/valve_command'].messages[-1].position[0] == 3.0 and node.exit_status is None
 
 
-def test_markers(make):
+def test_markers(make):      # noqa: F811
     node = make(VisualizationNode)
     estimate = state(1, SECOND, names=state_names(node.machine)[0])
     estimate.mean[-1, 0] = 0.3
@@ -82,7 +82,7 @@ def test_markers(make):
     assert volume * 7850.0 == pytest.approx(50.04, rel=1e-6)
 
 
-def test_markers_come_at_their_rate_in_stamps(make):
+def test_markers_come_at_their_rate_in_stamps(make):      # noqa: F811
     node = make(VisualizationNode, rate=20.0)
     for k in range(200):
         node.on_position(serialize_message(joint_state(k * 10_000_000, 'm', ['lift'], [0.25])))
@@ -96,7 +96,7 @@ def test_markers_come_at_their_rate_in_stamps(make):
 
 
 @pytest.mark.parametrize('position', [math.nan, 3.0])
-def test_what_cannot_be_drawn_is_not(make, position):
+def test_what_cannot_be_drawn_is_not(make, position):      # noqa: F811
     node = make(VisualizationNode)
     node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [position])))
     assert not node.sinks['markers'].messages and bool(node.warned) == math.isfinite(position)

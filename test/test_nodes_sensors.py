@@ -109,7 +109,7 @@ def test_commands_are_each_their_own():
 class Chain:
     """Plant, interpolation, observer and viewer of a machine; what one sends goes to the next at once."""
 
-    def __init__(self, make, clock, machine, **plant):
+    def __init__(self, make, clock, machine, **plant):      # noqa: F811
         self.machine = load_machine(machine)
         self.clock, name = clock, {'machine': str(machine)}
         self.plant = make(PlantNode, **name, **plant)

@@ -37,7 +37,7 @@ def test_work_of_the_cylinders_is_the_change_of_energy(name: str, commands: list
                               {'cse': True}), 'vm')
     x = it.start(machine.stroke @ [0.55, 0.45], load, p)
     work, energies = [], []
-    for k in range(801):
+    for _ in range(801):
         _, _, zd, pressure, _ = it.split(x)
         energy, rate = both(it.coordinates(x), zd, pressure, np.array([load]), p)
         energies.append(energy.item())

@@ -62,7 +62,7 @@ def _write(rows: _Rows, bag: str | Path, storage: str, namespace: str, table: Ta
     if first is None:
         raise BagError(rows.file, 'has no rows below the names of its columns')
     with BagWriter(bag, storage, namespace, table.name) as writer:
-        for count, (stamp, values) in enumerate(chain([first], iterator), 1):
+        for count, (stamp, values) in enumerate(chain([first], iterator), 1):      # noqa: B007
             commands = {channel: value for channel, value in values.items() if channel.startswith('command/')}
             writer.write_samples(stamp, {c: value for c, value in values.items() if c not in commands}, commands)
             for channel, value in values.items():

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Equations of motion in many formulations, exact Jacobians, integrators, position problem, inverse dynamics."""

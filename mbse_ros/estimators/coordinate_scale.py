@@ -19,7 +19,7 @@ def coordinate_scale(machine: Machine) -> list[float | None]:
     """
     found: list[float | None] = []
     rates = None
-    for k, (name, place) in enumerate(zip(machine.coordinates, machine.model.z)):
+    for k, (_, place) in enumerate(zip(machine.coordinates, machine.model.z)):
         if place in machine.pistons:
             found.append(1.0)
         elif k not in machine.actuated:

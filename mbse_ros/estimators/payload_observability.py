@@ -57,7 +57,7 @@ def payload_sight(machine: Machine, sensors: Sequence[str], poses: Poses) -> Pay
     An equation counts whose pressures are all measured. Raises SettingError where there is none, DescriptionError
     without a payload.
     """
-    machine.payload     # raises where there is none
+    machine.payload     # noqa: B018 (raises where there is none)
     limit, size = machine.description.payload.limits[1], 1 + machine.system.gravity.numel()
     nominal = limit / 2 * np.eye(size)[0]
     rows = weighed_rows(machine, sensors, poses, nominal)
@@ -111,7 +111,7 @@ def payload_regressor(machine: Machine) -> ca.Function:
     Raises DescriptionError without a payload.
     """
     system, reduced, parameters = machine.system, machine.reduced, machine.parameters
-    machine.payload     # raises where there is none
+    machine.payload     # noqa: B018 (raises where there is none)
     payload = machine.description.payload
     pi, zdd = ca.SX.sym('pi', 1 + system.gravity.numel()), ca.SX.sym('zdd', len(machine.coordinates))
     place = system.frames[payload.body].at(system.values.vector(payload.center) + pi[1:] / pi[0])

@@ -151,8 +151,7 @@ class _Sorted:
         self._newest = self._factors.steps.max(axis=1) if len(factors) else self._oldest
 
     def within(self, begin: int, end: int, beyond: int) -> Factors:
-        """Those that begin from ``begin`` to ``end`` and reach to ``beyond`` at most; on constants alone: at the start.
-        """
+        """Those that begin from ``begin`` to ``end`` and reach ``beyond`` at most; on constants alone: at the start."""
         low, high = np.searchsorted(self._oldest, [begin, end + 1])
         chosen = np.arange(low, high)[self._newest[low:high] <= beyond]
         if begin == 0:

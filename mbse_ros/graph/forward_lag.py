@@ -89,7 +89,7 @@ class ForwardLag:
         window, _ = self._compiled(ITERATIONS[0])
         x = window.predicted(self._problem(start).initial)
         row = window.rows(known)[0]
-        for iteration in range(ITERATIONS[-1]):
+        for _ in range(ITERATIONS[-1]):
             x, size = (value.full().ravel() for value in window.iteration(x, row, window.numbers))
             if not np.isfinite(x).all():
                 break

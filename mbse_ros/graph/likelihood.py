@@ -26,6 +26,7 @@ class Likelihood:
         self.graph, self.linear, self.packing = graph, Lineariser(graph)(x), Packing(graph)
 
     def __call__(self, scales: Mapping[str, float] | None = None) -> float:
+        """Logarithm of the likelihood with the sigmas of these labels so many times as large (``{label: factor}``)."""
         scales, packing = scales or {}, self.packing
         factors = [scales.get(item.factors.label, 1.0) for item in self.linear]
         linear = [Linear(item.factors, item.e / by, item.J / by) for item, by in zip(self.linear, factors)]

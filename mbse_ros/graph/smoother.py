@@ -87,7 +87,7 @@ class LinkageSmoother:
         """
         points = self._points(samples, guess, inputs)
         start = self.prior(guess.q[0] if q is None else q, guess.qd[0] if qd is None else qd)
-        for iteration in range(iterations):
+        for _ in range(iterations):
             swept = self.chain.sweep(points, start)
             self.move(points, swept)
             if swept.size <= TOLERANCE and swept.gap <= FEASIBLE:

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Fluid, valves, friction and the circuit's equations."""

@@ -41,8 +41,7 @@ class RealTimePlant(ManagedNode):
     end_ns: int | None
 
     def offer(self, sources: Spread, truth: tuple[str, str], first: str, frame: str) -> None:
-        """Publishers of the sensors, the main output ``first``, and of the truth (topic, type); ``frame``: of headers.
-        """
+        """Publishers of sensors, the main output ``first``, and of the truth (topic, type); ``frame``: of headers."""
         self.sources, self._frame_id, self._truth_kind = sources, frame, truth[1]
         self._sensors = {topic: self.output(message_class(sources.topics[topic]), topic)
                          for topic in sorted(sources.topics, key=lambda topic: topic != first)}

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The mass from the state: inverse dynamics, gates, filter, interval."""
