@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mbse_ros.description.model import (GROUND, Body, Coordinate, Driver, Force, Initial, Joint,
+from mbse_ros.description.model import (Body, Coordinate, Driver, Force, Initial, Joint,
                                               MechanismDescription, PointRef, Scalar, Sensor, Spring, Vector)
 
 G = 9.81

@@ -71,7 +71,7 @@ def test_missing_cells_are_reported(table, tmp_path):
     ('table.csv', '\n0.050,', '\n0.020,', "line 7: column t: got '0.020', expected a later time than in the row"),
     ('table.csv', '\n0.050,', '\n0.050,9,', 'line 7: 6 cells, expected 5 as in line 1'),
     ('table.csv', 't,length', 't,width', "map.yaml: channels.position/lift.column: got 'length', expected one column"),
-    ('map.yaml', 'unit: bar}', 'unit: mm}', "map.yaml: channels.pressure/lift_piston"),
+    ('map.yaml', 'unit: bar}', 'unit: mm}', 'map.yaml: channels.pressure/lift_piston'),
     ('map.yaml', 'column: p2', 'colum: p2', "map.yaml: channels.pressure/lift_rod.colum: got 'colum', expected one of"),
 ])
 def test_refused(file, old, new, text, table, tmp_path):

@@ -94,7 +94,7 @@ def test_the_order_of_two_columns_does_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize('name, columns, text', [
-    ('four_bar_adams', ['t'], "motion.csv: line 1: got 0 coordinates (none), expected 1, the degrees of freedom: such "
+    ('four_bar_adams', ['t'], 'motion.csv: line 1: got 0 coordinates (none), expected 1, the degrees of freedom: such '
      'as theta'),
     ('five_bar', ['t', 'theta1'], 'got 1 coordinates (theta1), expected 2, the degrees of freedom: such as theta1, '
      'theta2'),

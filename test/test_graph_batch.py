@@ -15,7 +15,7 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, GraphError, MissingModuleError, SettingError
 from mbse_ros.graph import ALWAYS, FactorGraph, check_graph, forward_graph, marginals, solve_batch
 from mbse_ros.graph.elimination import Packing
-from mbse_ros.graph.integration_factors import equality, prior, trapezoid
+from mbse_ros.graph.integration_factors import equality, prior
 from mbse_ros.graph.kinds import FactorKind
 from mbse_ros.graph.linearise import Lineariser
 

@@ -17,8 +17,8 @@ from mbse_ros.graph.fixed_lag import solve_fixed_lag
 from mbse_ros.graph.integration_factors import prior
 from mbse_ros.graph.marginals import marginals
 from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
-from mbse_ros.simulation.estimator_benchmark import STEP, scene_of
-from mbse_ros.simulation.graph_benchmark import SENSORS, estimation_rows, filtered_log, own_model_rows, track_of
+from mbse_ros.simulation.estimator_benchmark import STEP
+from mbse_ros.simulation.graph_benchmark import estimation_rows, own_model_rows
 from mbse_ros.simulation.three_simulations import noisy, true_motion
 
 UNKNOWN = EstimationNoises(position=np.inf, velocity=np.inf, force=np.inf)

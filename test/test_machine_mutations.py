@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linkage_mutations import dump, mutate
-from machine_mutations import WRONG, at, key_of, machine_tree, misspelled, places, with_value, without
+from machine_mutations import WRONG, key_of, machine_tree, misspelled, places, with_value, without
 from source_tree import ROOT
 
 from mbse_ros.description.explain import explain

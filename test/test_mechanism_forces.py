@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from complex_step import STEP
 from mechanism_numbers import CASES, Numbers, State, evaluate, numbers
-from mechanism_samples import angle, body, driven, force, four_bar, mechanism, pins, spring
+from mechanism_samples import angle, body, driven, force, four_bar, mechanism, spring
 
 from mbse_ros.mechanism.assembly import build_mechanism
 from mbse_ros.description.model import MechanismDescription, Sensor

@@ -60,7 +60,7 @@ def test_names_in():
     ('1e400', 'not a finite number'), ('sqrt(-1)', 'is not a real number'), ('log(0)', 'is not a real number'),
     ('asin(2)', 'is not a real number'), ('(-8)**0.5', 'a negative number'), ('L^2', 'a power is written'),
     ('L.real', "character '.'"), ('().__class__', "character '.'"), ('"a"', 'character'), ('lambda: 1', 'lambda'),
-    ('L if L else 1', "'if'"), ('[1, 2]', 'character'), ('L < 3', 'character'), ('1j', "operator is missing"),
+    ('L if L else 1', "'if'"), ('[1, 2]', 'character'), ('L < 3', 'character'), ('1j', 'operator is missing'),
     ('True', "'True'"), ('__import__', 'not allowed'), ('import os', "'import'"), ('L, 2', 'not arithmetic'),
     ('1; 2', 'character'), ('L % 2', 'character'), ('L // 2', 'not arithmetic'), ('2 @ 3', 'character'),
     ('0x10', 'operator is missing'), ('1_000', 'not allowed'),

@@ -133,7 +133,7 @@ def test_the_answer_stands_at_the_top(browser):
 
 def test_the_animation_plays_stops_and_follows_the_slider(browser):
     points = "document.querySelector('#machine .body').getAttribute('points')"
-    browser.wait_for("Number(slider.value) > 0.05")      # it plays by itself
+    browser.wait_for('Number(slider.value) > 0.05')      # it plays by itself
     browser.value("play.textContent === 'Pause' && play.click()")
     stopped = browser.value('slider.value')
     browser.frames(10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from streams_samples import BASE, CHANNELS, COMMANDS, INPUTS, MS, check_lines, feed, row, rows, same, signal, span
+from streams_samples import BASE, CHANNELS, COMMANDS, MS, check_lines, feed, row, rows, same, signal, span
 
 from mbse_ros.errors import SettingError
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator

@@ -325,7 +325,7 @@ def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
         one.configure(replace(SETTINGS, estimator='DEKF', options='nose=1'), wait=False)
     bad = replace(SETTINGS, estimator='DEKF', options='transition=nose')
     one.configure(bad, wait=False)
-    with pytest.raises(Exception):
+    with pytest.raises(SettingError, match='transition=nose'):
         one._workshop._orders['DEKF', 'transition=nose'].result()
     with pytest.raises(SettingError):
         one.take_up()

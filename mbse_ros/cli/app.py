@@ -134,7 +134,7 @@ def estimate(
         estimator: Annotated[Optional[str], typer.Option(
             help='Mechanism: filter, by the name of paper 001. [errorEKF_FE]')] = None,
         sensors: Annotated[Optional[str], typer.Option(
-            help="Mechanism: sensors to use, separated by commas. [all of the file]")] = None,
+            help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
         step: Annotated[Optional[float], typer.Option(
             help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,

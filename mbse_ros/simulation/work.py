@@ -54,7 +54,7 @@ def _soil(machine: Machine, force: float, cycle: str) -> float:
     """Only where the machine's file says where it pushes, and in a cycle that digs."""
     payload = machine.description.payload
     if force and (cycle != 'dig' or payload is None or not payload.contact):
-        raise SettingError('soil', force, f'0 N: only the cycle dig of a machine with `payload.contact` touches soil')
+        raise SettingError('soil', force, '0 N: only the cycle dig of a machine with `payload.contact` touches soil')
     if not 0.0 <= force <= HARDEST:
         raise SettingError('soil', force, f'from 0 to {HARDEST:g} N')
     return force
