@@ -18,7 +18,7 @@ import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from math import degrees, radians
 from pathlib import Path
@@ -55,7 +55,7 @@ class Job:
     wrong: bool
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str, valve: str | None, length: float | None, share: float = 0.05) -> Machine:
     """A machine of the package whose load hangs at a length, m, with this share of it as its deviation."""
     tree = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))
@@ -65,7 +65,7 @@ def machine_of(name: str, valve: str | None, length: float | None, share: float 
     return Machine(description if valve is None else with_valves(description, valve))
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str, length: float) -> Plant:
     """The simulated machine, compiled once."""
     return plant_of(machine_of(name, None, length))

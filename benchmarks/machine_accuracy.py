@@ -23,7 +23,7 @@ import pickle
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -48,13 +48,13 @@ LIMITS = {'orifice': (0.3, 3.0), 'unknown': (0.6, 12.0)}
 INSIDE = 0.92, 0.98
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str, valve: str | None = None) -> Machine:
     """A machine with a kind of valve."""
     return load_machine(name, valve)
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str) -> Plant:
     """Its plant, compiled once."""
     return plant_of(machine_of(name))

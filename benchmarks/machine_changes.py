@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import yaml
@@ -17,7 +17,7 @@ NUMBERS = 'file', 'exact', 'wide'
 EXACT = {'pressure': {'offset': 0, 'gain': 1}, **dict.fromkeys(('stroke', 'encoder', 'inclination'), {'bias': 0})}
 
 
-@lru_cache(maxsize=None)
+@cache
 def changed_machine(name: str, valve: str | None = None, numbers: str = 'file', noise: float = 1.0) -> Machine:
     """A machine of the package with a kind of valve (None: the file's), deviations ``NUMBERS`` and sensors whose
     noise is ``noise`` times the file's."""

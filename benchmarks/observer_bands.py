@@ -17,7 +17,7 @@ import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -44,13 +44,13 @@ SCALES = np.array([1e3, 1e3, 1.0, 1e-3, 1e-3])
 PERIODS, SUB = 20, 20       # own model: sensor periods, substeps of a millisecond
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(valve: str) -> Machine:
     """The default machine with a valve model."""
     return load_machine('patu655_lift', valve)
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant_of(case: str) -> Plant:
     """The plant, other than the observer believes."""
     oil, flow, pump = WRONG[case]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +28,13 @@ from mbse_ros.streams.records import PayloadEstimate
 MASSES = (0.0, 20.0, 50.0, 100.0, 200.0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(valve: str) -> Machine:
     """The default machine with a valve model."""
     return load_machine('patu655_lift', valve)
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant() -> Plant:
     """Its plant, compiled once."""
     return Plant(machine_of('orifice'))

@@ -21,7 +21,7 @@ import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, cache
 from itertools import product
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Job:
     psd: float | None
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str) -> Plant:
     """The simulated machine, compiled once."""
     return plant_of(changed_machine(name))

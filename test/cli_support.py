@@ -8,7 +8,7 @@ import io
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +59,7 @@ def refused(*words: object) -> str:
     return lines[0][len('mbse: '):]
 
 
-@lru_cache(maxsize=None)
+@cache
 def lift() -> tuple[RawMessage, ...]:
     """All messages of `mbse simulate patu655_lift` with its defaults: 24 s, 50 kg."""
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -48,7 +48,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _may_need_ros(path: Path) -> bool:
     says_so = re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text())
     return path.name.startswith('test_nodes_') or says_so is not None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +26,13 @@ TWO_CYLINDERS = (Path(__file__).parent / 'two_cylinders.yaml').read_text()
 VALVES = ('orifice', 'unknown')
 
 
-@lru_cache(maxsize=None)
+@cache
 def crane(valve: str = 'orifice') -> Machine:
     """The default machine with a valve model."""
     return load_machine('patu655_lift', valve)
 
 
-@lru_cache(maxsize=None)
+@cache
 def exact_crane(valve: str = 'orifice') -> Machine:
     """The default machine whose file calls its sensors exact."""
     return Machine(with_valves(changed('patu655_lift', exact_sensors('patu655_lift')).description, valve))
@@ -43,13 +43,13 @@ def kinematic(**changes: float | str) -> ObserverSettings:
     return ObserverSettings(weighing='apart', **changes)
 
 
-@lru_cache(maxsize=None)
+@cache
 def two_cylinders(valve: str = 'orifice') -> Machine:
     """A boom and a jib, each with its own cylinder and valve."""
     return Machine(with_valves(parse_mechanism(TWO_CYLINDERS, 'two_cylinders.yaml'), valve))
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant() -> Plant:
     """Plant of the default machine."""
     return Plant(crane())
@@ -100,13 +100,13 @@ def estimate(valve: str, frames: list[SensorFrame], observer: ObserverSettings =
     return Run(frames, outputs, np.array([times[o.state.stamp_ns] for o in outputs]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def work_cycle(payload: float = 50.0, seed: int = 1, ramp: float = 0.2) -> list[SensorFrame]:
     """Frames of the work cycle: lift, hold, lower at three speeds."""
     return simulate(payload, seed, lift_hold_lower(ramp))
 
 
-@lru_cache(maxsize=None)
+@cache
 def cycle_run(valve: str, payload: float = 50.0, seed: int = 1, ramp: float = 0.2) -> Run:
     """The work cycle with the default settings."""
     return estimate(valve, work_cycle(payload, seed, ramp))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from mbse_ros.graph.machine_factors import MachineKinds, machine_kinds
@@ -17,19 +17,19 @@ UP_DOWN = (Move(0.0, 0.3), Move(6.0, 1.2, 0.3), Move(0.0, 0.2), Move(-5.0, 1.2, 
 IN_OUT = (Move(0.0, 0.6), Move(6.0, 1.0, 0.3), Move(-6.0, 1.0, 0.3))
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str) -> Machine:
     """A machine of the repository."""
     return load_machine(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def kinds_of(name: str) -> MachineKinds:
     """Its factors."""
     return machine_kinds(machine_of(name), 'vm')
 
 
-@lru_cache(maxsize=None)
+@cache
 def excavated(name: str) -> tuple[SensorFrame, ...]:
     """Boom and arm of an excavator that move with a load, 50 Hz; the bucket holds still, the swing turns a little."""
     machine = machine_of(name)

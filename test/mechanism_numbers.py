@@ -7,7 +7,7 @@ All functions take complex arguments too, so that their derivatives follow witho
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, cache
 
 import casadi as ca
 import numpy as np
@@ -201,7 +201,7 @@ class Numbers:
         return velocity, omega.real, acceleration, omega.imag / STEP
 
 
-@lru_cache(maxsize=None)
+@cache
 def ca_velocity(numbers: Numbers) -> ca.Function:
     """Arguments -> velocities of the centres of mass."""
     centres = numbers.poses(*numbers._arguments)[3]
@@ -219,7 +219,7 @@ def saddle(M: np.ndarray, J: np.ndarray, Q: np.ndarray, c: np.ndarray) -> tuple[
     return found[..., :n], found[..., n:]
 
 
-@lru_cache(maxsize=None)
+@cache
 def numbers(name: str, kind: str) -> Numbers:
     """A sample in some coordinates, built once."""
     return Numbers(build_mechanism(SAMPLES[name](), kind))

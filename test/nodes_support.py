@@ -7,7 +7,7 @@ import signal
 import tempfile
 import time
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import conftest
@@ -81,7 +81,7 @@ def sent(record, machine='patu655_lift'):
     return packed_record(record, machine, _fingerprint(machine))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fingerprint(machine):
     return fingerprint(load_mechanism(machine))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.plausibility import Verdict, judged
@@ -20,19 +20,19 @@ SWING = (Move(0.0, 0.5), Move(0.3, 3.0, 0.5), Move(0.0, 2.5))
 Change = Callable[[str, float], tuple[str, float]]
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str, valve: str | None = None) -> Machine:
     """A machine of the repository."""
     return load_machine(name, valve)
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str):
     """Its plant."""
     return plant_of(machine_of(name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def frames_of(name: str, load: float) -> tuple[SensorFrame, ...]:
     """6 s in which all cylinders go forth and back."""
     machine = machine_of(name)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from source_tree import ROOT
@@ -75,13 +75,13 @@ def description(name: str) -> MechanismDescription:
     return parse_mechanism(text, name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def model(name: str, coordinates: str) -> Model:
     """Model in the virtual machine."""
     return Model(description(name), coordinates, backend='vm')
 
 
-@lru_cache(maxsize=None)
+@cache
 def sensors(name: str, coordinates: str, scalar: bool | None = None) -> Kernel:
     """Function ``(q, zd, u, t, p) -> (h, H)``."""
     system = model(name, coordinates).partition().system

@@ -4,7 +4,7 @@
 import math
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import casadi as ca
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = ('lut_simple_crane', 'patu655', 'patu655_lift', 'patu655_measured', 'zx200', 'zx200_can')
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine(name: str) -> Machine:
     return load_machine(name)
 

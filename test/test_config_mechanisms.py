@@ -2,7 +2,7 @@
 """The mechanisms that come with the package: they assemble, and their accelerations are the known ones."""
 
 import math
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import casadi as ca
@@ -26,7 +26,7 @@ REFERENCES = {
     'five_bar': ([-22.99548387, 24.68322581], [[1.078125, 0.234375], [0.234375, 0.640625]])}
 
 
-@lru_cache(maxsize=None)
+@cache
 def model(name, coordinates=None):
     return load_model(name, coordinates=coordinates, backend='vm')
 

@@ -7,7 +7,7 @@ The complex step evaluates the expressions themselves (``complex_step.py``), so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, cache
 
 import casadi as ca
 import numpy as np
@@ -88,7 +88,7 @@ def test_accelerations(name: str) -> None:
     close(by_zd, derivative(lambda x: evaluate(f, [q, x, PAYLOAD, p])[0], zd))
 
 
-@lru_cache(maxsize=None)
+@cache
 def rates(name: str) -> tuple[HydraulicModel, ca.Function, ca.Function]:
     """The observer's model, its f and its A."""
     machine = MACHINES[name]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from itertools import islice, permutations
 from pathlib import Path
 
@@ -33,12 +33,12 @@ OPTIONS = {'penalty': {'alpha': 1e13}}
 TIME = 0.3
 
 
-@lru_cache(maxsize=None)
+@cache
 def model(name: str, coordinates: str) -> Model:
     return load_model(name, coordinates=coordinates, backend='vm')
 
 
-@lru_cache(maxsize=None)
+@cache
 def moving(name: str, coordinates: str) -> tuple[Terms, Accelerations]:
     """Terms a little away from the start, in motion, with inputs; accelerations and multipliers by the model itself."""
     m = model(name, coordinates)

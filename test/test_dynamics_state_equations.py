@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -29,7 +29,7 @@ def close(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-9) -> N
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * scale)
 
 
-@lru_cache(maxsize=None)
+@cache
 def state_of(name: str, kind: str) -> State:
     return numbers(name, kind).state(7, TIME if numbers(name, kind).system.driven else 0.0)
 
@@ -57,7 +57,7 @@ def maps(found: Numbers, state: State) -> tuple[np.ndarray, np.ndarray]:
     return R, inverse
 
 
-@lru_cache(maxsize=None)
+@cache
 def expected(name: str, kind: str) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Values at the state, and d zdd / d[z, zd] along the constraints, d zdd / du, by complex steps."""
     found, state = numbers(name, kind), state_of(name, kind)
@@ -142,7 +142,7 @@ def rates_at(kind: str, theta: float, scalar: bool = True) -> tuple[np.ndarray, 
     return zdd.full(), A.full()[1:]
 
 
-@lru_cache(maxsize=None)
+@cache
 def four_bar_function(kind: str, scalar: bool):
     system = build_mechanism(four_bar(), kind, ['theta'])
     return system, state_function(system, system.values.symbol, scalar)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -41,7 +41,7 @@ def stochastic_step(valve: str) -> Scan:
     return Scan(ca.Function('sde', [model.X, ca.vertcat(noise, U), ca.SX(0, 1)], [after, after]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def honesty(valve: str) -> tuple[np.ndarray, np.ndarray, int]:
     """NEES of the whole state and NIS of the last samples, of each run."""
     machine, rng = crane(valve), np.random.default_rng(20)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ DT, AT = 1e-3, np.array([0.25, 5e6, 3e6])
 SENSORS = np.array([4e-4, 12e3, 8e3])
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine(valve: str = 'unknown') -> Machine:
     return load_machine('patu655_lift', valve)
 

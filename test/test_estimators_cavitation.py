@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -19,7 +19,7 @@ from mbse_ros.streams.records import PayloadStatus
 TANK = 0.1      # MPa, in the file
 
 
-@lru_cache(maxsize=None)
+@cache
 def stopped() -> list[SensorFrame]:
     """A two-cylinder crane with half a tonne whose valves shut within 10 ms at 3.4 s."""
     machine = load_machine('patu655', 'orifice')

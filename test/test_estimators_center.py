@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 
 import casadi as ca
@@ -33,7 +33,7 @@ def machine(valve: str, off: tuple[float, float] = (0.0, 0.0), stddev: str = '20
     return Machine(with_valves(changed('patu655', {'payload': payload, **exact_sensors('patu655')}).description, valve))
 
 
-@lru_cache(maxsize=None)
+@cache
 def run(seed: int = 2) -> list[SensorFrame]:
     """12 s of all cylinders at random, the load at the tip."""
     true = load_machine('patu655', 'orifice')

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -21,26 +21,26 @@ from payload_states import Carrier
 LOAD = 700.0
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine(name: str) -> Machine:
     return load_machine(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def by_angle() -> Machine:
     """The default machine in the angle of its boom; its sensors are those of the piston."""
     return changed('patu655_lift', {'named': {'boom_angle': {'joint': 'boom_joint'}}, 'independent': ['boom_angle'],
                                     'joints/boom_joint/start': '-5 deg'})
 
 
-@lru_cache(maxsize=None)
+@cache
 def both_by_angle() -> Machine:
     """patu655 in the angles of both booms."""
     return changed('patu655', {'independent': ['boom_joint', 'tilt_joint'], 'initial': REMOVED,
                                'named': {name: {'joint': name} for name in ('boom_joint', 'tilt_joint')}})
 
 
-@lru_cache(maxsize=None)
+@cache
 def centred() -> Machine:
     """zx200_can, whose load is where its file says."""
     return changed('zx200_can', {'payload/center': ['0.75 m', '0 m', '-0.10 m']})
@@ -50,7 +50,7 @@ PAIRS = {'crane': (crane, by_angle), 'both booms': (lambda: machine('patu655'), 
          'excavator': (lambda: machine('zx200'), centred)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def to_pistons(name: str) -> ca.Function:
     """``(q, X) -> (state in piston coordinates, its slope by X along the loops, pistons' speeds by the joints')``."""
     pistons, joints = (make() for make in PAIRS[name])
@@ -75,7 +75,7 @@ def states(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
     return X, Y.full()[:, 0], T.full(), S.full()
 
 
-@lru_cache(maxsize=None)
+@cache
 def terms(it: Machine) -> ca.Function:
     """``(near, X, parameters) -> (g0, G1)``."""
     r = residual(it)

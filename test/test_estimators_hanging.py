@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -28,7 +28,7 @@ LENGTH, LOADS = 2.0, {'patu655_lift': 300.0, 'patu655': 200.0, 'zx200': 800.0}
 HANGING = {'payload/hanging': {'value': f'{LENGTH} m', 'stddev': '5 cm'}}
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine(name: str, valve: str = 'orifice') -> Machine:
     """A machine of the package with a hook."""
     return Machine(with_valves(changed(name, HANGING).description, valve))
@@ -54,7 +54,7 @@ def planar() -> Machine:
     return Machine(parse_mechanism(yaml.safe_dump(flat(tree), sort_keys=False), 'planar.yaml'))
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str) -> Plant:
     """Its plant, with the load as a body."""
     return plant_of(machine(name))

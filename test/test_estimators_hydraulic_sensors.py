@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -40,14 +40,14 @@ GAUGE = {'sensors/lift_piston': {'kind': 'pressure', 'volume': 'lift_piston', 's
                                  'bias': {'value': '3 mm', 'stddev': '1 mm'}}}
 
 
-@lru_cache(maxsize=None)
+@cache
 def both() -> Machine:
     """patu655 with every sensor that there is, on a base that may be inclined."""
     return changed('patu655', {'base': {}, 'named': {'boom': {'joint': 'boom_joint'}},
                                **{f'sensors/{name}': sensor for name, sensor in IMU.items()}})
 
 
-@lru_cache(maxsize=None)
+@cache
 def angular() -> Machine:
     """patu655 in the angles of its booms, the pistons measured all the same."""
     return changed('patu655', {'named': {'boom': {'joint': 'boom_joint'}, 'tilt_angle': {'joint': 'tilt_joint'}},
@@ -56,7 +56,7 @@ def angular() -> Machine:
                                'sensors/tilt_incline': IMU['tilt_incline']})
 
 
-@lru_cache(maxsize=None)
+@cache
 def gauged() -> Machine:
     return changed('patu655_lift', GAUGE)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -20,7 +20,7 @@ from mbse_ros.machine import Machine, load_machine
 PRESSURES = [f'{cylinder}_{side}' for cylinder in ('boom', 'arm', 'bucket') for side in ('piston', 'rod')]
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str) -> Machine:
     return load_machine(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -29,12 +29,12 @@ FORCE_PSD, DT = 2e-6, 1e-3
 MACHINES = {'patu655_lift': 150.0, 'patu655': 80.0, 'zx200': 900.0}
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine_of(name: str) -> Machine:
     return load_machine(name, 'unknown')
 
 
-@lru_cache(maxsize=None)
+@cache
 def terms(machine: Machine) -> ca.Function:
     """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, friction, derivatives by numbers."""
     model = hydraulic_model(machine, True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,18 +38,18 @@ def gtsam():
     return pytest.importorskip('gtsam', reason='GTSAM is not installed (extra "graph")')
 
 
-@lru_cache(maxsize=None)
+@cache
 def crane() -> Machine:
     """The default machine with sensors that its file calls exact."""
     return changed('patu655_lift', exact_sensors('patu655_lift'))
 
 
-@lru_cache(maxsize=None)
+@cache
 def kinds() -> MachineKinds:
     return machine_kinds(crane(), 'vm')
 
 
-@lru_cache(maxsize=None)
+@cache
 def lift(payload: float = 50.0, seed: int = 1) -> tuple[MachineLog, tuple[SensorFrame, ...]]:
     """A lift and a lowering of 3.6 s."""
     frames = SimulatedCrane(crane(), payload, seed, LIFT, plant=plant()).run()
@@ -61,7 +61,7 @@ def log_of(frames: list[SensorFrame]) -> MachineLog:
                     np.array([[f.samples[c] for c in crane().channels] for f in frames]))
 
 
-@lru_cache(maxsize=None)
+@cache
 def batch() -> MachineSmoothed:
     return smooth_machine(crane(), lift()[0], kinds=kinds())
 

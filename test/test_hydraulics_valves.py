@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -22,7 +22,7 @@ EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
 VALVE = 'hydraulics/valves/lift_valve'
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine(*changes: tuple[str, Any]) -> Machine:
     """The default machine with another valve."""
     return changed('patu655_lift', {f'{VALVE}/{key}': dict(value) if isinstance(value, tuple) else value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import casadi as ca
@@ -35,7 +35,7 @@ def functions(machine: Machine) -> ca.Function:
                        [system.M, system.Q, system.Phi])
 
 
-@lru_cache(maxsize=None)
+@cache
 def former_machine(name: str) -> Machine:
     return two_cylinders() if name == 'two_cylinders' else load_machine(name)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -36,7 +36,7 @@ def world(rotations: np.ndarray, turning: np.ndarray) -> np.ndarray:
     return turning.T * EZ if len(turning) == 1 else np.einsum('kij,jk->ki', rotations, turning)
 
 
-@lru_cache(maxsize=None)
+@cache
 def same_state(name: str, kind: str) -> tuple[Numbers, State]:
     """One random physical state in any coordinates."""
     first, found = numbers(name, dict(reversed(CASES))[name]), numbers(name, kind)
@@ -47,7 +47,7 @@ def same_state(name: str, kind: str) -> tuple[Numbers, State]:
     return found, found.matched(origins, rotations, state, first)
 
 
-@lru_cache(maxsize=None)
+@cache
 def maximal(name: str, kind: str) -> tuple[Maximal, np.ndarray, np.ndarray, np.ndarray]:
     """The mechanism in NumPy; twists and their rates (bodies, 6) as the package has them; the multipliers."""
     found, state = same_state(name, kind)

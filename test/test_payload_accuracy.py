@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +77,7 @@ def test_no_single_sample_throws_the_result(valve: str, seed: int) -> None:
     assert error.max() < {'orifice': 2.0, 'unknown': 4.0}[valve] and error[-1] < 1.5
 
 
-@lru_cache(maxsize=None)
+@cache
 def random_frames(seed: int) -> tuple[list, float]:
     rng = np.random.default_rng([seed, 7])
     payload, cycle = float(rng.uniform(0.0, 200.0)), random_cycle(rng, 15.0)

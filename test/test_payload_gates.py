@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -20,18 +20,18 @@ STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.01, 'pressure': 
 LIFT, TILT = 0.25, 0.4      # m, mid stroke
 
 
-@lru_cache(maxsize=None)
+@cache
 def machine() -> Machine:
     """Two cylinders, lift and tilt."""
     return load_machine('patu655')
 
 
-@lru_cache(maxsize=None)
+@cache
 def dynamics() -> InverseDynamics:
     return InverseDynamics(machine(), 'vm')
 
 
-@lru_cache(maxsize=None)
+@cache
 def balance() -> ca.Function:
     """What is missing along each cylinder, N, with the load."""
     r = residual(machine())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -19,7 +19,7 @@ from mbse_ros.simulation.plant import Plant
 from scipy.integrate import cumulative_simpson
 
 
-@lru_cache(maxsize=None)
+@cache
 def plant(name: str) -> Plant:
     return Plant(load_machine(name))
 

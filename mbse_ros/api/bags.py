@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Union
 
 from ..errors import SettingError
 from ..machine import Machine
@@ -13,7 +12,7 @@ from .load import Loadable, loaded
 from .samples import Columns, Samples, as_samples
 from .simulations import MachineSimulation, MotionSimulation
 
-Written = Union[Samples, Columns, MachineSimulation, MotionSimulation]
+Written = Samples | Columns | MachineSimulation | MotionSimulation
 
 
 def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | None = None,

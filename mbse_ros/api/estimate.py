@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .samples import Columns, Samples, as_samples
 if TYPE_CHECKING:
     from ..offline.linkage import LinkageLog
 
-Log = Union[str, Path, Samples, Columns]
+Log = str | Path | Samples | Columns
 Tuning = Mapping[str, object]
 
 

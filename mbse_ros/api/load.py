@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Union
 
 from ..description.described import describe
 from ..dynamics.model import Model
@@ -13,7 +12,7 @@ from ..errors import SettingError
 from ..machine import Machine
 from ..machine.load import with_valves
 
-Loadable = Union[str, Path, Model, Machine]
+Loadable = str | Path | Model | Machine
 
 
 def load(name: str | Path, *, coordinates: str | None = None, independent: Sequence[str] | None = None,

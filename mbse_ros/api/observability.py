@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
-Trajectory = Union[str, MotionSimulation]
+Trajectory = str | MotionSimulation
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .samples import Samples
 if TYPE_CHECKING:
     from .own_filter import Filter
 
-Estimator = Union[str, Callable[..., 'Filter']]
+Estimator = str | Callable[..., 'Filter']
 EVEN = 1e-6     # largest deviation of a step, as a share of it
 
 

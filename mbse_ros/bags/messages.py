@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import lru_cache, partial, cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,7 +158,7 @@ def _weighing_shape(message: Any) -> tuple[int, int]:
     return (message.steps, max(3, count // message.steps)) if count else (0, 3)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kinds(msgtype: str) -> dict[str, tuple]:
     """Fields of a type to their kinds."""
     return dict(typestore().fielddefs[msgtype][1])
@@ -237,7 +237,7 @@ def typestore() -> Typestore:
     return store
 
 
-@lru_cache(maxsize=None)
+@cache
 def definition(msgtype: str) -> str:
     """Definition of a type and of all it contains, as a bag holds it ('ros2msg'); raises KeyError for an unknown type.
 
@@ -251,7 +251,7 @@ def definition(msgtype: str) -> str:
     return (path.read_text(encoding='utf-8') if path else own) + separator + contained
 
 
-@lru_cache(maxsize=None)
+@cache
 def type_hash(msgtype: str) -> str:
     """Type hash as rosidl computes it, 'RIHS01_...'; raises KeyError for an unknown type."""
     return typestore().hash_rihs01(msgtype)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -20,12 +20,12 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
                        'explain.')
 app.add_typer(benchmark, name='benchmark')
 
-Valve = Annotated[Optional[str], typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
-                                                    'or unknown.')]
-Set = Annotated[Optional[list[str]], typer.Option(
+Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
+                                                 'or unknown.')]
+Set = Annotated[list[str] | None, typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]
-Coordinates = Annotated[Optional[str], typer.Option(
+Coordinates = Annotated[str | None, typer.Option(
     help="natural, reference_point or relative instead of the mechanism file's.")]
 
 
@@ -41,34 +41,34 @@ def simulate(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Bag of a machine; folder of a mechanism.')],
-        payload: Annotated[Optional[float], typer.Option(help='Machine: true payload, kg. [50]')] = None,
-        seed: Annotated[Optional[int], typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
-        cycle: Annotated[Optional[str], typer.Option(
+        payload: Annotated[float | None, typer.Option(help='Machine: true payload, kg. [50]')] = None,
+        seed: Annotated[int | None, typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
+        cycle: Annotated[str | None, typer.Option(
             help='Machine: lift_hold_lower or boom (the first valve alone), random (all), dig. [lift_hold_lower]'
             )] = None,
-        ramp: Annotated[Optional[float], typer.Option(
+        ramp: Annotated[float | None, typer.Option(
             help='Machine: ramps of the valve command in lift_hold_lower, s. [0.2]')] = None,
-        rate: Annotated[Optional[float], typer.Option(help='Machine: rate of the sensors, Hz. [100]')] = None,
-        storage: Annotated[Optional[str], typer.Option(help='Machine: mcap or sqlite3. [mcap]')] = None,
-        base_roll: Annotated[Optional[float], typer.Option(
+        rate: Annotated[float | None, typer.Option(help='Machine: rate of the sensors, Hz. [100]')] = None,
+        storage: Annotated[str | None, typer.Option(help='Machine: mcap or sqlite3. [mcap]')] = None,
+        base_roll: Annotated[float | None, typer.Option(
             help='Machine: true roll of the base, deg, where a sensor measures it. [0]')] = None,
-        base_pitch: Annotated[Optional[float], typer.Option(
+        base_pitch: Annotated[float | None, typer.Option(
             help='Machine: true pitch of the base, deg, where a sensor measures it. [0]')] = None,
-        soil: Annotated[Optional[float], typer.Option(
+        soil: Annotated[float | None, typer.Option(
             help='Machine: force of the soil on its `payload.contact` while the cycle digs, N. [0]')] = None,
-        swing: Annotated[Optional[float], typer.Option(
+        swing: Annotated[float | None, typer.Option(
             help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
-        duration: Annotated[Optional[float], typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
-        dt: Annotated[Optional[float], typer.Option(help='Mechanism: step, s. [0.001]')] = None,
-        scheme: Annotated[Optional[str], typer.Option(
+        duration: Annotated[float | None, typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
+        dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
+        scheme: Annotated[str | None, typer.Option(
             help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, ali3p, dop853 or radau. '
                  '[exponential]')] = None,
-        order: Annotated[Optional[str], typer.Option(
+        order: Annotated[str | None, typer.Option(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
         coordinates: Coordinates = None,
-        independent: Annotated[Optional[str], typer.Option(
+        independent: Annotated[str | None, typer.Option(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
-        json_: Annotated[Optional[Path], typer.Option(
+        json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or a mechanism's motion."""
     from ..description.described import describe
@@ -96,14 +96,14 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
 def inverse(
         mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Folder for table, summary and plot.')],
-        motion: Annotated[Optional[Path], typer.Option(
+        motion: Annotated[Path | None, typer.Option(
             help='CSV table of the motion: t, and the independent coordinates, such as theta [deg].')] = None,
-        duration: Annotated[Optional[float], typer.Option(
+        duration: Annotated[float | None, typer.Option(
             help="Length of the motion, s. [10, or the table's]")] = None,
-        dt: Annotated[Optional[float], typer.Option(
+        dt: Annotated[float | None, typer.Option(
             help="Time between two instants, s. [0.005, or the table's times]")] = None,
         coordinates: Coordinates = None,
-        json_: Annotated[Optional[Path], typer.Option('--json', help='Write the summary to this file too.')] = None,
+        json_: Annotated[Path | None, typer.Option('--json', help='Write the summary to this file too.')] = None,
 ) -> None:
     """Forces that a motion of a mechanism takes.
 
@@ -127,25 +127,25 @@ def import_(
 @app.command()
 def estimate(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[Optional[str], typer.Option(
+        machine: Annotated[str | None, typer.Option(
             help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
-        mechanism: Annotated[Optional[str], typer.Option(
+        mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
-        estimator: Annotated[Optional[str], typer.Option(
+        estimator: Annotated[str | None, typer.Option(
             help='Mechanism: filter, by the name of paper 001. [errorEKF_FE]')] = None,
-        sensors: Annotated[Optional[str], typer.Option(
+        sensors: Annotated[str | None, typer.Option(
             help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
-        step: Annotated[Optional[float], typer.Option(
+        step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the filter, s. [the fastest sensor's period]")] = None,
         valve: Valve = None,
-        output: Annotated[Optional[Path], typer.Option(
+        output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Folder of a bag for the estimates.')] = None,
         json_: Json = None,
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
-        report: Annotated[Optional[Path], typer.Option(
+        report: Annotated[Path | None, typer.Option(
             help='Machine: folder for the report, index.html and PNGs.')] = None,
         set_: Set = None,
-        namespace: Annotated[Optional[str], typer.Option(
+        namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Estimate what a machine or a mechanism did, from a bag.
@@ -169,22 +169,22 @@ def estimate(
 @app.command()
 def smooth(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[Optional[str], typer.Option(
+        machine: Annotated[str | None, typer.Option(
             help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
-        mechanism: Annotated[Optional[str], typer.Option(
+        mechanism: Annotated[str | None, typer.Option(
             help='Smooth a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
-        lag: Annotated[Optional[float], typer.Option(
+        lag: Annotated[float | None, typer.Option(
             help='Estimate each instant so many seconds after it, as could be done online.')] = None,
         batch: Annotated[bool, typer.Option('--batch', help='The whole log at once. [without --lag]')] = False,
-        sensors: Annotated[Optional[str], typer.Option(
+        sensors: Annotated[str | None, typer.Option(
             help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
-        step: Annotated[Optional[float], typer.Option(
+        step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the estimates, s. [the fastest sensor's period]")] = None,
-        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for plot and table.')] = None,
+        output: Annotated[Path | None, typer.Option('-o', '--output', help='Folder for plot and table.')] = None,
         json_: Json = None,
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
         set_: Set = None,
-        namespace: Annotated[Optional[str], typer.Option(
+        namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Most likely motion of a log, from all its samples.
@@ -203,7 +203,7 @@ def smooth(
 def check(
         name: Annotated[str, typer.Argument(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
-        draw: Annotated[Optional[Path], typer.Option(
+        draw: Annotated[Path | None, typer.Option(
             '--draw', '-o', help='Draw the start into this PNG.')] = None,
         coordinates: Coordinates = None) -> None:
     """Validate a machine or a mechanism and explain it."""
@@ -218,7 +218,7 @@ def check_data(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         valve: Valve = None,
         json_: Json = None,
-        namespace: Annotated[Optional[str], typer.Option(
+        namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
     """What is wrong with the data of a bag.
 
@@ -250,9 +250,9 @@ def export_c(
         dt: Annotated[float, typer.Option(help='Step of the recorded transitions, s.')] = 1e-3,
         order: Annotated[str, typer.Option(help='Order of the exponential integration: exact, or 1 to 4.')] = 'exact',
         coordinates: Coordinates = None,
-        independent: Annotated[Optional[str], typer.Option(
+        independent: Annotated[str | None, typer.Option(
             help="Independent coordinates, separated by commas, or auto. [the file's]")] = None,
-        free: Annotated[Optional[str], typer.Option(
+        free: Annotated[str | None, typer.Option(
             help='Numbers of the file that stay parameters of the C functions, separated by commas, such as '
                  'bodies.crank.mass.')] = None) -> None:
     """Write a mechanism as plain C99.
@@ -269,7 +269,7 @@ def graph(
             help='Name of a file in config/mechanisms, n_four_bar:N, or a path.')],
         kind: Annotated[str, typer.Option(help='forward or inverse.')] = 'forward',
         form: Annotated[str, typer.Option(help='dependent or independent.')] = 'dependent',
-        output: Annotated[Optional[Path], typer.Option('-o', '--output', help='Picture to write, .svg.')] = None,
+        output: Annotated[Path | None, typer.Option('-o', '--output', help='Picture to write, .svg.')] = None,
         coordinates: Coordinates = None) -> None:
     """Factor graph of a mechanism, listed and drawn.
 
@@ -288,7 +288,7 @@ def observability(
             help='free: from the start; rest: standing there; or the motion.csv of mbse simulate.')] = 'free',
         duration: Annotated[float, typer.Option(help='Length of the motion, s.')] = 4.0,
         window: Annotated[float, typer.Option(help='Time over which the sensors are looked at together, s.')] = 0.5,
-        model: Annotated[Optional[str], typer.Option(
+        model: Annotated[str | None, typer.Option(
             help='What the filter knows: simple, exact or force. [all three]')] = None,
         json_: Json = None,
         output: Plots = None) -> None:
@@ -306,11 +306,11 @@ def tune(
             help='A mechanism, for simulated logs; or, with --mechanism, bags and CSV tables of its sensors.')],
         estimator: Annotated[str, typer.Option(help="Filter, by paper 001's name.")],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
-        mechanism: Annotated[Optional[str], typer.Option(help='Mechanism that the logs are of.')] = None,
+        mechanism: Annotated[str | None, typer.Option(help='Mechanism that the logs are of.')] = None,
         seeds: Annotated[int, typer.Option(min=1, help='Simulated logs.')] = 1,
         duration: Annotated[float, typer.Option(help='Length of a simulated log, s.')] = 10.0,
         skip: Annotated[float, typer.Option(min=0, help='Start of each log that does not count, s.')] = 2.0,
-        dt: Annotated[Optional[float], typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
+        dt: Annotated[float | None, typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
         json_: Json = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Process noises of a filter by maximum likelihood.
@@ -324,7 +324,7 @@ def tune(
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})
 def up(context: typer.Context,
        graph: Annotated[str, typer.Argument(help='machine, crane or linkage')],
-       duration: Annotated[Optional[float], typer.Option(help='Stop after so many seconds.')] = None) -> None:
+       duration: Annotated[float | None, typer.Option(help='Stop after so many seconds.')] = None) -> None:
     """Start the nodes, as ros2 launch does.
 
     Arguments as there, e.g. mbse up machine machine:=zx200 payload:=800, mbse up linkage mechanism:=five_bar

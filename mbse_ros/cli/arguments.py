@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 from ..errors import SettingError
 
-Json = Annotated[Optional[Path], typer.Option('--json', help='Write the result as JSON to this file.')]
-Plots = Annotated[Optional[Path], typer.Option('-o', '--output', help='Folder for the plots.')]
+Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
+Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]
 
 
 def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -51,7 +51,7 @@ def energy(json_: Json = None,
 @benchmark.command()
 def formulations(json_: Json = None,
                  output: Plots = None,
-                 mechanism: Annotated[Optional[list[str]], typer.Option(
+                 mechanism: Annotated[list[str] | None, typer.Option(
                      help='Only this mechanism; repeat it.')] = None,
                  rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 10) -> None:
     """Agreement and cost of all formulations.
@@ -77,9 +77,9 @@ def scaling(json_: Json = None,
 
 @benchmark.command()
 def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar or all.')] = 'all',
-               sensors: Annotated[Optional[str], typer.Option(
+               sensors: Annotated[str | None, typer.Option(
                    help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
-               estimators_: Annotated[Optional[str], typer.Option(
+               estimators_: Annotated[str | None, typer.Option(
                    '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
                jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
@@ -101,7 +101,7 @@ def graphs(json_: Json = None,
            windows: Annotated[str, typer.Option(help='Lengths of the window, separated by commas.')] =
            '2,3,4,5,6,7,8,9,10',
            loops: Annotated[str, typer.Option(help='Loops of the N-four-bar, separated by commas.')] = '1,2,4',
-           adams: Annotated[Optional[Path], typer.Option(
+           adams: Annotated[Path | None, typer.Option(
                help='Table of MSC Adams for the inverse dynamics (time, torque, angle). [skipped]')] = None,
            seeds: Annotated[int, typer.Option(min=0, help='Noisy logs that are smoothed; 0: none.')] = 20,
            logs: Annotated[str, typer.Option(help='Lengths of logs, s, separated by commas, for the growth of the '
@@ -122,8 +122,8 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
            'patu655_lift,patu655,zx200,zx200_can',
            valve: Annotated[str, typer.Option(help='orifice, compensated, unknown, separated by commas.')] =
            'orifice,unknown',
-           fault: Annotated[Optional[str], typer.Option(help='Faults, separated by commas. [all]')] = None,
-           sensor: Annotated[Optional[str], typer.Option(help='Channels, separated by commas. [all]')] = None,
+           fault: Annotated[str | None, typer.Option(help='Faults, separated by commas. [all]')] = None,
+           sensor: Annotated[str | None, typer.Option(help='Channels, separated by commas. [all]')] = None,
            seeds: Annotated[int, typer.Option(min=1, help="Seeds of the motion and of the sensors' noise.")] = 1,
            start: Annotated[float, typer.Option(help='When a fault begins, s.')] = 8.0,
            duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
