@@ -40,7 +40,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 from machine_commands import COMMANDS
 from machine_oil import Oil, resting_pressures
 from machine_pose import assemble, frames, from_rpy, holding_forces, lengths, place, tree

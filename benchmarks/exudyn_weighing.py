@@ -16,9 +16,9 @@ import argparse
 from math import nan
 
 import numpy as np
-
 from machine_commands import COMMANDS
 from machine_oil import command
+
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.streams.pipeline import Pipeline
 

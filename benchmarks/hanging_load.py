@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from wrong_numbers import draw, with_errors
 
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
@@ -34,7 +35,6 @@ from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import PayloadStatus
-from wrong_numbers import draw, with_errors
 
 LOADS = {'patu655_lift': 300.0, 'patu655': 200.0, 'zx200': 800.0}
 PACES = {'zx200': 0.3}      # at full pace its load would turn over

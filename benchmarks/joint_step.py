@@ -16,8 +16,18 @@ from mbse_ros.estimators.activity import activity_of
 from mbse_ros.estimators.dekf import predict
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import (CONSTANT, HELD, KNOWN, STILL_KNOWN, _terms, by_doubtful, doubtful, forgotten,
-                                           frictions, within)
+from mbse_ros.estimators.weighing import (
+    CONSTANT,
+    HELD,
+    KNOWN,
+    STILL_KNOWN,
+    _terms,
+    by_doubtful,
+    doubtful,
+    forgotten,
+    frictions,
+    within,
+)
 from mbse_ros.simulation.crane import SensorFrame
 
 SUB, DT = 10, 1e-3      # steps between two samples, s

@@ -20,13 +20,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-
 from machine_accuracy import CYCLES
 from machine_changes import changed_machine
+from wrong_numbers import plant
+
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
-from wrong_numbers import plant
 
 VALVES = 'orifice', 'unknown'
 MOVING = 0.006      # m/s or rad/s of a coordinate, from which the machine moves

@@ -9,7 +9,6 @@ base, the rod of the same length back from its eye.
 from __future__ import annotations
 
 import numpy as np
-
 from machine_reader import GROUND, Machine
 
 STEP = 1e-3     # m, of the slope; five points, so its error is of the fourth order

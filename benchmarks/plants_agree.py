@@ -21,10 +21,10 @@ import argparse
 import sys
 
 import numpy as np
-
 from exudyn_machine import compare
 from machine_commands import COMMANDS
 from machine_oil import command
+
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.plant import STEP_NS, Plant
 

@@ -17,9 +17,10 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
-
 from machine_accuracy import PAYLOADS
 from machine_changes import changed_machine
+from wrong_numbers import draw, frames_of, with_errors
+
 from mbse_ros.errors import MbseError
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.graph.machine_log import MachineLog
@@ -27,7 +28,6 @@ from mbse_ros.graph.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline
-from wrong_numbers import draw, frames_of, with_errors
 
 NORMAL = 1.959964
 VALVES = 'orifice', 'unknown'

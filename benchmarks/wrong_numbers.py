@@ -21,14 +21,14 @@ import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache, cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-
 from machine_accuracy import CYCLES, PAYLOADS
 from machine_changes import NUMBERS, changed_machine
+
 from mbse_ros.estimators.hydraulic_model import center_numbers
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine

@@ -6,8 +6,8 @@ It is described in mbse_ros.nodes.linkage_graph; the nodes bring themselves up w
 
 from launch import LaunchDescription
 
-from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.launching import launch_description
+from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from reprlib import Repr
 
-
 LONGEST = 160       # characters of a text from outside
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = LONGEST

@@ -9,10 +9,11 @@ from functools import reduce
 import numpy as np
 import yaml
 from complex_step import derivative
-from mbse_ros.description.load import parse_mechanism
-from mbse_ros.description.model import GROUND, MechanismDescription
 from scipy.linalg import expm
 from transforms3d.euler import euler2mat
+
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.description.model import GROUND, MechanismDescription
 
 KINDS = {'base': 'revolute', 'mount': 'fixed', 'slide': 'prismatic', 'wrist': 'revolute'}
 FRICTION = dict.fromkeys(('coulomb', 'static', 'viscous'), 0.0) | {'transition_velocity': 0.005}

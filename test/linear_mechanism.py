@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.model import Model, load_model
 
 MASS, STIFFNESS, DAMPING = 2.0, 50.0, 1.5
 TEXT = f"""

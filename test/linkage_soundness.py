@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbse_ros.dynamics.model import Model
-from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.description.model import MechanismDescription
+from mbse_ros.dynamics.model import Model
+from mbse_ros.errors import DescriptionError, MbseError
 
 TOLERANCE = 1e-6     # relative; lengths from 1e-3 to 1e3 m meet in one file
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+
 from mbse_ros.graph.machine_factors import MachineKinds, machine_kinds
 from mbse_ros.graph.machine_log import MachineLog
 from mbse_ros.machine import Machine, load_machine

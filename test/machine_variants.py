@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
+
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbse_ros.description.model import (GROUND, Body, Coordinate, Joint, MechanismDescription, PointRef, Scalar)
+from mbse_ros.description.model import GROUND, Body, Coordinate, Joint, MechanismDescription, PointRef, Scalar
 
 STEP = 1e-30
 EZ = np.array([0.0, 0.0, 1.0])

@@ -7,7 +7,7 @@ All functions take complex arguments too, so that their derivatives follow witho
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, cache
+from functools import cache, cached_property
 
 import casadi as ca
 import numpy as np

@@ -8,8 +8,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from mbse_ros.description.model import (Body, Coordinate, Driver, Force, Initial, Joint,
-                                              MechanismDescription, PointRef, Scalar, Sensor, Spring, Vector)
+from mbse_ros.description.model import (
+    Body,
+    Coordinate,
+    Driver,
+    Force,
+    Initial,
+    Joint,
+    MechanismDescription,
+    PointRef,
+    Scalar,
+    Sensor,
+    Spring,
+    Vector,
+)
 
 G = 9.81
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.model import Model, load_model
 
 # The crank turns round, the rocker has two dead points.
 CRANK_ROCKER = '''

@@ -10,10 +10,10 @@ import numpy as np
 from source_tree import ROOT
 
 from mbse_ros.compiled import Kernel
-from mbse_ros.dynamics.model import Model
-from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.description.model import MechanismDescription
+from mbse_ros.dynamics.model import Model
+from mbse_ros.dynamics.sensor_equations import sensor_function
 
 PLANAR = '''
 sensors:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from mechanism_samples import (along, body, component, distance, force, joint, mechanism, number, rotated, spring)
+from mechanism_samples import along, body, component, distance, force, joint, mechanism, number, rotated, spring
 
 from mbse_ros.description.model import Body, Driver, MechanismDescription
 

@@ -14,8 +14,7 @@ from mbse_ros.bags.bag import Bag, decode
 from mbse_ros.bags.channels import COMMANDS, SENSORS, UNITS, Channel, parse_channel
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.reader import Sample, SampleReader
-from mbse_ros.bags.table import import_table
-from mbse_ros.bags.table import load_table_map
+from mbse_ros.bags.table import import_table, load_table_map
 from mbse_ros.bags.topics import IMU, TopicMap
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError

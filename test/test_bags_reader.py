@@ -9,10 +9,9 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 
 from mbse_ros.bags.bag import Bag, RawMessage, decode
-from mbse_ros.bags.messages import header, make_message
+from mbse_ros.bags.messages import definition, header, make_message, typestore
 from mbse_ros.bags.reader import Sample, SampleReader
 from mbse_ros.bags.topics import TopicMap
-from mbse_ros.bags.messages import definition, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SampleError
 

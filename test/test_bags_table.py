@@ -9,8 +9,7 @@ from bags_samples import CHANNELS, COMMANDS
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import SampleReader
-from mbse_ros.bags.table import import_table
-from mbse_ros.bags.table import load_table_map
+from mbse_ros.bags.table import import_table, load_table_map
 from mbse_ros.errors import BagError, DescriptionError
 from mbse_ros.resources import share_directory
 

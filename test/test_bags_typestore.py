@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mbse_ros.bags.messages import make_message
-from mbse_ros.bags.messages import definition, type_hash, typestore
+from mbse_ros.bags.messages import definition, make_message, type_hash, typestore
 from mbse_ros.resources import share_directory
 
 OWN = sorted(path.stem for path in (share_directory() / 'msg').glob('*.msg'))

@@ -16,10 +16,9 @@ from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.messages import SensorTemplate, header, make_message
+from mbse_ros.bags.messages import SensorTemplate, definition, header, make_message, type_hash, typestore
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.series import records
-from mbse_ros.bags.messages import definition, type_hash, typestore
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate

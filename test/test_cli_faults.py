@@ -15,7 +15,8 @@ from mbse_ros.simulation.sensor_faults import FAULTS
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 from mbse_ros.studies import fault_cases
 from mbse_ros.studies.fault_cases import Case, Seen, clean_row, errors, faulty_row, judged, run_case, truth_of
-from mbse_ros.studies.faults import alarms_per_hour, fault_cases as all_cases, summary
+from mbse_ros.studies.faults import alarms_per_hour, summary
+from mbse_ros.studies.faults import fault_cases as all_cases
 
 PISTON, ROD = 'pressure/lift_piston', 'pressure/lift_rod'
 ZERO = Case('patu655_lift', 'orifice', 1, 'zero', PISTON, 8.0, 11.0)

@@ -8,9 +8,9 @@ import pytest
 from cli_support import mbse, refused
 from four_bar_by_hand import forward_euler_error
 
+from mbse_ros.dynamics.model import load_model
 from mbse_ros.studies import scaling as benchmark_scaling
 from mbse_ros.studies.energy import run_case
-from mbse_ros.dynamics.model import load_model
 
 
 def studied(tmp_path, *words):

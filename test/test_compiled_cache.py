@@ -12,6 +12,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+
 from mbse_ros.compiled import Kernel, Scan, have_compiler
 from mbse_ros.compiled import remarks as room
 from mbse_ros.compiled.cache import cache_folder, entry_key, library

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from mbse_ros.compiled import have_compiler
 from mbse_ros.compiled import remarks as room
 from mbse_ros.compiled.cache import library

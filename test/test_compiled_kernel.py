@@ -10,6 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+
 from mbse_ros.compiled import Kernel, have_compiler
 from mbse_ros.errors import DivergenceError, SettingError
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+
 from mbse_ros.compiled import Kernel, have_compiler, lanes
 from mbse_ros.compiled.dense import c_source
 from mbse_ros.compiled.lanes import with_lanes

@@ -6,6 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+
 from mbse_ros.compiled import Scan, have_compiler
 from mbse_ros.errors import DivergenceError
 

@@ -11,13 +11,14 @@ import casadi as ca
 import numpy as np
 import pytest
 from lagrange_by_hand import Lagrange, numbers
+from patu655_by_hand import angles, holding_forces
+
 from mbse_ros.description.assumptions import is_assumed
-from mbse_ros.description.explain import explain, volume_range
 from mbse_ros.description.basics import scalars, uncertain
+from mbse_ros.description.explain import explain, volume_range
 from mbse_ros.description.load import known_machines, load_mechanism
 from mbse_ros.description.model import PointRef, Scalar
 from mbse_ros.machine import Machine, load_machine
-from patu655_by_hand import angles, holding_forces
 
 ROOT = Path(__file__).parents[1]
 NAMES = ('lut_simple_crane', 'patu655', 'patu655_lift', 'patu655_measured', 'zx200', 'zx200_can')

@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.mechanism.levels import level_rows
-from mbse_ros.description.load import load_mechanism
 
 FOLDER = Path(__file__).parents[1] / 'config' / 'mechanisms'
 NAMES = sorted(path.stem for path in FOLDER.glob('*.yaml'))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from core_support import two_cylinders, work_cycle
 from machine_variants import REMOVED, changed, exact_sensors, variant
+
 from mbse_ros.description.assumptions import is_assumed
 from mbse_ros.description.basics import uncertain
 from mbse_ros.description.load import load_mechanism

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from linkage_mutations import REMOVED, changed
 
-from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import load_mechanism, parse_mechanism
+from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine
 
 TEXT = (Path(__file__).parents[1] / 'config' / 'machines' / 'patu655_lift.yaml').read_text(encoding='utf-8')

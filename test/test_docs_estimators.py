@@ -9,9 +9,9 @@ import pytest
 import yaml
 from cli_support import mbse
 
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.estimators.filters.filters import FILTERS
-from mbse_ros.description.load import parse_mechanism
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / 'docs' / 'estimators.md').read_text()

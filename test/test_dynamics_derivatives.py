@@ -7,18 +7,19 @@ The complex step evaluates the expressions themselves (``complex_step.py``), so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, cache
+from functools import cache, lru_cache
 
 import casadi as ca
 import numpy as np
 import pytest
 from complex_step import derivative, directional, evaluate
 from core_support import crane, two_cylinders
+from payload_states import Carrier
+
 from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.estimators.paper_reference import PaperModel
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.inverse_dynamics import residual, sample_step
-from payload_states import Carrier
 
 MACHINES: dict[str, Callable[[], Machine]] = {
     'crane': crane, 'two_cylinders': two_cylinders, 'simple': lru_cache(lambda: load_machine('lut_simple_crane')),

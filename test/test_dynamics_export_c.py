@@ -16,11 +16,11 @@ from export_support import COMPILERS, Library, run_test
 from sensor_mechanisms import description, model
 from source_tree import ROOT
 
-from mbse_ros.export.write import export_c
-from mbse_ros.export.functions import shared
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.description.load import parse_mechanism
+from mbse_ros.export.functions import shared
+from mbse_ros.export.write import export_c
 
 needs_compiler = pytest.mark.skipif('cc' not in COMPILERS, reason='no C compiler')
 FREE = ('bodies.crank.mass', 'coupler')
@@ -276,8 +276,8 @@ def test_names_that_c_does_not_like(tmp_path):
 
 
 def test_units():
-    from mbse_ros.export.names import export_names
     from mbse_ros.dynamics.sensor_equations import state_sensors
+    from mbse_ros.export.names import export_names
 
     def units(made, vector):
         names = export_names(made, state_sensors(made.partition().system))

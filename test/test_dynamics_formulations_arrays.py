@@ -8,6 +8,7 @@ import pytest
 from dynamics_arrays import assert_multipliers, assert_same, random_terms, slider_crank, whole_solution
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
 from mbse_ros.dynamics.kkt import penalty, solve_symmetric
 from mbse_ros.dynamics.matrix_r_arrays import matrix_r, s_and_r

@@ -12,6 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dynamics_arrays import assert_multipliers, assert_same
+from mechanism_samples import parallel_cranks
+from spatial_samples import spatial_slider_crank
+
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.projectors import WAYS, enforce
@@ -20,10 +25,6 @@ from mbse_ros.dynamics.terms_arrays import Accelerations, Terms
 from mbse_ros.dynamics.udwadia_kalaba import batch, recursive
 from mbse_ros.errors import SingularEquationsError
 from mbse_ros.mechanism.levels import joint_groups, level_rows
-from mbse_ros.description.load import load_mechanism
-from mbse_ros.description.model import MechanismDescription
-from mechanism_samples import parallel_cranks
-from spatial_samples import spatial_slider_crank
 
 FOLDER = Path(__file__).parents[1] / 'config' / 'mechanisms'
 NAMES = sorted(path.stem for path in FOLDER.glob('*.yaml')) + ['n_four_bar:5']

@@ -7,12 +7,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import two_cylinders
+from machine_variants import variant
+from spatial_samples import ball_and_cross, flyer, spatial_four_bar
+
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.inertial_forces import inertial_forces
 from mbse_ros.machine import load_machine
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
-from machine_variants import variant
-from spatial_samples import ball_and_cross, flyer, spatial_four_bar
 
 MACHINES = ('lut_simple_crane', 'patu655_lift', 'patu655_measured', 'patu655', 'zx200', 'zx200_can')
 MECHANISMS = [('four_bar', kind) for kind in ('natural', 'reference_point', 'relative')] + [

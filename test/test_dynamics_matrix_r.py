@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from core_support import crane
 from lagrange_by_hand import Lagrange, spatial_machine
+
 from mbse_ros.machine import Machine
 
 PAYLOAD = 30.0

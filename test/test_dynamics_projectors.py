@@ -8,10 +8,11 @@ import pytest
 from dynamics_arrays import assert_multipliers, assert_same, parallelogram, random_terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import null_space
+
 from mbse_ros.dynamics.kkt import kkt
 from mbse_ros.dynamics.projectors import WAYS, enforce
 from mbse_ros.dynamics.terms_arrays import Terms
-from scipy.linalg import null_space
 
 LEVELS = [[4, 1], [0, 6, 2], [5], [3, 7]]
 

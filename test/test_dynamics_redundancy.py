@@ -8,6 +8,7 @@ import pytest
 from dynamics_arrays import PARALLELOGRAM, parallelogram, random_terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mbse_ros.dynamics.redundancy import independent_rows, redundant_rows
 
 

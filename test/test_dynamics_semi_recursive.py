@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import yaml
 from lagrange_by_hand import Lagrange, spatial_tree
+
 from mbse_ros.compiled import Kernel
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.dynamics.semi_recursive import semi_recursive, semi_recursive_partition, tree
 from mbse_ros.errors import SettingError
 from mbse_ros.mechanism.assembly import build_mechanism
-from mbse_ros.description.load import parse_mechanism
 
 MECHANISMS = ['excavator_arm', 'five_bar', 'four_bar', 'four_bar_adams_driven', 'four_bar_spring', 'n_four_bar:4',
               'pendulum', 'slider_crank', 'spatial_crane', 'spatial_four_bar', 'three_rrr']

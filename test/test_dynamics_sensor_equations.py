@@ -8,10 +8,10 @@ import pytest
 from sensor_mechanisms import CASES, MECHANISMS, THREE_CRANKS, central, model, sensors, states
 
 from mbse_ros.compiled import Kernel
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function, state_sensors
 from mbse_ros.errors import SettingError
-from mbse_ros.description.load import parse_mechanism
 
 STEP = 4e-3
 

@@ -3,8 +3,9 @@
 
 import numpy as np
 import pytest
-from mbse_ros.dynamics.model import Model, load_model
+
 from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.model import Model, load_model
 
 MECHANISM = """
 format: mbse/mechanism/1

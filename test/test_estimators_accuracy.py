@@ -8,11 +8,12 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import crane, cycle_run, kinematic, Run, VALVES
+from core_support import VALVES, Run, crane, cycle_run, kinematic
+from scipy.stats import chi2
+
 from mbse_ros.compiled import Scan
 from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from scipy.stats import chi2
 
 RUNS, STEPS, SUB = 300, 40, 40
 SETTINGS = kinematic(acceleration_psd=1.0, start_velocity=0.005, start_acceleration=0.05)

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from core_support import kinematic
+
 from mbse_ros.estimators.activity import activity_of
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from core_support import VALVES, feed
 from machine_variants import changed, exact_sensors
+from test_estimators_weighing import evaluated_of
+
 from mbse_ros.cli.estimate import summary
 from mbse_ros.estimators.hydraulic_model import center_numbers, hydraulic_model, state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
@@ -21,7 +23,6 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
-from test_estimators_weighing import evaluated_of
 
 TIP, LOAD = (2.45, 0.05), 150.0
 

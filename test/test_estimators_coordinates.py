@@ -11,12 +11,13 @@ import pytest
 from core_support import crane, kinematic, work_cycle
 from lagrange_by_hand import Lagrange
 from machine_variants import REMOVED, changed
+from payload_states import Carrier
+
 from mbse_ros.estimators.coordinate_scale import SHARES, coordinate_scale
 from mbse_ros.estimators.hydraulic_model import NOISES, hydraulic_model, state_names
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.inverse_dynamics import residual, sample_step
-from payload_states import Carrier
 
 LOAD = 700.0
 

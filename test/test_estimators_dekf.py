@@ -6,9 +6,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.linalg import expm
+
 from mbse_ros.estimators.dekf import correct, predict
 from mbse_ros.transition.noise import van_loan
-from scipy.linalg import expm
 
 N, MEASURED, DT = 5, (0, 3), 2e-3
 RNG = np.random.default_rng(1)

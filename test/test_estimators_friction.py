@@ -7,12 +7,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import exact_crane
+from test_estimators_weighing import DT, MACHINES, carried, covariance, evaluated, machine_of, step_of
+
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.estimators.weighing import HELD, doubtful, forgotten, frictions
-from test_estimators_weighing import DT, MACHINES, carried, covariance, evaluated, machine_of, step_of
 
 
 @pytest.mark.parametrize('name', MACHINES)

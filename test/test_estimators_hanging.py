@@ -12,6 +12,7 @@ import pytest
 import yaml
 from core_support import VALVES, crane, feed, kinematic
 from machine_variants import changed
+
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.dynamics.inertial_forces import inertial_forces
 from mbse_ros.errors import DescriptionError

@@ -11,6 +11,8 @@ import pytest
 from complex_step import derivative, evaluate
 from core_support import kinematic
 from machine_variants import REMOVED, changed
+from payload_states import Carrier
+
 from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model, state_names
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.machine import Machine
@@ -20,7 +22,6 @@ from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.simulation.samples import TrueSamples
-from payload_states import Carrier
 
 IMU = {'tilt_incline': {'kind': 'inclinometer', 'body': 'tilt_boom', 'stddev': '0.1 deg', 'bias': '1 deg'},
        'tilt_gyro': {'kind': 'gyro', 'body': 'tilt_boom', 'stddev': '0.01 rad/s', 'bias': [0, '0.02 rad/s', 0]},

@@ -8,8 +8,16 @@ import pytest
 
 from mbse_ros.errors import SettingError
 from mbse_ros.simulation import estimator_benchmark as benchmark
-from mbse_ros.simulation.estimator_benchmark import (SENSOR_SETS, Case, benchmark_cases, missing_force, nees, run_case,
-                                                     run_cases, scene_of)
+from mbse_ros.simulation.estimator_benchmark import (
+    SENSOR_SETS,
+    Case,
+    benchmark_cases,
+    missing_force,
+    nees,
+    run_case,
+    run_cases,
+    scene_of,
+)
 
 TIMINGS = ('cpu_per_s', 'step_us')
 SHORT = {'seeds': 2, 'duration': 2.5, 'backend': 'vm'}

@@ -8,10 +8,10 @@ import pytest
 from linear_mechanism import STDDEV, A, H, linear_model
 from scipy.linalg import block_diag, expm
 
+from mbse_ros.description.load import known_mechanisms, parse_mechanism
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.description.load import known_mechanisms, parse_mechanism
 from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
 
 DT = 0.005

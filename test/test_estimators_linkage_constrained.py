@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from motion_examples import PLATFORM
 
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.constrained import constraints, independent, sensed
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.estimators.filters.problem import problem
 from mbse_ros.estimators.filters.sckf import imposed
-from mbse_ros.description.load import parse_mechanism
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
 BOTH = pytest.mark.parametrize('estimator', ['SCKF', 'DIEKFpm'])

@@ -10,8 +10,8 @@ from mbse_ros.compiled import Kernel
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.joint import parameter_partials
+from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.parameter_space import parameter_space
 from mbse_ros.estimators.filters.problem import problem
 from mbse_ros.simulation.three_simulations import Truth, noisy

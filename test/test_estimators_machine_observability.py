@@ -13,8 +13,12 @@ from mbse_ros.dynamics.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
 from mbse_ros.estimators.machine_sight import machine_sight, sensor_slopes
-from mbse_ros.estimators.payload_observability import (measured_equations, payload_regressor, payload_sight,
-                                                       pressure_needs)
+from mbse_ros.estimators.payload_observability import (
+    measured_equations,
+    payload_regressor,
+    payload_sight,
+    pressure_needs,
+)
 from mbse_ros.machine import Machine, load_machine
 
 PRESSURES = [f'{cylinder}_{side}' for cylinder in ('boom', 'arm', 'bucket') for side in ('piston', 'rod')]

@@ -9,14 +9,15 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import crane, kinematic, two_cylinders, VALVES, work_cycle
+from core_support import VALVES, crane, kinematic, two_cylinders, work_cycle
+from scipy.linalg import expm
+
 from mbse_ros.compiled import Kernel, have_compiler
 from mbse_ros.estimators.hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.transition.noise import van_loan
-from scipy.linalg import expm
 
 DT = 1e-3
 SENSORS = np.array([4e-4, 12e3, 8e3])

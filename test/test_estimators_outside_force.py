@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from core_support import feed
+
 from mbse_ros.cli.simulate import simulate_bag
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.outside_force import OPENED, STREAK, OutsideForce
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.outside_force import OPENED, STREAK, OutsideForce
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of

@@ -11,11 +11,23 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import VALVES, crane, estimate, exact_crane, feed, kinematic, simulate
+from payload_states import Carrier
+
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.estimators.weighing import (CONSTANT, KNOWN, STILL_KNOWN, MassInformation, _terms, balanced, doubtful,
-                                           frictions, mass_information, weighed)
+from mbse_ros.estimators.weighing import (
+    CONSTANT,
+    KNOWN,
+    STILL_KNOWN,
+    MassInformation,
+    _terms,
+    balanced,
+    doubtful,
+    frictions,
+    mass_information,
+    weighed,
+)
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.settings import PayloadSettings
@@ -23,7 +35,6 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
-from payload_states import Carrier
 
 FORCE_PSD, DT = 2e-6, 1e-3
 MACHINES = {'patu655_lift': 150.0, 'patu655': 80.0, 'zx200': 900.0}

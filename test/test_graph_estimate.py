@@ -10,8 +10,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, GraphError, SettingError
-from mbse_ros.graph.check import check_blind
-from mbse_ros.graph.check import check_graph
+from mbse_ros.graph.check import check_blind, check_graph
 from mbse_ros.graph.estimate import EstimationNoises, Track, estimation_graph, solve_estimation
 from mbse_ros.graph.fixed_lag import solve_fixed_lag
 from mbse_ros.graph.integration_factors import prior

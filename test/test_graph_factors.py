@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from mechanism_samples import PLANAR
 
 from mbse_ros.dynamics.model import load_model

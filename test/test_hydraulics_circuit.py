@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import crane, two_cylinders
+
 from mbse_ros.machine import Machine, load_machine
 
 PISTON, ROD = np.pi / 4 * 0.1 ** 2, np.pi / 4 * (0.1 ** 2 - 0.056 ** 2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mbse_ros.hydraulics.fluid import effective_compressibility, pressure_rate
 from mbse_ros.hydraulics.friction import brown_mcphee, pressure_friction
 from mbse_ros.hydraulics.valve import flow_coefficient, port_flows, turbulent_root

@@ -13,6 +13,7 @@ from core_support import crane
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_variants import changed
+
 from mbse_ros.hydraulics.valve import beyond, edge_flows, port_flows, turbulent_root
 from mbse_ros.machine import Machine
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from core_support import TWO_CYLINDERS, crane, two_cylinders
 from lagrange_by_hand import Lagrange
+
 from mbse_ros.errors import DescriptionError, PositionProblemError
 from mbse_ros.machine import Machine, load_machine, with_valves
 

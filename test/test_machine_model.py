@@ -16,11 +16,12 @@ from core_support import crane, two_cylinders
 from hypothesis import given
 from hypothesis import strategies as st
 from lagrange_by_hand import Lagrange, spatial_machine
+from transforms3d.axangles import axangle2mat
+from transforms3d.euler import euler2mat
+
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.mechanism.rotation import axis_rotation, rpy_rotation
-from transforms3d.axangles import axangle2mat
-from transforms3d.euler import euler2mat
 
 ANGLES = st.floats(-np.pi, np.pi)
 PAYLOAD = 7.0

@@ -9,6 +9,7 @@ from core_support import crane, two_cylinders
 from hypothesis import given
 from hypothesis import strategies as st
 from lagrange_by_hand import Lagrange
+
 from mbse_ros.errors import PositionProblemError, SingularConfigurationError
 from mbse_ros.machine import Machine, load_machine
 

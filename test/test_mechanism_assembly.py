@@ -10,15 +10,29 @@ import numpy as np
 import pytest
 from complex_step import STEP
 from mechanism_numbers import CASES, Numbers, evaluate, numbers, saddle
-from mechanism_samples import (along, angle, body, distance, driven, four_bar, four_bar_loaded, inverted_slider, joint,
-                               mechanism, pins, reversed_chain, slider_crank, welded)
+from mechanism_samples import (
+    along,
+    angle,
+    body,
+    distance,
+    driven,
+    four_bar,
+    four_bar_loaded,
+    inverted_slider,
+    joint,
+    mechanism,
+    pins,
+    reversed_chain,
+    slider_crank,
+    welded,
+)
 from spatial_samples import spatial_four_bar
 
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.dynamics.configurations import assemble, nearest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
-from mbse_ros.description.load import parse_mechanism
 
 KINDS = ['natural', 'reference_point', 'relative']
 YAML = """

@@ -12,8 +12,8 @@ from complex_step import STEP
 from mechanism_numbers import CASES, Numbers, State, evaluate, numbers
 from mechanism_samples import angle, body, driven, force, four_bar, mechanism, spring
 
-from mbse_ros.mechanism.assembly import build_mechanism
 from mbse_ros.description.model import MechanismDescription, Sensor
+from mbse_ros.mechanism.assembly import build_mechanism
 from mbse_ros.mechanism.sensors import sensor_model
 
 KINDS = ['natural', 'reference_point', 'relative']

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import Level
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.state_equations import is_small
 from mbse_ros.mechanism.assembly import build_mechanism
 from mbse_ros.mechanism.levels import joint_groups, level_rows
-from mbse_ros.description.load import load_mechanism
-from mbse_ros.description.model import Level
 
 
 def test_three_levels_of_the_3rrr():

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from linkage_mutations import REMOVED, changed
 
-from mbse_ros.errors import DescriptionError
 from mbse_ros.description.load import load_mechanism, parse_mechanism
+from mbse_ros.errors import DescriptionError
 
 PLANE = """
 format: mbse/mechanism/1

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mbse_ros.description.explain import explain
-from mbse_ros.description.tables import Section
-from mbse_ros.description.expressions import evaluate
 from mbse_ros.description.basics import scalars, uncertain
+from mbse_ros.description.explain import explain
+from mbse_ros.description.expressions import evaluate
 from mbse_ros.description.load import known_mechanisms, load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef, Scalar
+from mbse_ros.description.tables import Section
 
 HEAD = 'format: mbse/mechanism/1\nname: test\ngravity: 9.81\n'
 BAR = 'mass: 1 kg, uniform: true'

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from linkage_mutations import WORDS, dump, good_trees, mutated, random_document, random_mechanism
 from linkage_soundness import Unsound, check, outcome
 
-from mbse_ros.dynamics.model import Model
-from mbse_ros.errors import DescriptionError
-from mbse_ros.description.explain import explain
 from mbse_ros.description.basics import scalars
+from mbse_ros.description.explain import explain
 from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND
+from mbse_ros.dynamics.model import Model
+from mbse_ros.errors import DescriptionError
 
 TEXTS = [dump(tree) for tree in good_trees()]
 RANDOM = st.integers(0, 2 ** 48).map(Random)

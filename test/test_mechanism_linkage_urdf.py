@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mbse_ros.errors import DescriptionError
+from scipy.spatial.transform import Rotation
+
 from mbse_ros.description.model import GROUND, PointRef
 from mbse_ros.description.urdf import entry_name, read_urdf
-from scipy.spatial.transform import Rotation
+from mbse_ros.errors import DescriptionError
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

@@ -9,6 +9,8 @@ import yaml
 from core_support import TWO_CYLINDERS
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from mbse_ros.compiled import Kernel
 from mbse_ros.description.entry import Entry
 from mbse_ros.description.load import _needed, load_mechanism, parse_mechanism
@@ -19,7 +21,6 @@ from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine
-from scipy.spatial.transform import Rotation
 
 HEAD = 'format: mbse/mechanism/1\nname: arm\ngravity: 9.81\nurdf: arm.urdf\nindependent: [shoulder, elbow, slide]\n'
 MOVING = (('shoulder', 'world', 'upper'), ('elbow', 'bracket', 'fore'), ('slide', 'flange', 'hand'))

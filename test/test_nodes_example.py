@@ -8,11 +8,11 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy')
 
-from rclpy.executors import SingleThreadedExecutor     # noqa: E402
-from sensor_msgs.msg import JointState     # noqa: E402
-from test_examples import example     # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from test_examples import example  # noqa: E402
 
-import mbse_ros as mbse     # noqa: E402
+import mbse_ros as mbse  # noqa: E402
 
 PATIENCE = 30.0     # s, until a message that does not come is an error
 

@@ -9,11 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from core_support import (VALVES, Run, crane, cycle_run, estimate, exact_crane, feed, kinematic, simulate,
-                          two_cylinders, work_cycle)
-from mbse_ros.machine import Machine, load_machine
+from core_support import (
+    VALVES,
+    Run,
+    crane,
+    cycle_run,
+    estimate,
+    exact_crane,
+    feed,
+    kinematic,
+    simulate,
+    two_cylinders,
+    work_cycle,
+)
+
 from mbse_ros.description.model import Scalar
 from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle

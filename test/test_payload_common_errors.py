@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mbse_ros.payload import common_errors
 from mbse_ros.payload.common_errors import BLOCK, DELAY, CommonErrors
 

@@ -8,11 +8,12 @@ from math import sqrt
 import numpy as np
 import pytest
 from core_support import crane
+from payload_states import Carrier
+
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.mass import Mass
 from mbse_ros.payload.settings import PayloadSettings
-from payload_states import Carrier
 
 DT, SPEED = 1e-3, 0.05
 STDDEV = np.array([5e-5, 1e-3, 0.05, 1e4, 1e4, 1e-3])

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mbse_ros.payload.filter import BatchScatter, LowPass, TriangularWindow, t_quantile, triangular_weights
 from scipy.signal import lfilter
 from scipy.stats import t as student
+
+from mbse_ros.payload.filter import BatchScatter, LowPass, TriangularWindow, t_quantile, triangular_weights
 
 SPLITS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 

@@ -9,6 +9,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
+
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES

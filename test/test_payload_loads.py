@@ -8,6 +8,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 from core_support import crane, estimate, simulate
+
 from mbse_ros.payload import loads as loads_module
 from mbse_ros.payload.loads import Load, LoadLog
 from mbse_ros.payload.mass import Mass

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from mbse_ros.payload.quarantine import Quarantine
 
 CLEAN = st.lists(st.one_of(st.just(True), st.booleans()), min_size=1, max_size=300)

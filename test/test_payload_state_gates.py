@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.estimators.coordinate_scale import coordinate_scale
 from mbse_ros.estimators.hydraulic_model import state_names

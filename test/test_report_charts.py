@@ -11,7 +11,7 @@ from report_demo import STATUS_NAMES, demo_run
 
 from mbse_ros.errors import MbseError
 from mbse_ros.report.charts import charts_of
-from mbse_ros.report.data import (Animation, Innovation, Nis, PayloadTrack, ReportError, Run, Series, Signal)
+from mbse_ros.report.data import Animation, Innovation, Nis, PayloadTrack, ReportError, Run, Series, Signal
 from mbse_ros.report.plotly_json import figure
 from mbse_ros.report.scene import scene_of
 from mbse_ros.report.text import mass_answer, number, slug

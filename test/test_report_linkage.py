@@ -8,8 +8,7 @@ from PIL import Image
 from mbse_ros.report.chart import Curve, Panel
 from mbse_ros.report.data import ReportError
 from mbse_ros.report.linkage import JOINTS, Element, Link, Linkage, Part, extent, flat, floor, project, round_length
-from mbse_ros.report.linkage_drawing import _canvas, write_animation, write_linkage
-from mbse_ros.report.linkage_drawing import Labels
+from mbse_ros.report.linkage_drawing import Labels, _canvas, write_animation, write_linkage
 from mbse_ros.report.plots import Bars, write_bars, write_plots
 
 BLUE = np.array([0x2a, 0x7d, 0xe1])

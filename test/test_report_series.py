@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbse_ros.report.series import (band_outline, break_holes, decimate, equal_runs, finite_runs, resample,
-                                    root_mean_square, share_inside)
+from mbse_ros.report.series import (
+    band_outline,
+    break_holes,
+    decimate,
+    equal_runs,
+    finite_runs,
+    resample,
+    root_mean_square,
+    share_inside,
+)
 
 VALUES = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float('nan'))), min_size=1, max_size=300).map(np.array)
 

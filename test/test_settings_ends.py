@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from core_support import crane, cycle_run
+from streams_samples import CHANNELS, COMMANDS, feed, rows
 
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import DivergenceError, SettingError
@@ -22,8 +23,6 @@ from mbse_ros.streams.linkage.settings import LinkageSettings
 from mbse_ros.streams.linkage.stage import LinkageStage
 from mbse_ros.streams.records import ObserverStatus
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
-from streams_samples import CHANNELS, COMMANDS, feed, rows
-
 
 SENSORS, STEP = ('encoder_1', 'encoder_2'), 0.005
 

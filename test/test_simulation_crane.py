@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from core_support import crane, plant, work_cycle
+
 from mbse_ros.errors import SettingError
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, Operator, WorkCycle, lift_hold_lower, random_cycle

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from core_support import two_cylinders
 from machine_variants import changed
+from scipy.integrate import cumulative_simpson
+
 from mbse_ros.compiled import Kernel
 from mbse_ros.errors import SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
-from scipy.integrate import cumulative_simpson
 
 
 @cache

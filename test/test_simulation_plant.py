@@ -9,12 +9,13 @@ import casadi as ca
 import numpy as np
 import pytest
 from core_support import crane, frictionless, plant, two_cylinders
+from scipy.integrate import cumulative_simpson, solve_ivp
+
 from mbse_ros.compiled import Kernel
+from mbse_ros.description.model import Scalar
 from mbse_ros.errors import DescriptionError, DivergenceError
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.description.model import Scalar
 from mbse_ros.simulation.plant import STEP_NS, Plant
-from scipy.integrate import cumulative_simpson, solve_ivp
 
 # t s, piston between the pins m, p1 Pa, p2 Pa: Radau, rtol 1e-9; a second program agrees to 3 um, 1.9 kPa
 ROWS = ((1.0, 0.92079575, 3519220.6, 3149973.8), (2.0, 0.94884997, 3481313.9, 3171086.6),

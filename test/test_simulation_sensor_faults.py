@@ -11,8 +11,15 @@ import pytest
 from mbse_ros.errors import SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame
-from mbse_ros.simulation.sensor_faults import (FAULTS, Fault, chosen_faults, faulty_samples, pair_of, place_of,
-                                               sensors_of)
+from mbse_ros.simulation.sensor_faults import (
+    FAULTS,
+    Fault,
+    chosen_faults,
+    faulty_samples,
+    pair_of,
+    place_of,
+    sensors_of,
+)
 
 POSITION, PISTON, ROD, COMMAND = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod', 'command/lift_valve'
 STROKE = 0.535      # m, of the file

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import random_cycle

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import math
+from collections import Counter
 
 import numpy as np
 import pytest

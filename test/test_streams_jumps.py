@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from core_support import crane, cycle_run, feed
+
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.jumps import Jumps

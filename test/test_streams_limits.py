@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from machine_variants import variant
+
 from mbse_ros.streams.limits import FAR, JUMPED, Limits
 
 CHANNELS = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'

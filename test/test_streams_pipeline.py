@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from core_support import VALVES, crane, cycle_run, feed, work_cycle
+
 from mbse_ros.errors import SampleError
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.simulation.crane import SensorFrame

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders
+
 from mbse_ros.errors import SampleError, SettingError
 from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mbse_ros.transition.exponential import ORDERS, exact_step, exact_transition, halvings_for, psi_series, transition
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
+
+from mbse_ros.transition.exponential import ORDERS, exact_step, exact_transition, halvings_for, psi_series, transition
 
 SEEDS, SIZES = st.integers(0, 2 ** 32), st.integers(1, 8)
 

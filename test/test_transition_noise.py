@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mbse_ros.transition.exponential import exact_step
-from mbse_ros.transition.noise import integrated_noise, paper_noise, symmetric, van_loan
 from scipy.integrate import quad_vec
 from scipy.linalg import expm
+
+from mbse_ros.transition.exponential import exact_step
+from mbse_ros.transition.noise import integrated_noise, paper_noise, symmetric, van_loan
 
 
 def model(rng: np.random.Generator, n: int = 5, size: float = 100.0) -> tuple[np.ndarray, np.ndarray]:

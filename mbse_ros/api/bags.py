@@ -23,7 +23,7 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     different ones; of a mechanism even ones. t = 0 is the first sample. Channels that the bag does not have are NaN, of
     a mechanism an error. Raises BagError, SampleError, DescriptionError.
     """
-    from .bag_reading import read_machine, read_mechanism       # here, as they take their time to import
+    from .bag_reading import read_machine, read_mechanism  # here, as they take their time to import
     item = loaded(machine)
     if isinstance(item, Machine):
         return read_machine(Path(path), item, namespace)
@@ -39,7 +39,7 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     (t, values), of the ``machine`` (name, path, or what ``load`` gave). ``storage``: 'mcap' or 'sqlite3'. Nothing is
     ever overwritten. Raises BagError, SettingError.
     """
-    from .bag_writing import write_frames, write_machine, write_mechanism       # here, as above
+    from .bag_writing import write_frames, write_machine, write_mechanism  # here, as above
     if isinstance(samples, MachineSimulation):
         return write_frames(path, samples, storage, namespace)
     if isinstance(samples, MotionSimulation):

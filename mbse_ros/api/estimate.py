@@ -48,7 +48,7 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
 
 def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None, backend: str) -> MachineEstimate:
     """Of a machine."""
-    from ..offline.bag import estimate_bag, estimate_samples, parse_tuning     # here, as they take their time to import
+    from ..offline.bag import estimate_bag, estimate_samples, parse_tuning  # here, as they take their time to import
     settings = parse_tuning(words(tuning))
     if isinstance(log, (str, Path)):
         found = estimate_bag(Path(log), machine, settings, namespace, backend)

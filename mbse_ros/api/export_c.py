@@ -19,5 +19,5 @@ def export_c(model: Loadable, folder: str | Path, dt: float = 1e-3, order: str =
     ``order``: 'exact', or '1' to '4' of the series. Gives the ``folder``, its ``files``, and the ``names`` and units of
     the vectors. Raises SettingError, OSError.
     """
-    from ..export.write import export_c as write        # here, because it takes its time to import
+    from ..export.write import export_c as write  # here, because it takes its time to import
     return write(model_of(model), folder, dt, order)

@@ -83,7 +83,7 @@ def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None =
     given (degree 5). ``inputs`` (k, i). Raises SettingError, PositionProblemError (out of reach),
     SingularConfigurationError (dead point).
     """
-    from ..dynamics.inverse_dynamics import inverse_dynamics as solve       # here, as they take their time to import
+    from ..dynamics.inverse_dynamics import inverse_dynamics as solve  # here, as they take their time to import
     from ..dynamics.motion_table import MotionTable, interpolated
     item, times = model_of(model), np.asarray(t, dtype=float)
     if z is None:

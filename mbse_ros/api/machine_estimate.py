@@ -103,7 +103,7 @@ class MachineEstimate(Result):
     @cached_property
     def truth(self) -> MachineTruth | None:
         """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
-        from ..offline.bag import truth_at      # here, because it takes its time to import
+        from ..offline.bag import truth_at  # here, because it takes its time to import
         found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
         if found is None:
             return None

@@ -12,7 +12,6 @@ from ..dynamics.model import Model
 from .motion import channel_units, motion_series
 from .result import Result, Series
 
-
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
 
 

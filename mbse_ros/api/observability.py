@@ -86,6 +86,7 @@ class Observability(Result):
         if names:
             return super().plot(*names, truth=truth)
         from matplotlib import pyplot
+
         from ..report.plots import draw_plots
         return draw_plots([information_panel(self.sight, self.t)],
                           lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))
@@ -109,7 +110,7 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
         raise SettingError('duration', duration, f'seconds, from window ({window:g}) up to 1000')
     if isinstance(item, Machine):
         return _of_machine(item, sensors, trajectory, window)
-    from ..estimators.filters.sight import sights       # here, because it takes its time to import
+    from ..estimators.filters.sight import sights  # here, because it takes its time to import
     motion = motion_along(item, trajectory, duration, window)
     (found,) = sights(item, tuple(sensors), motion, [kind], window)
     return Observability(middles(found, motion.dt, window) + motion.t[0], found)

@@ -42,7 +42,7 @@ class Observer:
             raise SettingError('sensors', [], f'a sensor or more; {self.model.description.name} has '
                                + (', '.join(self.model.description.mechanical_sensors) or 'none in its file'))
         if isinstance(estimator, str):
-            from .our_filter import OurFilter       # here, because it takes its time to import
+            from .our_filter import OurFilter  # here, because it takes its time to import
             self.core = OurFilter(self.model, estimator, self.sensors, noises, stddev, gate, backend, options)
         else:
             from .own_filter import Equations, OwnFilter

@@ -99,7 +99,7 @@ def first_panels(series: Sequence[Series]) -> list[Series]:
 
 def drawn(t: np.ndarray, series: Sequence[Series], truth: Result | None = None) -> Figure:
     """Figure of series over times (k,), s."""
-    from matplotlib import pyplot       # here, because it takes its time to import
+    from matplotlib import pyplot  # here, because it takes its time to import
 
     from ..report.plots import draw_plots
     from .panels import panels_of

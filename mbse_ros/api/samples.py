@@ -82,7 +82,7 @@ class Samples(Result):
 
     def listed(self) -> list[Sample]:
         """Single samples in the order of time, without those that are missing."""
-        from ..bags.channel_samples import Sample       # here, because it takes its time to import
+        from ..bags.channel_samples import Sample  # here, because it takes its time to import
         return [Sample(name, stamp, value) for stamp, row in zip(self.stamps_ns.tolist(), self.values.tolist())
                 for name, value in zip(self.names, row) if value == value]
 

@@ -50,7 +50,7 @@ def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, s
         _refuse('a mechanism', wrong)
         return _machine(item, duration, rate or 100.0, seed, work)
     _refuse('a machine', work)
-    from ..dynamics.motion import simulate as integrate     # here, because it takes its time to import
+    from ..dynamics.motion import simulate as integrate  # here, because it takes its time to import
     motion = integrate(item, 5.0 if duration is None else duration, dt, scheme, inputs=inputs, **(options or {}))
     chosen = tuple(item.description.mechanical_sensors) if sensors is None else tuple(sensors)
     samples = _sampled(item, motion, chosen, rate or 200.0, noise, seed) if chosen else None

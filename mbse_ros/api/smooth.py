@@ -61,7 +61,7 @@ class SmoothedMachine(Result):
 
     def series(self) -> list[Series]:
         """The mass, then the motion and the pressures, under the names of the filter's result."""
-        from ..offline.smooth_machine import owners     # here, because graphs take their time to import
+        from ..offline.smooth_machine import owners  # here, because graphs take their time to import
         machine, s = self.filtered.machine, self.smoothed
         found = [Series('mass', 'kg', s.mass, lower=s.lower, upper=s.upper)]
         for kind in KINDS:

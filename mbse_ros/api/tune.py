@@ -24,7 +24,8 @@ def tune(observer: Observer, logs: Samples | Sequence[Samples], *, z: Sequence[f
     The result: ``after.noises`` and ``before.noises`` by name with the quality of the innovations (log-likelihood, mean
     NIS, whiteness), ``stddev_log10`` of each noise, ``converged``. Raises SettingError.
     """
-    from ..estimators.filters.tuning import Log, tune as search     # here, as it takes its time to import
+    from ..estimators.filters.tuning import Log  # here, as it takes its time to import
+    from ..estimators.filters.tuning import tune as search
     from .our_filter import OurFilter
     core = observer.core
     if not isinstance(core, OurFilter):

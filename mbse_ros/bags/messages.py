@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import lru_cache, partial, cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +18,15 @@ from rosbags.typesys.store import Typestore
 
 from ..errors import SampleError
 from ..resources import share_directory
-from ..streams.records import (LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus,
-                               Segment, StateEstimate)
+from ..streams.records import (
+    LinkageEstimate,
+    Measured,
+    ObserverStatus,
+    PayloadEstimate,
+    PayloadStatus,
+    Segment,
+    StateEstimate,
+)
 from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
 
 SECOND = 1_000_000_000

@@ -58,7 +58,7 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
 
 
 def _draw(console: Console, model: Model, path: Path) -> None:
-    from ..report.linkage_drawing import write_linkage        # here, because plots take their time to import
+    from ..report.linkage_drawing import write_linkage  # here, because plots take their time to import
     from .mechanism_picture import Picture
     path.parent.mkdir(parents=True, exist_ok=True)
     write_linkage(Picture(model).at(model.start.q), path)

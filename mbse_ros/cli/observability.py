@@ -100,7 +100,7 @@ def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
 
 def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
     """Information of each direction over the windows; what is not seen lies on the lower edge."""
-    from ..report.plots import write_plots        # here, because plots take their time to import
+    from ..report.plots import write_plots  # here, because plots take their time to import
     plots = [information_panel(sight, middles(sight, STEP, window)) for sight in found]
     folder.mkdir(parents=True, exist_ok=True)
     write_plots(plots, folder / 'observability.png')

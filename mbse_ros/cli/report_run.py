@@ -11,13 +11,13 @@ from scipy.special import chdtri
 
 from ..bags.series import TruthSeries
 from ..compiled.remarks import remarks
+from ..estimators.hydraulic_model import MASS
 from ..machine import Machine
-from ..payload.loads import Load
 from ..offline.bag import Estimate, truth_at
+from ..payload.loads import Load
 from ..report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ..report.text import number
 from ..streams.records import PayloadStatus
-from ..estimators.hydraulic_model import MASS
 from .report_animation import animation_of
 from .units import unit_and_scale
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .units import Dimension, parse_unit
 from .expressions import FUNCTIONS, evaluate_with, power
+from .units import Dimension, parse_unit
 
 
 @dataclass(frozen=True)

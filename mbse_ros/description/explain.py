@@ -8,10 +8,23 @@ from dataclasses import fields
 
 from .assumptions import is_assumed
 from .basics import MISSING, uncertain
-from .machine_parts import Cylinder, Valve, Volume
 from .fingerprint import fingerprint
-from .model import (FORCES, GROUND, RATES, Body, Coordinate, Driver, Force, Joint, MechanismDescription, Scalar, Sensor,
-                    Spring, sensor_unit)
+from .machine_parts import Cylinder, Valve, Volume
+from .model import (
+    FORCES,
+    GROUND,
+    RATES,
+    Body,
+    Coordinate,
+    Driver,
+    Force,
+    Joint,
+    MechanismDescription,
+    Scalar,
+    Sensor,
+    Spring,
+    sensor_unit,
+)
 from .references import unit_of
 from .tables import Row, Section, relative, row, show, vector_text
 

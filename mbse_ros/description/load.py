@@ -12,14 +12,13 @@ from ..errors import DescriptionError, SettingError
 from ..resources import regular, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO
+from .consistency import check_machine, check_mechanism
 from .document import read_document
 from .entry import Entry
-from .quantity import Kind, not_negative
-from .consistency import check_machine, check_mechanism
 from .generate import CHAIN, n_four_bar
 from .load_bodies import read_bodies
-from .load_cylinders import read_cylinders
 from .load_coordinates import read_drivers, read_independent, read_initial, read_named
+from .load_cylinders import read_cylinders
 from .load_forces import read_forces, read_springs
 from .load_hydraulics import read_hydraulics
 from .load_joints import read_joints, shared_joints
@@ -27,6 +26,7 @@ from .load_levels import read_levels, read_modules
 from .load_payload import read_base, read_payload
 from .load_sensors import MachineParts, read_sensors
 from .model import Initial, Level, MechanismDescription, Spring, Vector
+from .quantity import Kind, not_negative
 from .references import References, read_sketch
 from .scalar import Numbers
 from .start import Guess, place_bodies

@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from .entry import Entry
-from .quantity import Kind, not_negative, positive
-from .model import GROUND, Body, Scalar, Vector
-from .references import References, nominal
 from .basics import MISSING, ZERO
+from .entry import Entry
+from .model import GROUND, Body, Scalar, Vector
+from .quantity import Kind, not_negative, positive
+from .references import References, nominal
 from .scalar import derived
 from .start import Guess, planar_rotation, rpy_rotation
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 
 from .entry import Entry
-from .quantity import Kind, not_negative
 from .expressions import motion
 from .model import RATES, Coordinate, Driver, Initial, Joint, Scalar
+from .quantity import Kind, not_negative
 from .references import References, joint_coordinate, unit_of
 
 _AXES = ('x', 'y', 'z')

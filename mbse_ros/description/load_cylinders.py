@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .basics import Scalar, ZERO
+from .basics import ZERO, Scalar
 from .entry import Entry
 from .machine_parts import Cylinder, EndStop, Friction
 from .model import Coordinate

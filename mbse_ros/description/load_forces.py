@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from .basics import ZERO
 from .entry import Entry
-from .quantity import Kind, not_negative
 from .load_coordinates import relative_angle
 from .model import FORCES, Force, Spring
+from .quantity import Kind, not_negative
 from .references import References, unit_of
 
 # Units of stiffness, free length or angle, and damping.

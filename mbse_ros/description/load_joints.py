@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from .basics import ZERO
 from .entry import Entry
-from .quantity import Kind, positive
 from .model import GROUND, Joint, PointRef
+from .quantity import Kind, positive
 from .references import References
 from .scalar import Numbers
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from .entry import Entry
 from .machine_parts import Base, Cylinder, Hydraulics
-from .quantity import Kind, not_negative
 from .model import Driver, PointRef, Sensor, Vector, sensor_unit
+from .quantity import Kind, not_negative
 from .references import References, unit_of
 
 

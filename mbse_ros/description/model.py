@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .basics import GROUND, PointRef, Scalar, Vector     # noqa: F401, the ground is imported from here
+from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
 from .machine_parts import Base, Cylinder, Hydraulics, Payload
-
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
 FORCES = {'rad': 'N*m', 'm': 'N'}

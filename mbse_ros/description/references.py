@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .entry import Entry
-from .quantity import Kind
 from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Vector
+from .quantity import Kind
 from .scalar import Numbers
 
 

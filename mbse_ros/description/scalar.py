@@ -8,12 +8,12 @@ import math
 import re
 from collections.abc import Mapping
 
+from .basics import Scalar, Vector
+from .dimension import Measure, fits, is_plain, measure, unit_text
 from .entry import Entry
+from .expressions import FUNCTIONS, evaluate, names_in
 from .quantity import Kind, not_negative, read_number
 from .units import Dimension, parse_unit, split_number, unit_factor
-from .dimension import Measure, fits, is_plain, measure, unit_text
-from .expressions import FUNCTIONS, evaluate, names_in
-from .basics import Scalar, Vector
 
 _LONGEST = 500   # characters
 

@@ -123,7 +123,7 @@ def _symbol(name: str) -> Unit:
 
 @lru_cache(maxsize=1)
 def _registry():
-    import pint   # slow to import, seldom needed
+    import pint  # slow to import, seldom needed
     return pint.UnitRegistry()
 
 

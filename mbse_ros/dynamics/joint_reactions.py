@@ -16,10 +16,10 @@ import numpy as np
 from transforms3d.quaternions import mat2quat, quat2mat
 
 from ..compiled import Kernel
+from ..description.model import GROUND, Coordinate, Joint
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..mechanism.inertia import center_of_mass
-from ..description.model import GROUND, Coordinate, Joint
 from .decomposition import Decomposition, decompose
 from .model import Model
 

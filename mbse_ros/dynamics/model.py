@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..errors import DescriptionError, PositionProblemError
-from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..description.load import load_mechanism
 from ..description.model import MechanismDescription
+from ..errors import DescriptionError, PositionProblemError
+from ..mechanism.assembly import MechanismSystem, build_mechanism
 from .configurations import assemble_towards, nearest, neighbours, slowest
 from .matrix_r import constraint_rates
 from .partition import choose_independent
@@ -135,7 +135,7 @@ class Model:
     def accelerations(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0,
                       formulation: str = 'matrix_r', **options: object) -> np.ndarray:
         """Accelerations (n,) by a formulation (``dynamics.formulations.FORMULATIONS``)."""
-        from .formulations import accelerations     # here, because only this method needs all of them
+        from .formulations import accelerations  # here, because only this method needs all of them
         if formulation == 'matrix_r':
             options.setdefault('independent', self.z)
         return accelerations(formulation, self.terms(q, qd, u, t), **options).qdd

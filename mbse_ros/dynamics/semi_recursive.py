@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 
+from ..description.model import GROUND, Body, Joint
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.inertia import center_of_mass, inertia
-from ..description.model import GROUND, Body, Joint
 from .partitioned import Partitioned
 from .twist import Inertia, Twist
 from .wrenches import applied_wrenches, gravity_wrench

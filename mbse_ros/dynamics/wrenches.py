@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ..mechanism.assembly import MechanismSystem
 from ..description.model import GROUND, Force, PointRef, Spring
+from ..mechanism.assembly import MechanismSystem
 from .twist import Inertia, Twist, Wrench
 
 Wrenches = dict[str, Wrench]

@@ -23,10 +23,10 @@ from ..transition.exponential import halvings_for
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .observer_step import observer_step
+from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 from .swing import SPREAD, spread_of_rate
-from .outside_force import OPENED, OutsideForce
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start

@@ -17,8 +17,18 @@ from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
 from .hydraulic_model import HydraulicModel, cavitation
 from .hydraulic_sensors import sample_of
-from .weighing import (Balance, balanced, by_doubtful, doubtful, forgotten, held_columns, mass_information, relaxed,
-                       weighed, within)
+from .weighing import (
+    Balance,
+    balanced,
+    by_doubtful,
+    doubtful,
+    forgotten,
+    held_columns,
+    mass_information,
+    relaxed,
+    weighed,
+    within,
+)
 
 LARGE = 200         # numbers of a state, from which it costs less to copy them than to correct by nothing
 MISSING = -1e300    # a NaN compares as false with everything and loses against this in fmax

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..compiled.dense import dense
-from ..mechanism.assembly import MechanismSystem
-from ..transition.exponential import transition
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function, velocity_function
 from ..dynamics.sensor_equations import sensor_function
 from ..dynamics.state_equations import is_small, state_function, state_symbols
+from ..mechanism.assembly import MechanismSystem
+from ..transition.exponential import transition
 
 STEP_ITERATIONS = 3         # Newton's method in a transition step, from a guess of second order
 LARGEST_ITERATIONS = 30     # in the position problem, from a far guess

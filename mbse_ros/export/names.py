@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ..description.coordinate_units import input_unit, measured_unit, unit_of
 from ..description.model import RATES
-from ..mechanism.sensors import SensorModel
 from ..dynamics.model import Model
+from ..mechanism.sensors import SensorModel
 
 COORDINATE_RATES = {**RATES, '1': '1/s'}
 PARAMETERS = {'mass': 'kg', 'inertia': 'kg m^2', 'length': 'm', 'center_of_mass': 'm', 'points': 'm',

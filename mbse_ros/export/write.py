@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ..dynamics.model import Model
+from ..dynamics.sensor_equations import state_sensors
 from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
 from .names import COORDINATE_RATES, Item, Names, comment, export_names
 from .record import SMALLEST, Record, records
-from ..dynamics.model import Model
-from ..dynamics.sensor_equations import state_sensors
 
 FORMAT = 'mbse/export-c/1'
 MANIFEST = 'mbse_export.json'

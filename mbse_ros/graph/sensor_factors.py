@@ -8,8 +8,8 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from ..errors import SettingError
 from ..description.model import MechanismDescription, Sensor
+from ..errors import SettingError
 from ..mechanism.sensors import SensorModel, sensor_model
 from .equations import Equations
 from .kinds import FactorKind

@@ -236,7 +236,7 @@ class Machine:
 
     def _check_positions(self) -> None:
         """Raise DescriptionError where the measured positions leave a motion blind."""
-        from .blind import blind_motion     # here, because it takes the machine apart
+        from .blind import blind_motion  # here, because it takes the machine apart
         blind = blind_motion(self)
         if blind:
             raise DescriptionError(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from ..description.basics import scalars
+from ..description.model import GROUND, MechanismDescription, PointRef
 from ..errors import DescriptionError, check_choice
 from .coordinates.kinematics import Frame, Kinematics
 from .coordinates.named import add_named
@@ -17,9 +19,16 @@ from .coordinates.reference_point import reference_point
 from .coordinates.relative import relative
 from .forces import Applied, applied_forces
 from .inertia import (
-    Mass, body_terms, center_of_mass, inclined, inertia, payload_spin, point_masses, point_terms, spin_terms)
-from ..description.basics import scalars
-from ..description.model import GROUND, MechanismDescription, PointRef
+    Mass,
+    body_terms,
+    center_of_mass,
+    inclined,
+    inertia,
+    payload_spin,
+    point_masses,
+    point_terms,
+    spin_terms,
+)
 from .system import System
 from .values import Values
 

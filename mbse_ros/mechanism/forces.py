@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from .coordinates.kinematics import Kinematics
 from ..description.model import Force, PointRef, Spring
+from .coordinates.kinematics import Kinematics
 
 
 @dataclass(frozen=True)

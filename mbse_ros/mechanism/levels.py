@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from .assembly import MechanismSystem
 from ..description.load_levels import bodies_of
 from ..description.model import GROUND
+from .assembly import MechanismSystem
 
 
 def level_rows(system: MechanismSystem) -> list[list[int]]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from .assembly import MechanismSystem
 from ..description.model import PointRef, Sensor
+from .assembly import MechanismSystem
 
 
 @dataclass(frozen=True)

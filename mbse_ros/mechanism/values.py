@@ -8,10 +8,10 @@ from collections.abc import Collection
 import casadi as ca
 import numpy as np
 
-from ..errors import SettingError
 from ..description.expressions import evaluate
 from ..description.load_payload import MASS
 from ..description.model import MechanismDescription, Scalar, Vector
+from ..errors import SettingError
 
 
 class Values:

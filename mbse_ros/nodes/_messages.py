@@ -17,8 +17,8 @@ from std_msgs.msg import Header
 
 from ..bags import messages
 from ..bags.bag import RawMessage, decode
-from ..bags.topics import JOINT_STATE
 from ..bags.messages import typestore
+from ..bags.topics import JOINT_STATE
 from ..errors import MbseError, SampleError
 from ..streams.linkage.sources import FLOAT64
 from ..streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate

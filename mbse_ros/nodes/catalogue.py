@@ -12,9 +12,18 @@ from ..simulation.crane import CraneSettings
 from ..simulation.linkage import LinkagePlantSettings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.linkage.settings import LinkageSettings
-from .settings import (CompiledNodeSettings, LinkageNodeSettings, LinkagePlantNodeSettings, PlantSettings,
-                       RecorderSettings, ReplaySettings, ReplayTuning, SensorNodeSettings, SmootherNodeSettings,
-                       VisualizationSettings)
+from .settings import (
+    CompiledNodeSettings,
+    LinkageNodeSettings,
+    LinkagePlantNodeSettings,
+    PlantSettings,
+    RecorderSettings,
+    ReplaySettings,
+    ReplayTuning,
+    SensorNodeSettings,
+    SmootherNodeSettings,
+    VisualizationSettings,
+)
 
 
 @dataclass(frozen=True)

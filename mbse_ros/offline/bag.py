@@ -24,8 +24,17 @@ from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
-from .findings import (dropped_lines, elapsed, fit_lines, machine_lines, mass_lines, sample_lines, state_lines,
-                       stroke_lines, unused_lines)
+from .findings import (
+    dropped_lines,
+    elapsed,
+    fit_lines,
+    machine_lines,
+    mass_lines,
+    sample_lines,
+    state_lines,
+    stroke_lines,
+    unused_lines,
+)
 from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}

@@ -12,8 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .linkage import Linkage, extent, flat, floor, project
-from .linkage_symbols import (ACTUATOR, SPRING, center_mark, draw_element, draw_joint, draw_part, draw_support,
-                              draw_triad, gravity_arrow, part_color)
+from .linkage_symbols import (
+    ACTUATOR,
+    SPRING,
+    center_mark,
+    draw_element,
+    draw_joint,
+    draw_part,
+    draw_support,
+    draw_triad,
+    gravity_arrow,
+    part_color,
+)
 from .png import INK, corner_text, new_figure, plain, set_margins, spread_frames, style_axes, write_gif
 
 _WIDTH, _DPI = 9.0, 120

@@ -17,8 +17,16 @@ from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars, write_plots
 from ..report.sections import print_table, wide_console
 from ..report.text import number
-from ..simulation.estimator_benchmark import (LOST, SENSORS, SENSOR_SETS, SETTLED, STEP, Result, benchmark_cases,
-                                              run_cases)
+from ..simulation.estimator_benchmark import (
+    LOST,
+    SENSOR_SETS,
+    SENSORS,
+    SETTLED,
+    STEP,
+    Result,
+    benchmark_cases,
+    run_cases,
+)
 from .timing import machine_name
 
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',

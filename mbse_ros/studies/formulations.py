@@ -173,7 +173,7 @@ def _difference(found: np.ndarray, reference: np.ndarray) -> float:
 
 def write_formulation_plots(rows: list[dict[str, Any]], folder: Path) -> None:
     """Cost and agreement of the formulations as bars, one picture a kind of coordinates."""
-    from ..report.plots import Bars, write_bars        # here, because plots take their time to import
+    from ..report.plots import Bars, write_bars  # here, because plots take their time to import
     folder.mkdir(parents=True, exist_ok=True)
     labels = list(dict.fromkeys(row['formulation'] for row in rows))
     for kind in dict.fromkeys(row['coordinates'] for row in rows):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from ...errors import check_choice
-from .ekf import (Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted)
+from .ekf import Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted
 from .error_ekf import with_force
 from .problem import Problem
 from .step import Filter, Parts, build_filter

@@ -11,9 +11,9 @@ from .cekf import cekf
 from .cekf_penalty import cekf_penalty
 from .cekf_published import cekf_published
 from .dekf import adekf, dekf
-from .dual import dual
 from .diekfpm import diekfpm
 from .direct import direct_ej, direct_fe
+from .dual import dual
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .joint import joint
 from .kinematic import kinematic

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+
 import casadi as ca
 
 from ...errors import check_positive

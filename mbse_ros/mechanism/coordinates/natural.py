@@ -10,8 +10,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...errors import DescriptionError
 from ...description.model import GROUND, Body, MechanismDescription, PointRef
+from ...errors import DescriptionError
 from ..values import Values
 from .joint_rows import joint_rows
 from .kinematics import Frame, Kinematics, cross2, ground_frame

@@ -7,8 +7,8 @@ import casadi as ca
 import numpy as np
 from transforms3d.quaternions import mat2quat
 
-from ..inertia import center_of_mass
 from ...description.model import GROUND, Body, MechanismDescription
+from ..inertia import center_of_mass
 from ..values import Values
 from .joint_rows import joint_rows
 from .kinematics import Frame, Kinematics, ground_frame
