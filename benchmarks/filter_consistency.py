@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
-from linkage_own_model import NO_CLAIM, own_model  # noqa: E402
+from linkage_own_model import NO_CLAIM, own_model
 
-from mbse_ros.estimators.filters.filters import FILTERS  # noqa: E402
+from mbse_ros.estimators.filters.filters import FILTERS
 
 CASES = {'masses, encoders': ('free_masses', ('place', 'height')), 'four-bar, encoder': ('four_bar', ('encoder',)),
          'four-bar, coupler gyro': ('four_bar', ('coupler_gyro',)),

@@ -18,10 +18,10 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
-from linkage_faults import FAULTS, Machine, course, observer_of, outcome  # noqa: E402
+from linkage_faults import FAULTS, Machine, course, observer_of, outcome
 
-from mbse_ros.errors import DivergenceError  # noqa: E402
-from mbse_ros.estimators.filters.filters import FILTERS  # noqa: E402
+from mbse_ros.errors import DivergenceError
+from mbse_ros.estimators.filters.filters import FILTERS
 
 
 def long_run(name: str, steps: int, block: int) -> dict[str, object]:

@@ -20,8 +20,8 @@ from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
-from linkage_mutations import dump, mutated, random_document, random_mechanism  # noqa: E402
-from linkage_soundness import outcome  # noqa: E402
+from linkage_mutations import dump, mutated, random_document, random_mechanism
+from linkage_soundness import outcome
 
 KINDS = {'mutated': mutated, 'linkage': random_mechanism, 'document': random_document}
 

@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import Peer, joint_state, own_domain  # noqa: E402
-from sensor_msgs.msg import FluidPressure, JointState  # noqa: E402
+from nodes_support import Peer, joint_state, own_domain
+from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.description.fingerprint import fingerprint  # noqa: E402
-from mbse_ros.description.load import load_mechanism  # noqa: E402
-from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment  # noqa: E402
-from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.description.fingerprint import fingerprint
+from mbse_ros.description.load import load_mechanism
+from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
+from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.up import RunningGraph
 
 PERIOD = 10_000_000
 

@@ -10,25 +10,25 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import MATCH, Executor, Peer, joint_state, overrides, own_domain, ros  # noqa: E402
-from rclpy.duration import Duration  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from rclpy.serialization import deserialize_message  # noqa: E402
-from rosgraph_msgs.msg import Clock  # noqa: E402
-from sensor_msgs.msg import FluidPressure, JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
-from std_srvs.srv import SetBool  # noqa: E402
+from nodes_support import MATCH, Executor, Peer, joint_state, overrides, own_domain, ros
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.serialization import deserialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import FluidPressure, JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
-from mbse_ros.bags.bag import Bag  # noqa: E402
-from mbse_ros.bags.writer import BagWriter  # noqa: E402
-from mbse_ros.errors import BagError, MbseError, SettingError  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes import recorder_node, replay_node  # noqa: E402
-from mbse_ros.nodes._messages import header, stamp_of, to_ns  # noqa: E402
-from mbse_ros.nodes.graph import machine_topics  # noqa: E402
-from mbse_ros.nodes.recorder_node import wanted_topics  # noqa: E402
-from mbse_ros.nodes.settings import RecorderSettings  # noqa: E402
+from mbse_ros.bags.bag import Bag
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.errors import BagError, MbseError, SettingError
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes import recorder_node, replay_node
+from mbse_ros.nodes._messages import header, stamp_of, to_ns
+from mbse_ros.nodes.graph import machine_topics
+from mbse_ros.nodes.recorder_node import wanted_topics
+from mbse_ros.nodes.settings import RecorderSettings
 
 PERIOD = 10_000_000
 JOINTS = 'sensor_msgs/msg/JointState'

@@ -13,8 +13,8 @@ from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from mbse_ros.nodes import up as room  # noqa: E402
-from mbse_ros.nodes.graph import Process  # noqa: E402
+from mbse_ros.nodes import up as room
+from mbse_ros.nodes.graph import Process
 
 LIMIT = 60.0        # s, on a machine with much else to do
 DEAF = ('import os, signal, time; signal.signal(15, signal.SIG_IGN); print("born", os.getpid(), flush=True); '

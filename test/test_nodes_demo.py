@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 
-from mbse_ros.bags.series import read_payload, read_truth  # noqa: E402
+from mbse_ros.bags.series import read_payload, read_truth
 
 
 def test_the_demo_lifts_records_and_agrees_with_itself(ros_domain, tmp_path) -> None:

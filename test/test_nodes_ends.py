@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_in_process import SECOND, clock, go, make, stamps  # noqa: E402, F401
-from nodes_support import joint_state, ros, sent, state  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from rclpy.serialization import serialize_message  # noqa: E402
-from visualization_msgs.msg import Marker  # noqa: E402
+from nodes_in_process import SECOND, clock, go, make, stamps  # noqa: F401
+from nodes_support import joint_state, ros, sent, state
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from visualization_msgs.msg import Marker
 
-from mbse_ros.estimators.hydraulic_model import state_names  # noqa: E402
-from mbse_ros.nodes._markers import payload_text  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
-from mbse_ros.nodes.plant_node import PlantNode  # noqa: E402
-from mbse_ros.nodes.visualization_node import VisualizationNode  # noqa: E402
-from mbse_ros.streams.records import PayloadEstimate, PayloadStatus  # noqa: E402
+from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.nodes._markers import payload_text
+from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.plant_node import PlantNode
+from mbse_ros.nodes.visualization_node import VisualizationNode
+from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 
 PAYLOAD = PayloadEstimate(1, 0, 50.04, 1.0, 48.0, 52.04, 50.0, 50.0, 10, PayloadStatus.TOO_SLOW)
 

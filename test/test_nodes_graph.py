@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import PATIENCE, own_domain  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from visualization_msgs.msg import Marker, MarkerArray  # noqa: E402
-from watched_graph import Watched  # noqa: E402
+from nodes_support import PATIENCE, own_domain
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+from watched_graph import Watched
 
-from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment  # noqa: E402
-from mbse_ros.nodes import up  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
+from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
+from mbse_ros.nodes import up
+from mbse_ros.nodes._messages import to_ns
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
           'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState}

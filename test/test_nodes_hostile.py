@@ -9,22 +9,22 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from builtin_interfaces.msg import Time  # noqa: E402
-from nodes_in_process import SECOND, make  # noqa: E402, F401
-from nodes_support import joint_state, ros, segment, sent, state  # noqa: E402
-from rclpy.serialization import serialize_message  # noqa: E402
-from sensor_msgs.msg import FluidPressure, JointState  # noqa: E402
+from builtin_interfaces.msg import Time
+from nodes_in_process import SECOND, make  # noqa: F401
+from nodes_support import joint_state, ros, segment, sent, state
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.errors import LONGEST, SampleError, shown  # noqa: E402
-from mbse_ros.estimators.hydraulic_model import MASS, state_names  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes._messages import header, packed_record  # noqa: E402
-from mbse_ros.nodes._warnings import Strangers  # noqa: E402
-from mbse_ros.nodes.interpolation_node import InterpolationNode  # noqa: E402
-from mbse_ros.nodes.linkage_node import LinkageNode  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
-from mbse_ros.nodes.payload_node import PayloadNode  # noqa: E402
-from mbse_ros.nodes.visualization_node import VisualizationNode  # noqa: E402
+from mbse_ros.errors import LONGEST, SampleError, shown
+from mbse_ros.estimators.hydraulic_model import MASS, state_names
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes._messages import header, packed_record
+from mbse_ros.nodes._warnings import Strangers
+from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.nodes.visualization_node import VisualizationNode
 
 PERIOD = 10_000_000
 NAMES = (*state_names(load_machine('patu655_lift'))[0], MASS)

@@ -7,16 +7,16 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from lifecycle_msgs.msg import Transition  # noqa: E402
-from lifecycle_msgs.srv import ChangeState, GetState  # noqa: E402
-from nodes_support import Peer, ros, segment, sent  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from nodes_support import Peer, ros, segment, sent
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
 
-from mbse_ros.msg import HydraulicState, SensorSegment  # noqa: E402
-from mbse_ros.nodes import _lifecycle  # noqa: E402
-from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
+from mbse_ros.msg import HydraulicState, SensorSegment
+from mbse_ros.nodes import _lifecycle
+from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS
+from mbse_ros.nodes.observer_node import ObserverNode
 
 PERIOD = 10_000_000
 

@@ -10,19 +10,19 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from nodes_support import PATIENCE, Peer, own_domain  # noqa: E402
-from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from visualization_msgs.msg import MarkerArray  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray
+from nodes_support import PATIENCE, Peer, own_domain
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
 
-from mbse_ros.msg import LinkageState  # noqa: E402
-from mbse_ros.nodes import up  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
-from mbse_ros.nodes.graph import Graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.msg import LinkageState
+from mbse_ros.nodes import up
+from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.graph import Graph, parse_arguments
+from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.up import RunningGraph
 
 START = 180.0       # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,

@@ -6,18 +6,18 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from nodes_support import joint_state, own_domain  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from visualization_msgs.msg import MarkerArray  # noqa: E402
-from watched_graph import Watched  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray
+from nodes_support import joint_state, own_domain
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
+from watched_graph import Watched
 
-from mbse_ros.bags.series import read_payload  # noqa: E402
-from mbse_ros.cli.demo import agreement  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
-from mbse_ros.offline.bag import estimate_bag, parse_tuning  # noqa: E402
+from mbse_ros.bags.series import read_payload
+from mbse_ros.cli.demo import agreement
+from mbse_ros.machine import load_machine
+from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
+from mbse_ros.nodes._messages import to_ns
+from mbse_ros.offline.bag import estimate_bag, parse_tuning
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
           'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState,

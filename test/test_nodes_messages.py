@@ -8,16 +8,16 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import joint_state, segment, state  # noqa: E402
-from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
+from nodes_support import joint_state, segment, state
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
 
-from mbse_ros.bags.messages import payload_record, segment_record, state_record  # noqa: E402
-from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE  # noqa: E402
-from mbse_ros.errors import MbseError, SampleError  # noqa: E402
-from mbse_ros.msg import LinkageState  # noqa: E402
-from mbse_ros.nodes import _messages as m  # noqa: E402
-from mbse_ros.streams.records import Health, LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus  # noqa: E402  # noqa: E402
+from mbse_ros.bags.messages import payload_record, segment_record, state_record
+from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
+from mbse_ros.errors import MbseError, SampleError
+from mbse_ros.msg import LinkageState
+from mbse_ros.nodes import _messages as m
+from mbse_ros.streams.records import Health, LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus
 
 STAMP = 1_700_000_000_123_456_789
 MASS = PayloadEstimate(7, 123_456_789_012_345_678, 50.5, 1.25, 48.0, 53.0, float('nan'), 51.0, 1234,

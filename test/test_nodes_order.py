@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import segment  # noqa: E402
+from nodes_support import segment
 
-from mbse_ros.nodes._diagnostics import StatusChange  # noqa: E402
-from mbse_ros.nodes._messages import packed_record  # noqa: E402
-from mbse_ros.nodes._records import Inbox  # noqa: E402
-from mbse_ros.nodes._warnings import SLIPS, Strangers, Warnings  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
-from mbse_ros.streams.records import PayloadStatus  # noqa: E402
+from mbse_ros.nodes._diagnostics import StatusChange
+from mbse_ros.nodes._messages import packed_record
+from mbse_ros.nodes._records import Inbox
+from mbse_ros.nodes._warnings import SLIPS, Strangers, Warnings
+from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.streams.records import PayloadStatus
 
 PERIOD = 10_000_000
 

@@ -7,18 +7,18 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import overrides, ros  # noqa: E402
-from rclpy.exceptions import ParameterException  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
+from nodes_support import overrides, ros
+from rclpy.exceptions import ParameterException
+from rclpy.parameter import Parameter
 
-from mbse_ros.errors import SettingError  # noqa: E402
-from mbse_ros.nodes import _lifecycle  # noqa: E402
-from mbse_ros.nodes.catalogue import NODES  # noqa: E402
-from mbse_ros.nodes.interpolation_node import InterpolationNode  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
-from mbse_ros.nodes.payload_node import PayloadNode  # noqa: E402
-from mbse_ros.nodes.plant_node import PlantNode  # noqa: E402
-from mbse_ros.nodes.visualization_node import VisualizationNode  # noqa: E402
+from mbse_ros.errors import SettingError
+from mbse_ros.nodes import _lifecycle
+from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.nodes.plant_node import PlantNode
+from mbse_ros.nodes.visualization_node import VisualizationNode
 
 KINDS = {'interpolation_node': InterpolationNode, 'observer_node': ObserverNode, 'payload_node': PayloadNode,
          'plant_node': PlantNode, 'visualization_node': VisualizationNode}

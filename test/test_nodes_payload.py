@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_in_process import SECOND, make  # noqa: E402, F401
-from nodes_support import ros, sent, state  # noqa: E402
+from nodes_in_process import SECOND, make  # noqa: F401
+from nodes_support import ros, sent, state
 
-from mbse_ros.estimators.hydraulic_model import MASS, state_names  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes.payload_node import PayloadNode  # noqa: E402
-from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus  # noqa: E402
-from mbse_ros.streams.stages import OUTSIDE  # noqa: E402
+from mbse_ros.estimators.hydraulic_model import MASS, state_names
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
+from mbse_ros.streams.stages import OUTSIDE
 
 PERIOD = SECOND // 100
 MACHINE = load_machine('patu655_lift')

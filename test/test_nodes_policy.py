@@ -8,27 +8,27 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import Peer, overrides, ros  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from source_tree import ROOT  # noqa: E402
-from visualization_msgs.msg import MarkerArray  # noqa: E402
+from nodes_support import Peer, overrides, ros
+from rclpy.node import Node
+from source_tree import ROOT
+from visualization_msgs.msg import MarkerArray
 
-from mbse_ros.bags.writer import BagWriter  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode  # noqa: E402
-from mbse_ros.nodes.catalogue import NODES  # noqa: E402
-from mbse_ros.nodes.graph import machine_topics  # noqa: E402
-from mbse_ros.nodes.interpolation_node import InterpolationNode  # noqa: E402
-from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics  # noqa: E402
-from mbse_ros.nodes.linkage_node import LinkageNode  # noqa: E402
-from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
-from mbse_ros.nodes.payload_node import PayloadNode  # noqa: E402
-from mbse_ros.nodes.plant_node import PlantNode  # noqa: E402
-from mbse_ros.nodes.recorder_node import RecorderNode  # noqa: E402
-from mbse_ros.nodes.replay_node import ReplayNode  # noqa: E402
-from mbse_ros.nodes.smoother_node import SmootherNode  # noqa: E402
-from mbse_ros.nodes.visualization_node import VisualizationNode  # noqa: E402
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode
+from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.graph import machine_topics
+from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
+from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode
+from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.nodes.plant_node import PlantNode
+from mbse_ros.nodes.recorder_node import RecorderNode
+from mbse_ros.nodes.replay_node import ReplayNode
+from mbse_ros.nodes.smoother_node import SmootherNode
+from mbse_ros.nodes.visualization_node import VisualizationNode
 
 POLICY = ROOT / 'config' / 'security' / 'policy.xml'
 ASKS = {'publish': Node.get_publisher_names_and_types_by_node, 'subscribe': Node.get_subscriber_names_and_types_by_node,

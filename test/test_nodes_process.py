@@ -7,16 +7,16 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from nodes_support import Peer, overrides, ros  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.node import Node  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray
+from nodes_support import Peer, overrides, ros
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 
-from mbse_ros.compiled import remarks as room  # noqa: E402
-from mbse_ros.msg import HydraulicState, SensorSegment  # noqa: E402
-from mbse_ros.nodes.interpolation_node import InterpolationNode  # noqa: E402
-from mbse_ros.nodes.payload_node import PayloadNode  # noqa: E402
-from mbse_ros.nodes.recorder_node import RecorderNode  # noqa: E402
+from mbse_ros.compiled import remarks as room
+from mbse_ros.msg import HydraulicState, SensorSegment
+from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.payload_node import PayloadNode
+from mbse_ros.nodes.recorder_node import RecorderNode
 
 
 @pytest.fixture(scope='module', autouse=True)

@@ -12,17 +12,17 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from nodes_support import MATCH, Peer, overrides, own_domain, ros  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
+from diagnostic_msgs.msg import DiagnosticArray
+from nodes_support import MATCH, Peer, overrides, own_domain, ros
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import String
 
-from mbse_ros.bags import room  # noqa: E402
-from mbse_ros.bags.bag import Bag  # noqa: E402
-from mbse_ros.errors import DiskError  # noqa: E402
-from mbse_ros.nodes.recorder_node import RecorderNode, shortage  # noqa: E402
-from mbse_ros.nodes.settings import RecorderSettings  # noqa: E402
+from mbse_ros.bags import room
+from mbse_ros.bags.bag import Bag
+from mbse_ros.errors import DiskError
+from mbse_ros.nodes.recorder_node import RecorderNode, shortage
+from mbse_ros.nodes.settings import RecorderSettings
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 MB = 1_000_000

@@ -10,25 +10,25 @@ from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_in_process import SECOND, go, hand_clock, make, making  # noqa: E402, F401
-from nodes_support import Peer, joint_state, ros  # noqa: E402
-from rclpy.duration import Duration  # noqa: E402
-from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
-from visualization_msgs.msg import Marker  # noqa: E402
+from nodes_in_process import SECOND, go, hand_clock, make, making  # noqa: F401
+from nodes_support import Peer, joint_state, ros
+from rclpy.duration import Duration
+from rclpy.serialization import deserialize_message, serialize_message
+from visualization_msgs.msg import Marker
 
-from mbse_ros.bags.channel_samples import topic_readers  # noqa: E402
-from mbse_ros.bags.messages import segment_record  # noqa: E402
-from mbse_ros.bags.topics import SEGMENT, TopicMap  # noqa: E402
-from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes._messages import message_class, packed, to_ns, unpacked  # noqa: E402
-from mbse_ros.nodes._run import _Executor  # noqa: E402
-from mbse_ros.nodes._sensor_messages import SensorFields  # noqa: E402
-from mbse_ros.nodes.graph import sensor_topics  # noqa: E402
-from mbse_ros.nodes.interpolation_node import InterpolationNode  # noqa: E402
-from mbse_ros.nodes.observer_node import ObserverNode  # noqa: E402
-from mbse_ros.nodes.plant_node import PlantNode, ValveCommands  # noqa: E402
-from mbse_ros.nodes.visualization_node import VisualizationNode  # noqa: E402
-from mbse_ros.streams.interpolation import Interpolator  # noqa: E402
+from mbse_ros.bags.channel_samples import topic_readers
+from mbse_ros.bags.messages import segment_record
+from mbse_ros.bags.topics import SEGMENT, TopicMap
+from mbse_ros.machine import load_machine
+from mbse_ros.nodes._messages import message_class, packed, to_ns, unpacked
+from mbse_ros.nodes._run import _Executor
+from mbse_ros.nodes._sensor_messages import SensorFields
+from mbse_ros.nodes.graph import sensor_topics
+from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.plant_node import PlantNode, ValveCommands
+from mbse_ros.nodes.visualization_node import VisualizationNode
+from mbse_ros.streams.interpolation import Interpolator
 
 MORE = '''
   swing_rate: {kind: rate, coordinate: swing_joint, stddev: 0.002 rad/s}

@@ -6,15 +6,15 @@ import pytest
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_support import overrides, own_domain, ros  # noqa: E402
-from std_srvs.srv import Trigger  # noqa: E402
-from test_nodes_linkage import TOPICS, Watched  # noqa: E402
+from nodes_support import overrides, own_domain, ros
+from std_srvs.srv import Trigger
+from test_nodes_linkage import TOPICS, Watched
 
-from mbse_ros.msg import LinkageState  # noqa: E402
-from mbse_ros.nodes import _lifecycle  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
-from mbse_ros.nodes.linkage_node import LinkageNode  # noqa: E402
-from mbse_ros.nodes.smoother_node import SmootherNode  # noqa: E402
+from mbse_ros.msg import LinkageState
+from mbse_ros.nodes import _lifecycle
+from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.smoother_node import SmootherNode
 
 COUNT = 400         # instants of 2 s
 LATE = 0.5          # s that one topic may come after another on a busy machine; as late as samples count at all

@@ -15,12 +15,12 @@ from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from mbse_ros.cli.up import up_graph  # noqa: E402
-from mbse_ros.errors import DescriptionError, MbseError, SettingError  # noqa: E402
-from mbse_ros.nodes import up as room  # noqa: E402
-from mbse_ros.nodes.catalogue import NODES  # noqa: E402
-from mbse_ros.nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph, command, up  # noqa: E402
+from mbse_ros.cli.up import up_graph
+from mbse_ros.errors import DescriptionError, MbseError, SettingError
+from mbse_ros.nodes import up as room
+from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.up import RunningGraph, command, up
 
 LIMIT = 300.0       # s, on a machine with much else to do
 SLEEP = f'import time; time.sleep({LIMIT})'

@@ -5,6 +5,6 @@ import os
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # matrices are tiny here: threads only wait for each other
 
-from .app import main  # noqa: E402
+from .app import main
 
 __all__ = ['main']
