@@ -143,7 +143,7 @@ def test_the_other_blocks_of_the_pages(bag):
     assert observer.run([0.005, 0.01], [[1.0], [np.nan]]).nis[1] == 0.0
 
 
-@pytest.mark.parametrize('page', PAGES)
+@pytest.mark.parametrize('page', [*PAGES, 'CONTRIBUTING.md'])
 def test_links(page):
     for target in re.findall(r'\]\(([^)#:]+)\)', (ROOT / page).read_text()):
         assert ((ROOT / page).parent / target).exists(), target
