@@ -46,13 +46,14 @@ class Linearised:
         columns, rows = np.triu_indices(n)
         self.full = np.zeros((n, n), dtype=int)
         self.full[rows, columns] = self.full[columns, rows] = n + np.arange(len(rows))
-        sizes = [n, len(rows), model.U.numel(), g, self.m + a, 2, a, n * k, model.dependent.numel()]
+        sizes = [n, len(rows), model.U.numel(), g, self.m + a, 2, a, len(self.machine.volumes), n * k,
+                 model.dependent.numel()]
         self.parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes))]
         names = [self.machine.parameters.names[place] for place in doubtful(self.machine, model)]
         self.differ = [i for i, name in enumerate(names) if not name.startswith('base.')]
         self.index = [item.index for item in model.measured]
         x, variance = ca.SX.sym('x', sum(sizes)), ca.SX.sym('r', self.m)
-        X_si, lower, U, activity, _, mass, _, doubt, near = (x[part] for part in self.parts)
+        X_si, lower, U, activity, _, mass, _, _, doubt, near = (x[part] for part in self.parts)
         dt, largest, force = (ca.SX.sym(name) for name in ('dt', 'largest', 'force'))
         self.p = ca.vertcat(dt, model.psd, largest, force, variance, self.machine.parameters.symbol)
         P, X = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower)), X_si / ca.SX(model.scale)

@@ -26,6 +26,7 @@ NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd
           'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
+BRIEFLY = 0.3       # s for which that counts: a sensor that goes on reading nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
 MASS = 'payload/mass'
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
@@ -208,17 +209,24 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
     return ca.diag(ca.vertcat(*diagonal))
 
 
-def cavitation(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
-    """What comes to the spectral densities (nx,) where pressures of a state ``X`` (nx,) fall below the tank's.
+def below_tank(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
+    """Whether (volumes,), 1 or 0, pressures of a state ``X`` (nx,) are below the tank's.
 
-    There the oil cavitates, or anti-cavitation valves open of which the file says nothing: the model of the pressure
-    would draw the motion along.
+    There the oil cavitates, or anti-cavitation valves open of which the file says nothing.
     """
     hydraulics, tanks = machine.description.hydraulics, {}
     for valve in hydraulics.valves.values():
         supply = f'supply/{valve.tank}'
         stated = hydraulics.supplies[valve.tank].value if valve.tank in hydraulics.supplies else ATMOSPHERE
         tank = X[names.index(supply)] if supply in names else stated / MPA
-        tanks |= {f'pressure/{port}': tank for port in (valve.a, valve.b)}
-    return ca.vertcat(*(CAVITATES * (X[i] < tanks[name]) if name in tanks else ca.SX(0)
-                        for i, name in enumerate(names)))
+        tanks |= {port: tank for port in (valve.a, valve.b)}
+    return ca.vertcat(*(X[names.index(f'pressure/{volume}')] < tanks[volume] if volume in tanks else ca.SX(0)
+                        for volume in machine.volumes))
+
+
+def cavitation(machine: Machine, names: tuple[str, ...], X: ca.SX, empty: ca.SX) -> ca.SX:
+    """What comes to the spectral densities (nx,) of pressures below the tank's: the model of such a pressure would draw
+    the motion along. ``empty`` (volumes,), s: for how long it has been so."""
+    low = below_tank(machine, names, X) * (empty < BRIEFLY)
+    found = {f'pressure/{volume}': CAVITATES * low[k] for k, volume in enumerate(machine.volumes)}
+    return ca.vertcat(*(found.get(name, ca.SX(0)) for name in names))

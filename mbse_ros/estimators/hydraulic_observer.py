@@ -98,7 +98,7 @@ class HydraulicObserver:
         self._of_model += [True] * held
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
-        first += (2 * len(self.machine.actuated) + 2) * self.model.weighs
+        first += (2 * len(self.machine.actuated) + 2) * self.model.weighs + len(self.machine.volumes)
         self._slopes = slice(first, first + n * self._doubtful)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._scans: dict[tuple[str, str, int], Scan] = {}
@@ -169,7 +169,7 @@ class HydraulicObserver:
         equations = np.zeros(len(self.machine.actuated) * self.model.weighs)
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels)), equations, [1.0, 0.0][:2 * self.model.weighs],
-                                  equations, np.zeros(n * self._doubtful), dependent])
+                                  equations, np.zeros(len(self.machine.volumes) + n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
         self._outside.reset()

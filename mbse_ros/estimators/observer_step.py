@@ -15,7 +15,7 @@ from ..machine.machine import NEWTON
 from .activity import activity_of
 from .dekf import correct, correct_by, predict
 from .filters.update import wrapped
-from .hydraulic_model import HydraulicModel, cavitation
+from .hydraulic_model import BRIEFLY, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .weighing import (
     Balance,
@@ -39,9 +39,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
     ``x`` = state, lower triangle of its covariance in the model's units, commands in force (a valve sees a command from
     its stamp on, so those of one step act during the next), activity of each coordinate, trend of each channel and of
-    each equation of the force balance, activity and trend of the mass, in which equations the pistons move, derivatives
-    of the state by what is uncertain where it weighs, dependent coordinates where the model needs them, near which
-    Newton's method starts;
+    each equation of the force balance, activity and trend of the mass, in which equations the pistons move, for how
+    long each pressure is below its tank's, s, derivatives of the state by what is uncertain where it weighs, dependent
+    coordinates where the model needs them, near which Newton's method starts;
     ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
     of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
     variances, and what the step measures of the mass: see MassInformation. ``halvings`` of the step make 'exact'
@@ -54,10 +54,11 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
     trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
+    empty = ca.SX.sym('empty', len(machine.volumes))
     dt, largest, force_psd = ca.SX.sym('dt'), ca.SX.sym('largest'), ca.SX.sym('force_psd')
     lively, scale = activity_of(machine, model), ca.SX(model.scale)
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
-    kept = ca.vertcat(activity, trend, mass, moved)
+    kept = ca.vertcat(activity, trend, mass, moved, empty)
     x = ca.vertcat(X, lower, model.U, kept, ca.vec(doubt), near)
     state, T = [X, P, doubt, near], doubt.T
 
@@ -69,7 +70,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     if model.weighs:
         factors[-1] = mass[0]
     full = ca.tril2symm(ca.SX(ca.Sparsity.lower(n), lower))
-    ahead = _predicted(machine, model, X / scale, full, T, near, factors, dt, order, noise, halvings)
+    ahead = _predicted(machine, model, X / scale, full, T, near, factors, empty, dt, order, noise, halvings)
     before = ca.vertcat(full[-1, -1], ahead[0][-c:], ca.vec(ahead[1][-c:, -c:]), ca.vec(ahead[2][-c:, :]))
     before = before if c else ca.SX(0, 1)
     predicting = stage('predict', [x, p], *ahead[:2], ahead[2].T, ahead[3], before)
@@ -92,9 +93,11 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
                                                         mass, dt)
     later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
                          [measured[k] > MISSING for k in range(m)], ratios)
+    low = below_tank(machine, model.names, after[0])
+    emptied = ca.fmin(ca.if_else(low, empty + dt, ca.fmax(empty - dt, 0)), 2 * BRIEFLY)
     weigh = stage('weigh', [*state, innovations, spreads, doubts, expected, kept, ca.vertcat(measured, commands), p,
                            numbers],
-                  after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after), after[2].T, after[3],
+                  after[0] * scale, after[1], ca.vertcat(commands, *later, *mass_after, emptied), after[2].T, after[3],
                   ca.vertcat(after[0] * scale, innovations, spreads + doubts, *reported))
     place = n + lower.numel() + model.U.numel()
     return _one_step(predicting, correcting, leaving, balancing, weigh, slice(place, place + kept.numel()), m)
@@ -135,12 +138,12 @@ def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, varian
 
 
 def _predicted(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.SX, near: ca.SX, factors: ca.SX,
-               dt: ca.SX, order: str, noise: str, halvings: int) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+               empty: ca.SX, dt: ca.SX, order: str, noise: str, halvings: int) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """State, covariance, derivatives by uncertain numbers and dependent coordinates (those before) a step later."""
     solved = _closed(machine, model, near, X[:len(machine.coordinates)])
     slopes = by_doubtful(machine, model, model.f, model.X[:len(machine.coordinates)])
     f, A, slopes = ca.substitute([model.f, model.A, slopes], [model.X, model.dependent], [X, solved])
-    density = factors * ca.diag(model.W) + cavitation(machine, model.names, X)
+    density = factors * ca.diag(model.W) + cavitation(machine, model.names, X, empty)
     X, P, F = predict(X, P, f, A, ca.diag(density), dt, order, noise, halvings)
     P, T = forgotten(machine, model, P, F @ T + slopes * dt, dt)
     return *relaxed(machine, model, X, P, T, dt), solved
