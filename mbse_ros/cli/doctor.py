@@ -15,7 +15,6 @@ from typing import Annotated, Optional
 import typer
 
 from ..doctor.checks import FAILS, OK, WARNING, Check, examined
-from ..doctor.python import dependency_checks, extras_check, python_check
 from ..errors import MbseError, SettingError
 from .arguments import Json
 
@@ -27,10 +26,10 @@ def doctor(
         machine: Annotated[Optional[str], typer.Option(
             help='Look at this machine, too: name of a file in config/machines, or a path to a .yaml file.')] = None,
         topics: Annotated[Optional[float], typer.Option(
-            min=0, max=3600, help="With --machine: listen to the machine's graph for so many seconds; 0: do not. [3]"
+            min=0, max=3600, help="With --machine NAME: listen to the machine's graph for so many seconds; 0: do not. [3]"
             )] = None,
         namespace: Annotated[Optional[str], typer.Option(
-            help='With --machine: namespace of its topics. [the one the graph shows]')] = None,
+            help='With --machine NAME: namespace of its topics. [the one the graph shows]')] = None,
         json_: Json = None) -> None:
     """Is this computer ready, and what would mend it.
 
@@ -54,6 +53,7 @@ def doctor(
 
 def look(machine: str | None, namespace: str | None, seconds: float) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
+    from ..doctor.python import dependency_checks, extras_check, python_check
     yield python_check()
     yield from dependency_checks()
     yield extras_check()

@@ -42,8 +42,7 @@ def kernel_says() -> tuple[bool, float] | None:
 
 def synchronized_check(several: bool, kernel: Callable[[], tuple[bool, float] | None] = kernel_says,
                        mark: Path = SYNCHRONIZED) -> Check:
-    """Whether the clock follows a server; only where ``several`` computers may talk is it a warning that it does not.
-    """
+    """Whether the clock follows a server; a warning only where ``several`` computers may talk to each other."""
     found = kernel()
     if found is not None and found[0]:
         return Check('clock', OK, f'synchronised, error below {found[1]:.3f} s')

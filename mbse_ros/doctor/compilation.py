@@ -58,9 +58,8 @@ def compiler_check() -> Check:
 def cache_check(folder: Path | None = None) -> Check:
     """The folder of compiled functions is this user's alone and can be written; its size is within the limit."""
     name, folder = 'cache', cache_folder() if folder is None else folder
-    before = set(remarks())
-    limit = cache_limit()
-    wrong = [text for text in remarks() if 'MBSE_CACHE_LIMIT' in text and text not in before]
+    limit, asked = cache_limit(), os.environ.get('MBSE_CACHE_LIMIT', '')
+    wrong = [text for text in remarks() if text.startswith(f'MBSE_CACHE_LIMIT: got {asked[:40]!r},')]
     if folder.exists() and not folder.is_dir():
         return Check(name, WARNING, f'{folder} is no folder: compiled functions are not kept',
                      'remove it, or MBSE_CACHE_DIR= another folder')

@@ -12,6 +12,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rosgraph_msgs.msg import Clock
 
 from ..bags.channel_samples import topic_readers
@@ -51,21 +52,31 @@ class Listener:
         self._strangers = Strangers([*names, *machine.valves], self._traffic.slips.append,
                                     self._traffic.passed.append)
         self._inputs: set[str] = set()
+        self._due = 0.0
+        for kind in {*expected.sensors.values(), *expected.produced.values()}:
+            message_class(kind)     # takes its time, in which the messages of the first topics would wait
 
     def run(self, seconds: float) -> Traffic:
         """Listen; raises BagError where several machines are in the graph and no namespace was given."""
-        end, look = time.monotonic() + seconds, 0.0
-        while (now := time.monotonic()) < end:
-            if now >= look:
-                look = now + LOOK
-                self._look()
-            self._executor.spin_once(timeout_sec=TURN)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.step()
+        return self.result(seconds)
+
+    def step(self) -> None:
+        """Listen for a moment, and look at the graph where it is time."""
+        if time.monotonic() >= self._due:
+            self._look()
+            self._due = time.monotonic() + LOOK
+        self._executor.spin_once(timeout_sec=TURN)
+
+    def result(self, seconds: float) -> Traffic:
+        """What came so far, within so many seconds; raises BagError as `run`."""
         self._look()
         self._traffic.seconds = seconds
         space = self._space()
-        inside = [name for name in self._heard if name.startswith(f'{space}/')]
         known = {**self._expected.sensors, **self._expected.produced}
-        relative = {name: name[len(space) + 1:] for name in inside}
+        relative = {name: name[len(space) + 1:] for name in self._heard if name.startswith(f'{space}/')}
         self._traffic.topics = {short: self._heard[name] for name, short in relative.items()
                                 if short in known or short.startswith('sensors/')}
         return self._traffic
@@ -83,12 +94,10 @@ class Listener:
     def _look(self) -> None:
         """Who publishes now, and a subscription to each topic of a machine that is new."""
         for topic, kinds in self._node.get_topic_names_and_types():
-            publishers = tuple(sorted(f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-                                      for info in self._node.get_publishers_info_by_topic(topic)))
             heard = self._heard.setdefault(topic, Heard())
             heard.kinds = tuple(kinds)
-            heard.publishers = publishers
-            if topic not in self._inputs and publishers:
+            heard.publishers = tuple(sorted(map(_name, self._node.get_publishers_info_by_topic(topic))))
+            if topic not in self._inputs and heard.publishers:
                 self._subscribe(topic, kinds)
 
     def _subscribe(self, topic: str, kinds: list[str]) -> None:
@@ -136,6 +145,12 @@ class Listener:
             self._traffic.refused.setdefault(topic, str(error))
         elif name not in self._own:
             self._strangers(topic, name)
+
+
+def _name(info: TopicEndpointInfo) -> str:
+    """Full name of the node of a publisher, which comes a moment after the publisher itself, or never."""
+    known = 'UNKNOWN' not in info.node_name
+    return f'{info.node_namespace.rstrip("/")}/{info.node_name}' if known else 'a node without a name'
 
 
 def listen(machine: Machine, expected: Expected, namespace: str | None, seconds: float) -> Traffic:
