@@ -42,7 +42,7 @@ def kernel_says() -> tuple[bool, float] | None:
 
 def synchronized_check(several: bool, kernel: Callable[[], tuple[bool, float] | None] = kernel_says,
                        mark: Path = SYNCHRONIZED) -> Check:
-    """Whether the clock follows a server; a warning only where ``several`` computers may talk to each other."""
+    """Whether the clock follows a server; a warning only where ``several`` computers may talk."""
     found = kernel()
     if found is not None and found[0]:
         return Check('clock', OK, f'synchronised, error below {found[1]:.3f} s')
