@@ -26,7 +26,7 @@ def doctor(
         machine: Annotated[Optional[str], typer.Option(
             help='Look at this machine, too: name of a file in config/machines, or a path to a .yaml file.')] = None,
         topics: Annotated[Optional[float], typer.Option(
-            min=0, max=3600, help='With --machine NAME: listen to its graph for so many seconds; 0: do not. [3]')] = None,
+            min=0, max=3600, help='With --machine NAME: listen to its graph for so many seconds, or 0. [3]')] = None,
         namespace: Annotated[Optional[str], typer.Option(
             help='With --machine NAME: namespace of its topics. [the one the graph shows]')] = None,
         json_: Json = None) -> None:

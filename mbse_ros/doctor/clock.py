@@ -17,6 +17,7 @@ STEP = 1_000_000        # ns, of the grid
 FINE = 10_000           # ns
 READS, STEPS = 1_000_000, 20      # looks at most, and steps that are enough
 SLACK = 3600.0          # s: disks of other computers have their own time
+SOURCE = 'another clock source, such as tsc or hpet: /sys/devices/system/clocksource'
 SYNCHRONIZE = 'sudo timedatectl set-ntp true, or install chrony'
 
 
@@ -65,12 +66,12 @@ def resolution_check(read: Callable[[], int] = time.monotonic_ns) -> Check:
         if len(steps) == STEPS:
             break
     if any(step < 0 for step in steps):
-        return Check('clock steps', FAILS, 'the steady clock runs back', 'another clock source: /sys/devices/system/clocksource')
+        return Check('clock steps', FAILS, 'the steady clock runs back', SOURCE)
     least = min(steps, default=None)
     if least is None or least > FINE:
         text = 'stands still' if least is None else f'goes by steps of {least / 1e6:g} ms'
         return Check('clock steps', FAILS if least is None or least >= STEP else WARNING, f'the steady clock {text}',
-                     'another clock source: /sys/devices/system/clocksource, tsc or hpet')
+                     SOURCE)
     return Check('clock steps', OK, f'{least} ns')
 
 
