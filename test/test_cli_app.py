@@ -11,8 +11,8 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'convert', 'export-c',
-            'graph', 'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'doctor', 'convert',
+            'export-c', 'graph', 'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 

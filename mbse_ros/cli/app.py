@@ -12,6 +12,7 @@ import typer
 
 from ..errors import MbseError, SettingError
 from .arguments import Json, Plots, names_of
+from .doctor import doctor
 from .studies import benchmark
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
@@ -228,6 +229,9 @@ def check_data(
     from .check_data import check_data as run
     if not run(bag, machine, valve, namespace, json_):
         raise typer.Exit(1)
+
+
+app.command()(doctor)
 
 
 @app.command()

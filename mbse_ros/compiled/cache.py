@@ -51,7 +51,7 @@ def library(name: str, source: str) -> Path:
     key, limit = entry_key(source, identity(command)), cache_limit()
     for folder in _folders():
         path = folder / f'{key}.so'
-        if _private(path) and _used(path) and _sealed(path, key):
+        if private(path) and _used(path) and _sealed(path, key):
             return path
     content = compile_library(name, source, command)
     content += _seal(key, content)
@@ -67,14 +67,14 @@ def library(name: str, source: str) -> Path:
 def _folders() -> list[Path]:
     """Where libraries may be: the cache, unless others could have put something there, and a folder of this process."""
     cache = cache_folder()
-    if cache.exists() and not _private(cache):
+    if cache.exists() and not private(cache):
         remark(f'{cache} is not used: another user owns it or may write into it; compiled functions are not kept '
                f'(chmod 700, or MBSE_CACHE_DIR)')
         return [_temporary_folder()]
     return [cache, _temporary_folder()]
 
 
-def _private(path: Path) -> bool:
+def private(path: Path) -> bool:
     """Whether this user, or root, owns a file or folder and nobody else may write to it."""
     try:
         status = path.stat()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clocks: stamps of several computers must be of one time, and a step of the grid is 1 ms."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from .checks import FAILS, OK, WARNING, Check
+
+PACKAGE = Path(__file__).resolve().parent.parent
+SYNCHRONIZED = Path('/run/systemd/timesync/synchronized')
+TIME_ERROR, STA_UNSYNC = 5, 0x40        # of adjtimex(2)
+STEP = 1_000_000        # ns, of the grid
+FINE = 10_000           # ns
+READS, STEPS = 1_000_000, 20      # looks at most, and steps that are enough
+SLACK = 3600.0          # s: disks of other computers have their own time
+SOURCE = 'another clock source, such as tsc or hpet: /sys/devices/system/clocksource'
+SYNCHRONIZE = 'sudo timedatectl set-ntp true, or install chrony'
+
+
+class _Timex(ctypes.Structure):
+    """struct timex of adjtimex(2), with room behind it."""
+
+    _fields_ = [('modes', ctypes.c_uint), ('offset', ctypes.c_long), ('freq', ctypes.c_long),
+                ('maxerror', ctypes.c_long), ('esterror', ctypes.c_long), ('status', ctypes.c_int),
+                ('rest', ctypes.c_byte * 256)]
+
+
+def kernel_says() -> tuple[bool, float] | None:
+    """Whether the kernel's clock is disciplined, and the largest error it thinks of, s; None: it does not say."""
+    try:
+        call, found = ctypes.CDLL(None, use_errno=True).adjtimex, _Timex()
+        state = call(ctypes.byref(found))       # modes 0: nothing is set
+    except (OSError, AttributeError):
+        return None
+    if state < 0:
+        return None
+    return state != TIME_ERROR and not found.status & STA_UNSYNC, found.maxerror * 1e-6
+
+
+def synchronized_check(several: bool, kernel: Callable[[], tuple[bool, float] | None] = kernel_says,
+                       mark: Path = SYNCHRONIZED) -> Check:
+    """Whether the clock follows a server; a warning only where ``several`` computers may talk."""
+    found = kernel()
+    if found is not None and found[0]:
+        return Check('clock', OK, f'synchronised, error below {found[1]:.3f} s')
+    if mark.exists():
+        return Check('clock', OK, 'synchronised by systemd-timesyncd')
+    text = 'not known whether it is synchronised' if found is None else 'not synchronised'
+    if not several:
+        return Check('clock', OK, f'{text}; one computer needs no more')
+    return Check('clock', WARNING, f'{text}: stamps of other computers may be of another time', SYNCHRONIZE)
+
+
+def resolution_check(read: Callable[[], int] = time.monotonic_ns) -> Check:
+    """The smallest step of the steady clock, ns, as it is seen."""
+    steps, last = [], read()
+    for _ in range(READS):
+        now = read()
+        if now != last:
+            steps.append(now - last)
+        last = now
+        if len(steps) == STEPS:
+            break
+    if any(step < 0 for step in steps):
+        return Check('clock steps', FAILS, 'the steady clock runs back', SOURCE)
+    least = min(steps, default=None)
+    if least is None or least > FINE:
+        text = 'stands still' if least is None else f'goes by steps of {least / 1e6:g} ms'
+        return Check('clock steps', FAILS if least is None or least >= STEP else WARNING, f'the steady clock {text}',
+                     SOURCE)
+    return Check('clock steps', OK, f'{least} ns')
+
+
+def date_check(package: Path = PACKAGE, now: Callable[[], float] = time.time) -> Check:
+    """The wall clock is not before the time at which the package was built, as one without a battery is at start."""
+    built = max((path.stat().st_mtime for path in package.rglob('*.py')), default=0.0)
+    text = time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(now()))
+    if now() < built - SLACK:
+        day = time.strftime('%Y-%m-%d', time.gmtime(built))
+        return Check('date', FAILS, f'{text} is before the package was made ({day})',
+                     f'{SYNCHRONIZE}; or sudo date -s "..."')
+    return Check('date', OK, text)
