@@ -13,8 +13,14 @@ from mbse_ros.doctor.clock import date_check, kernel_says, resolution_check, syn
 from mbse_ros.doctor.compilation import cache_check, compiler_check
 from mbse_ros.doctor.disk import disk_check
 from mbse_ros.doctor.network import receive_buffer_check
-from mbse_ros.doctor.realtime import (MAY_NICE, governor_check, has_capability, memory_check, priority_check,
-                                      processor_check)
+from mbse_ros.doctor.realtime import (
+    MAY_NICE,
+    governor_check,
+    has_capability,
+    memory_check,
+    priority_check,
+    processor_check,
+)
 
 GB, MB = 1_000_000_000, 1_000_000
 

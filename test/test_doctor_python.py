@@ -8,8 +8,17 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.doctor.checks import FAILS, OK, WARNING, Check, examined
-from mbse_ros.doctor.python import (EXTRAS, NEWEST, OLDEST, REQUIRED, dependency_checks, enough, extras_check,
-                                    installed, python_check)
+from mbse_ros.doctor.python import (
+    EXTRAS,
+    NEWEST,
+    OLDEST,
+    REQUIRED,
+    dependency_checks,
+    enough,
+    extras_check,
+    installed,
+    python_check,
+)
 
 
 def listed(name):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -23,11 +23,11 @@ COLOURS = {OK: typer.colors.GREEN, WARNING: typer.colors.YELLOW, FAILS: typer.co
 
 
 def doctor(
-        machine: Annotated[Optional[str], typer.Option(
+        machine: Annotated[str | None, typer.Option(
             help='Look at this machine, too: name of a file in config/machines, or a path to a .yaml file.')] = None,
-        topics: Annotated[Optional[float], typer.Option(
+        topics: Annotated[float | None, typer.Option(
             min=0, max=3600, help='With --machine NAME: listen to its graph for so many seconds, or 0. [3]')] = None,
-        namespace: Annotated[Optional[str], typer.Option(
+        namespace: Annotated[str | None, typer.Option(
             help='With --machine NAME: namespace of its topics. [the one the graph shows]')] = None,
         json_: Json = None) -> None:
     """Is this computer ready, and what would mend it.

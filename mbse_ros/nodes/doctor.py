@@ -137,7 +137,7 @@ def loopback_check(probed: Mapping[str, Any], said: str) -> Check:
 
 def graph_checks(machine: Machine, namespace: str | None, seconds: float) -> list[Check]:
     """What is heard of the machine's graph; rclpy must have passed `ros_checks`. ``namespace`` None: the graph's."""
-    from ._listening import listen      # here, because it needs ROS
+    from ._listening import listen  # here, because it needs ROS
     produced = {topic: kind for topic, kind in TOPICS.items() if topic not in OPTIONAL}
     expected = Expected(sensor_topics(machine), produced, tuple(machine.channels), frozenset({TopicMap().command}))
     if not machine.commands:
