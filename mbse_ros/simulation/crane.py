@@ -55,7 +55,7 @@ class SimulatedCrane:
         self.plant = plant or plant_of(machine)
         self.machine, self.payload, self.settings = machine, float(payload), settings
         self.cycle, self.base, self.soil = cycle or lift_hold_lower(), dict(base or {}), float(soil)
-        self.parameters = self._of_plant(machine.parameters.mean if parameters is None else parameters)
+        self.parameters = self.plant.machine.parameters.mean if parameters is None else self._of_plant(parameters)
         self.period_ns = max(1, round(1e9 / settings.rate / STEP_NS)) * STEP_NS
         self.controls = controls_of(self.plant)
         self._operators = self._make_operators()
@@ -111,9 +111,10 @@ class SimulatedCrane:
         return {name: Operator(item, self.cycle.timed) for name, item in moves.items()}
 
     def _of_plant(self, parameters: np.ndarray) -> np.ndarray:
-        """Uncertain numbers of the machine in the order of the plant's."""
+        """Uncertain numbers in the order of the plant's, where they are those of the machine."""
         own, wanted = self.machine.parameters.names, self.plant.machine.parameters.names
-        return parameters if own == wanted else np.asarray(parameters)[[own.index(name) for name in wanted]]
+        same = own == wanted or set(own) != set(wanted)
+        return parameters if same else np.asarray(parameters)[[own.index(name) for name in wanted]]
 
     def _commands(self, command: float | Mapping[str, float] | None, time: float, q: np.ndarray) -> dict[str, float]:
         """Commands of all controls."""
