@@ -72,7 +72,7 @@ def test_the_published_bands_hold_the_friction() -> None:
     for _ in range(3):
         found = observer.process(values, np.zeros((200, 0)), np.full(3, 10), DT)
     n, x = len(X), observer._x
-    T = x[observer._slopes].reshape(-1, n)
+    T = x[observer._slopes].reshape(n, -1).T
     own = x[observer._full] * observer._to_si
     held = (T[-1:].T @ T[-1:]) * observer._to_si
     assert held[1, 1] > 0.01 * own[1, 1] and frictions(it, observer.model) == 1
