@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
-from core_support import exact_crane
+from core_support import crane, exact_crane
 from test_estimators_weighing import DT, MACHINES, carried, covariance, evaluated, machine_of, step_of
 
 from mbse_ros.estimators import observer_step as observer_step_module
@@ -41,7 +41,7 @@ def test_what_a_friction_at_rest_does_to_the_motion_is_followed(name: str) -> No
 
 def test_an_innovation_knows_the_friction() -> None:
     """Its variance, with a sample and without: that of the state, of the noise and of what the frictions near
-    standstill have done to it; not of what the numbers have, which may be wrong sensors."""
+    standstill have done to it; what the numbers have done, which activities do not know, stands apart."""
     machine = machine_of('patu655')
     model, P, X = hydraulic_model(machine, True), covariance('patu655'), carried('patu655')
     unit = np.outer(model.scale, model.scale)
@@ -49,10 +49,11 @@ def test_an_innovation_knows_the_friction() -> None:
     near = ca.DM(machine.position(X[:2])[machine.system.dependent])
     variance = ca.DM([channel.sensor.noise ** 2 for channel in machine.all_channels])
     state = ca.SX(ca.DM(X / model.scale)), ca.SX(ca.DM(P / unit)), T
-    sampled = observer_step_module._corrected(machine, model, *state, ca.SX(near), ca.SX(0 * variance),
-                                              ca.SX(variance))[4]
+    sampled, doubts = observer_step_module._corrected(machine, model, *state, ca.SX(near), ca.SX(0 * variance),
+                                                      ca.SX(variance))[4:]
     silent = observer_step_module._spreads(machine, model, *state[1:], ca.SX(variance))
     function = ca.Function('spreads', [T, machine.parameters.symbol], [sampled[0], silent[0]])
+    apart = ca.Function('doubts', [T, machine.parameters.symbol], [doubts[0]])
     numbers, moved = np.zeros(T.shape), np.zeros(T.shape)
     numbers[0, 0], moved[0, -2:] = 5e-3, [3e-3, 4e-3]       # of the first position, m
     plain, wrong, held = (np.array(function(item, machine.parameters.mean)).ravel()
@@ -60,6 +61,24 @@ def test_an_innovation_knows_the_friction() -> None:
     np.testing.assert_allclose(plain, P[0, 0] + float(variance[0]), rtol=1e-9)
     np.testing.assert_allclose(wrong, plain, rtol=1e-12)
     np.testing.assert_allclose(held - plain, 2.5e-5, rtol=1e-9)
+    own = float(apart(np.zeros(T.shape), machine.parameters.mean))      # of the sensor's own offset
+    assert float(apart(numbers, machine.parameters.mean)) == pytest.approx(own + 2.5e-5, rel=1e-9)
+    assert float(apart(moved, machine.parameters.mean)) == own
+
+
+def test_the_gate_knows_the_numbers() -> None:
+    """An innovation of the piston's pressure, which a number that is wrong by its deviation would change by 50 kPa."""
+    machine, found = crane('unknown'), {}
+    for doubt in (0.0, 0.05):       # MPa
+        observer = HydraulicObserver(machine, ObserverSettings())
+        observer.start(np.array([0.25, 5e6, 3e6]), np.zeros(0))
+        n, place = len(observer.names), observer.names.index('pressure/lift_piston')
+        slopes = observer._x[observer._slopes].reshape(n, -1)
+        slopes[place, 0] = doubt
+        observer._x[observer._slopes] = slopes.ravel()
+        result = observer.process(np.array([[0.25, 5e6, 3e6]]), np.zeros((1, 0)), np.ones(3), DT)
+        found[doubt] = result.innovation_variance[list(observer.channels).index('pressure/lift_piston')]
+    assert found[0.05] - found[0.0] == pytest.approx(5e4 ** 2, rel=0.02)
 
 
 def test_the_published_bands_hold_the_friction() -> None:

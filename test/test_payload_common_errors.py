@@ -262,3 +262,16 @@ def test_numbers_are_believed_again() -> None:
         widths.append(np.diag(errors._prior)[1:].min())
     assert min(widths[:200]) == 1.0 and min(widths) == pytest.approx(common_errors.DOUBTED ** -2) and widths[-1] == 1.0
     assert errors.mean[1] == pytest.approx(3.0, abs=3.5 * np.sqrt(errors.covariance[1, 1])) and not errors.incredible
+
+
+def test_a_mass_is_steadier_than_a_sensor() -> None:
+    """What is found of a length or a mass is surer, from the same poses."""
+    alike = CommonErrors(['sensors.lift_rod.offset', NAMES[1]], UNKNOWN)
+    weigh(alike, 800.0, np.array([8.0, 0.0]), 0.1)
+    own = CommonErrors(NAMES[:2], UNKNOWN)
+    weigh(own, 800.0, np.array([8.0, 0.0]), 0.1)
+    for item in (alike, own):
+        for _ in range(2):
+            weigh(item, 800.0, np.array([-8.0, 0.0]), 0.1)
+        settle(item)
+    assert own.covariance[0, 0] < 0.2 * alike.covariance[0, 0]
