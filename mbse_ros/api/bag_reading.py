@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ..bags.channels import UNITS
-from ..bags.reader import SampleReader
 from ..bags.sensor_series import read_sensors
-from ..bags.topics import TopicMap
 from ..dynamics.model import Model
 from ..estimators.filters.problem import problem
 from ..machine import Machine
+from ..sources.map import SourceMap
+from ..sources.reader import sample_reader
 from .machine_units import channel_unit
 from .motion import channel_units
 from .samples import Samples
@@ -28,9 +28,9 @@ def read_mechanism(path: Path, model: Model, sensors: tuple[str, ...]) -> Sample
     return Samples(table.t, names, np.hstack([table.values, inputs]), channel_units(model, names))
 
 
-def read_machine(path: Path, machine: Machine, namespace: str | None) -> Samples:
-    """At the stamps of the bag; raises BagError."""
-    reader = SampleReader(path, machine.channels, machine.commands, TopicMap(namespace=namespace))
+def read_machine(path: Path, machine: Machine, namespace: str | None, sources: SourceMap | None) -> Samples:
+    """At the stamps of the bag; raises BagError, DescriptionError."""
+    reader = sample_reader(path, machine, namespace, sources)
     names = (*machine.channels, *machine.commands)
     found = list(reader)
     stamps = np.array([sample.stamp_ns for sample in found], dtype=np.int64)

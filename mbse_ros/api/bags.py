@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import SettingError
 from ..machine import Machine
-from .load import Loadable, loaded
+from .load import Loadable, loaded, loaded_sources
 from .samples import Columns, Samples, as_samples
 from .simulations import MachineSimulation, MotionSimulation
 
@@ -16,17 +16,20 @@ Written = Samples | Columns | MachineSimulation | MotionSimulation
 
 
 def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | None = None,
-             namespace: str | None = None) -> Samples:
+             namespace: str | None = None, sources: str | Path | None = None) -> Samples:
     """Samples of a machine's channels and commands, or of a mechanism's ``sensors`` (default all) and inputs.
 
     ``machine``: name, path, or what ``load`` gave. Of a machine the times are those of the bag, as many as there are
     different ones; of a mechanism even ones. t = 0 is the first sample. Channels that the bag does not have are NaN, of
-    a mechanism an error. Raises BagError, SampleError, DescriptionError.
+    a mechanism an error. ``sources``: of a machine, the map of a bag of other people's messages (docs/sources.md), a
+    path or a name. Raises BagError, SampleError, DescriptionError.
     """
     from .bag_reading import read_machine, read_mechanism  # here, as they take their time to import
     item = loaded(machine)
     if isinstance(item, Machine):
-        return read_machine(Path(path), item, namespace)
+        return read_machine(Path(path), item, namespace, loaded_sources(sources))
+    if sources is not None:
+        raise SettingError('sources', str(sources), 'no such option here: it is for a machine')
     chosen = tuple(item.description.mechanical_sensors if sensors is None else sensors)
     return read_mechanism(Path(path), item, chosen)
 

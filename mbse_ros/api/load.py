@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..description.described import describe
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine
 from ..machine.load import with_valves
+
+if TYPE_CHECKING:
+    from ..sources.map import SourceMap
 
 Loadable = str | Path | Model | Machine
 
@@ -54,3 +58,9 @@ def _refuse(needs: str, options: dict[str, object]) -> None:
     for option, value in options.items():
         if value is not None:
             raise SettingError(option, value, f'no such option here: it is for {needs}')
+
+
+def loaded_sources(name: str | Path | None) -> SourceMap | None:
+    """The map of a name or a path; raises DescriptionError."""
+    from ..sources.map import load_sources  # here, as it takes its time to import
+    return None if name is None else load_sources(name)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import zstandard
 from rosbags.serde import SerdeError
 from rosbags.typesys import TypesysError, get_types_from_msg
+from rosbags.typesys.store import Typestore
 
 from ..errors import BagError, SampleError
 from ..resources import regular
@@ -138,22 +139,23 @@ def open_bag(bag: Bag | str | Path) -> Bag:
     return bag if isinstance(bag, Bag) else Bag(bag)
 
 
-def decode(raw: RawMessage) -> Any:
-    """Message object of the typestore; raises SampleError where the bytes are not such a message."""
+def decode(raw: RawMessage, store: Typestore | None = None) -> Any:
+    """Message object of a typestore, by default this package's; raises SampleError where the bytes are not such a
+    message."""
     try:
-        return _deserialized(raw.data, raw.msgtype)
+        return _deserialized(raw.data, raw.msgtype, store or typestore())
     except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
         raise SampleError(raw.topic, raw.stamp_ns, f'{len(raw.data)} bytes', f'a {raw.msgtype} ({error})') from error
 
 
-def _deserialized(data: bytes, msgtype: str) -> Any:
+def _deserialized(data: bytes, msgtype: str, store: Typestore) -> Any:
     """The message; up to 11 bytes may follow it, which a publisher of serialized messages on Fast DDS leaves there."""
     for padding in (0, 4):
         try:
-            return typestore().deserialize_cdr(data[:len(data) - padding], msgtype)
+            return store.deserialize_cdr(data[:len(data) - padding], msgtype)
         except SerdeError:
             pass
-    return typestore().deserialize_cdr(data[:-8], msgtype)
+    return store.deserialize_cdr(data[:-8], msgtype)
 
 
 def _decompressed_message(data: bytes, budget: Budget) -> bytes:

@@ -32,6 +32,7 @@ from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT
 SECOND = 1_000_000_000
 LAST_NS = (1 << 31) * SECOND - 1        # the last stamp that a message holds
 SENSOR_LAST_NS = LAST_NS - 100 * SECOND   # that of a sample: instants after it must have stamps, too
+MOST_STEPS, LONGEST_NS = 100_000, 10 * SECOND     # of a record: the largest gap that is interpolated, its finest step
 _STAMP = struct.Struct('<iI')
 PACKAGE = 'mbse_ros/msg/'
 # Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
@@ -123,10 +124,8 @@ def record_of(kind: type, message: Any) -> Any:
     stamp, values = checked_stamp(RECORDS[kind][0], message, LAST_NS), {}
     if kind is Segment and not -LAST_NS <= message.start_ns <= LAST_NS - message.steps * message.step_ns:
         raise SampleError('segment.start_ns', stamp, message.start_ns, f'an instant up to {LAST_NS} ns')
-    if kind is Segment and (message.steps < 1 or message.step_ns < 1):
-        raise SampleError('segment', stamp, (message.steps, message.step_ns), 'at least one step of at least 1 ns')
-    if kind is StateEstimate and message.steps < 1:
-        raise SampleError('state.steps', stamp, message.steps, 'at least one step')
+    if kind is not PayloadEstimate:
+        _check_steps(RECORDS[kind][0], stamp, message)
     for item in fields(kind):
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
         value = stamp if name == 'stamp_ns' else getattr(message, name)
@@ -157,6 +156,16 @@ def linkage_message(estimate: LinkageEstimate, frame: str, channels: tuple[str, 
         channels=channels, parameters=tuple(estimate.parameters), parameter_values=values, parameter_stddev=stddevs,
         nis_dof=estimate.measured.count(Measured.USED), mean_nis=health.mean_nis, whiteness=health.whiteness,
         observability_rank=health.rank, observability_size=health.size)
+
+
+def _check_steps(topic: str, stamp_ns: int, message: Any) -> None:
+    """Raise SampleError for steps and repeats that no interpolation makes: one message could keep a node for hours."""
+    shortest = int(topic == 'segment')
+    if not 1 <= message.steps <= MOST_STEPS or not shortest <= message.step_ns * message.steps <= LONGEST_NS:
+        raise SampleError(f'{topic}.steps', stamp_ns, f'{message.steps} of {message.step_ns} ns',
+                          f'at least one step of at least 1 ns, at most {MOST_STEPS} and {LONGEST_NS // SECOND} s')
+    if topic == 'segment' and not np.all((message.repeats >= 1.0) & (message.repeats <= MOST_STEPS)):
+        raise SampleError(f'{topic}.repeats', stamp_ns, message.repeats.tolist(), f'numbers from 1 to {MOST_STEPS}')
 
 
 def _weighing_shape(message: Any) -> tuple[int, int]:

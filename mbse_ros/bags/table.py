@@ -14,10 +14,10 @@ from pathlib import Path
 
 from ..description.document import read_document
 from ..description.entry import Entry
-from ..description.units import parse_unit, split_number
 from ..errors import BagError, DescriptionError
 from ..resources import regular
 from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel
+from .conversion import read_conversion, read_number
 from .writer import BagWriter
 
 MISSING = {'', 'nan', 'na', 'null', 'none'}
@@ -217,41 +217,10 @@ def _channel(entry: Entry, name: str, kinds: tuple[str, ...], expected: str) -> 
 
 
 def _column(entry: Entry, wanted: tuple[str, ...]) -> ColumnMap:
-    """Column, unit, offset (added first, of the unit's kind) and scale (a factor, with a unit where it has one)."""
+    """Column, unit, offset and scale."""
     parts = entry.mapping(['column', 'unit'], ['offset', 'scale', 'source'])
-    factor, dimension = _unit(parts['unit'])
-    scale, scale_dimension = _number(parts['scale']) if 'scale' in parts else (1.0, {})
-    if scale == 0.0:
-        raise parts['scale'].error('a number that is not 0')
-    result = {unit: dimension.get(unit, 0) + scale_dimension.get(unit, 0) for unit in {**dimension, **scale_dimension}}
-    result = {unit: power for unit, power in result.items() if power}
-    fitting = [unit for unit in wanted if parse_unit(unit)[1] == result]
-    if not fitting:
-        also = f'times the scale {parts["scale"].value!r}' if 'scale' in parts else 'or a scale that leads there'
-        raise parts['unit'].error(f'a unit of {" or ".join(wanted)}, {also}')
-    offset = 0.0
-    if 'offset' in parts:
-        offset, offset_dimension = _number(parts['offset'])
-        if offset_dimension != dimension:
-            raise parts['offset'].error(f'a number with a unit of the same kind as {parts["unit"].value!r}')
-    return ColumnMap(parts['column'].text('the name of a column'), factor * scale, offset * scale, fitting[0])
-
-
-def _unit(entry: Entry) -> tuple[float, dict[str, float]]:
-    try:
-        return parse_unit(entry.text('a unit such as mm, or 1'))
-    except ValueError as error:
-        raise entry.error(f'a unit such as mm ({error})') from error
-
-
-def _number(entry: Entry) -> tuple[float, dict[str, float]]:
-    """Number in SI and its dimension."""
-    try:
-        number, unit = split_number(entry.text('a number with its unit'))
-        factor, dimension = parse_unit(unit) if unit else (1.0, {})
-    except ValueError as error:
-        raise entry.error(f'a number with its unit, such as -820 mm ({error})') from error
-    return number * factor, dimension
+    found = read_conversion(parts, wanted)
+    return ColumnMap(parts['column'].text('the name of a column'), *found)
 
 
 def _start(entry: Entry) -> int:
@@ -262,7 +231,7 @@ def _start(entry: Entry) -> int:
         date = datetime.fromisoformat(text.replace('Z', '+00:00'))
         seconds = date.timestamp() if date.tzinfo else math.nan
     except ValueError:
-        seconds, dimension = _number(entry)
+        seconds, dimension = read_number(entry)
         seconds = seconds if dimension == {'s': 1} else math.nan
     if not 0.0 <= seconds < 2.0 ** 31:
         raise entry.error(expected)

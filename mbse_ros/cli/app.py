@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError, SettingError
-from .arguments import Json, Plots, names_of
+from .arguments import Json, Plots, Sources, Valve, names_of, sources_of
 from .doctor import doctor
+from .import_table import import_command
 from .studies import benchmark
+from .topics import topics
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
@@ -21,8 +23,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
                        'explain.')
 app.add_typer(benchmark, name='benchmark')
 
-Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
-                                                 'or unknown.')]
 Set = Annotated[list[str] | None, typer.Option(
     '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
                   'of a mechanism linkage.gate=0.999; repeat it.')]
@@ -114,15 +114,7 @@ def inverse(
     inverse_mechanism(mechanism, output, duration, dt, coordinates, json_, motion)
 
 
-@app.command('import')
-def import_(
-        table: Annotated[Path, typer.Argument(help='CSV file with a heading.')],
-        map_: Annotated[Path, typer.Option('--map', help='YAML that says which column is which channel.')],
-        output: Annotated[Path, typer.Option('-o', '--output', help='Folder of the bag to write.')],
-        storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
-    """Turn a table of measurements into a bag."""
-    from .import_table import import_command
-    import_command(table, map_, output, storage)
+app.command('import')(import_command)
 
 
 @app.command()
@@ -146,6 +138,7 @@ def estimate(
         report: Annotated[Path | None, typer.Option(
             help='Machine: folder for the report, index.html and PNGs.')] = None,
         set_: Set = None,
+        sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
@@ -156,10 +149,10 @@ def estimate(
     """
     from .logs import LogRequest
     request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
-                         report=report)
+                         report=report, sources=sources_of(sources))
     if mechanism is not None:
         from .estimate_linkage import estimate_linkage
-        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report})
+        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources})
         estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
         return
     from .estimate import estimate_machine
@@ -181,10 +174,12 @@ def smooth(
             help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
         step: Annotated[float | None, typer.Option(
             help="Mechanism: step of the estimates, s. [the fastest sensor's period]")] = None,
+        valve: Valve = None,
         output: Annotated[Path | None, typer.Option('-o', '--output', help='Folder for plot and table.')] = None,
         json_: Json = None,
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
         set_: Set = None,
+        sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
@@ -196,8 +191,10 @@ def smooth(
     from .smooth import smooth_command
     if batch and lag is not None:
         raise SettingError('--batch', '--lag', 'one of the two')
-    smooth_command(machine, mechanism, LogRequest(bag, output, json_, full, set_ or [], namespace, backend,
-                                                  names_of(sensors), step, lag))
+    if mechanism is not None:
+        refuse_options('a machine', {'valve': valve, 'sources': sources})
+    smooth_command(machine, mechanism, valve, LogRequest(bag, output, json_, full, set_ or [], namespace, backend,
+                                                         names_of(sensors), step, lag, sources=sources_of(sources)))
 
 
 @app.command()
@@ -219,6 +216,7 @@ def check_data(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         valve: Valve = None,
         json_: Json = None,
+        sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
     """What is wrong with the data of a bag.
@@ -227,8 +225,11 @@ def check_data(
     1 where something is wrong.
     """
     from .check_data import check_data as run
-    if not run(bag, machine, valve, namespace, json_):
+    if not run(bag, machine, valve, namespace, json_, sources_of(sources)):
         raise typer.Exit(1)
+
+
+app.command()(topics)
 
 
 app.command()(doctor)

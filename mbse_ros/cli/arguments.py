@@ -4,14 +4,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import SettingError
 
+if TYPE_CHECKING:
+    from ..sources.map import SourceMap
+
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]
+
+Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
+                                                'or unknown.')]
+Sources = Annotated[str | None, typer.Option(
+    help="Machine: which topics and fields its channels are, a .yaml file or a name of config/sources; none: the "
+         "package's own topics. [the section of the machine's file, else our own topics]")]
+
+
+def sources_of(name: str | None) -> SourceMap | None:
+    """The map of a name; raises DescriptionError."""
+    from ..sources.map import load_sources  # here, as it takes its time to import
+    return None if name is None else load_sources(name)
 
 
 def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:

@@ -23,6 +23,8 @@ from ..machine.channels import Channel
 from ..machine.reach import reach_of
 from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
+from ..sources.machine import for_machine, section_of
+from ..sources.path import path_text
 from .units import shown, unit_of
 
 _UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
@@ -45,7 +47,8 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
     sections = [*explain(description), equation_section(model, coordinates or description.coordinate_type),
                 start_section(model)]
     if machine is not None:
-        sections += [machine_section(machine), channel_section(machine), reach_section(machine)]
+        sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
+                     reach_section(machine)]
     console = wide_console()
     print_sections(console, sections)
     for warning in warnings(model):
@@ -83,6 +86,16 @@ def channel_section(machine: Machine) -> Section:
         *(Row(name, 'command, V') for name in machine.commands),
         *(Row(f'command/{name}', 'not needed', 'kind unknown: its flows are estimated')
           for name in machine.unknown_valves)))
+
+
+def source_sections(machine: Machine) -> list[Section]:
+    """Where the channels come from, where the file says so; raises DescriptionError for a section that cannot be
+    used."""
+    section = section_of(machine)
+    found = [] if section is None else for_machine(section, machine).sources
+    rows = [Row(source.channel, f'{path_text(source.path)} of {source.topic}', f'stamp: {source.stamp}')
+            for source in found]
+    return [Section('sources', tuple(rows))] if rows else []
 
 
 def reach_section(machine: Machine) -> Section:

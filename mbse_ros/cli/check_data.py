@@ -11,12 +11,14 @@ import typer
 from ..machine import load_machine
 from ..offline.check import Checked, check_bag
 from ..report.files import check_file, write_json
+from ..sources.map import SourceMap
 
 
-def check_data(bag: Path, machine: str, valve: str | None, namespace: str | None, json_file: Path | None) -> bool:
+def check_data(bag: Path, machine: str, valve: str | None, namespace: str | None, json_file: Path | None,
+               sources: SourceMap | None = None) -> bool:
     """Check, write and print; whether nothing is wrong."""
     check_file(json_file)
-    checked = check_bag(bag, load_machine(machine, valve), namespace)
+    checked = check_bag(bag, load_machine(machine, valve), namespace, sources)
     for note in checked.notes:
         typer.echo(f'note: {note}', err=True)
     write_json(json_file, as_json(checked, machine, bag))

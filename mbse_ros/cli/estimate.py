@@ -27,7 +27,7 @@ def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> No
     """Estimate, print, and write what was asked for."""
     request.check_outputs()
     estimate = estimate_bag(request.bag, load_machine(machine, valve), parse_tuning(request.words), request.namespace,
-                            request.backend)
+                            request.backend, request.sources)
     if request.report is not None:
         from ..report.writer import write_report
         from .report_run import report_run

@@ -13,12 +13,14 @@ import typer
 from ..compiled.remarks import remarks
 from ..errors import BagError, SettingError
 from ..report.files import check_file, write_json
+from ..sources.map import SourceMap
 
 
 @dataclass(frozen=True)
 class LogRequest:
     """What was asked of a ``bag``; ``words`` are tuning, ``room.name=value``; ``sensors``, ``step``, s: of a mechanism;
-    ``lag``, s, of a smoother, None for the whole log at once; ``report``: folder of a machine's report."""
+    ``lag``, s, of a smoother, None for the whole log at once; ``report``: folder of a machine's report;
+    ``sources``: which topics and fields its channels are."""
 
     bag: Path
     output: Path | None = None
@@ -31,6 +33,7 @@ class LogRequest:
     step: float | None = None
     lag: float | None = None
     report: Path | None = None
+    sources: SourceMap | None = None
 
     def check_outputs(self) -> None:
         """Refuse, before the work, what cannot be written; raises BagError or SettingError."""

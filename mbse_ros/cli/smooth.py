@@ -19,7 +19,7 @@ LOOKS = {'filter': COLORS['estimated'], 'smoother': COLORS['low_passed'], 'truth
 Interval = tuple[np.ndarray, np.ndarray]
 
 
-def smooth_command(machine: str | None, mechanism: str | None, request: LogRequest) -> None:
+def smooth_command(machine: str | None, mechanism: str | None, valve: str | None, request: LogRequest) -> None:
     """Smooth a log of a mechanism, or of a machine (default)."""
     if request.lag is not None and not (math.isfinite(request.lag) and request.lag > 0):
         raise SettingError('--lag', request.lag, 'a positive number, s')
@@ -31,7 +31,7 @@ def smooth_command(machine: str | None, mechanism: str | None, request: LogReque
         hand_over(smooth_linkage(mechanism, request), request)
     else:
         from .smooth_machine import smooth_machine
-        hand_over(smooth_machine(machine or 'patu655_lift', request), request)
+        hand_over(smooth_machine(machine or 'patu655_lift', valve, request), request)
 
 
 def how(request: LogRequest) -> str:

@@ -27,14 +27,15 @@ from .units import unit_and_scale
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 
 
-def smooth_machine(machine: str, request: LogRequest) -> Answer:
+def smooth_machine(machine: str, valve: str | None, request: LogRequest) -> Answer:
     """Filter and smooth."""
     if request.sensors or request.step is not None:
         raise SettingError('--sensors' if request.sensors else '--step', request.sensors or request.step,
                            'no such option here: it is for a mechanism')
     tuning = parse_tuning(request.words, {**TUNING, 'graph': MachineGraphSettings})
     settings = tuning.pop('graph')
-    estimate = estimate_bag(request.bag, load_machine(machine), tuning, request.namespace, request.backend)
+    estimate = estimate_bag(request.bag, load_machine(machine, valve), tuning, request.namespace, request.backend,
+                            request.sources)
     found = smooth_estimate(estimate, request.lag, settings)
     return Answer([*found.estimate.warnings, *notes(found.machine)], summary(found, request), as_json(found, request),
                   lambda folder: write_files(found, folder))

@@ -6,17 +6,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import Field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
-from ..errors import MbseError, SettingError
+from ..errors import MbseError, SettingError, shown
 from ..settings import Settings
 from .catalogue import NODES, parameter_names
 
 S = TypeVar('S', bound=Settings)
 INTEGER_LIMIT = 2 ** 63 - 1
+_TYPES = {kind.value for kind in Parameter.Type}
 
 
 def descriptor(item: Field, read_only: bool) -> ParameterDescriptor:
@@ -61,6 +63,27 @@ def on_change(node: Node, current: Callable[[], S], apply: Callable[[S], None]) 
         return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(set_parameters)
+
+
+def checked_request(service: str, callback: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The callback of a service; those that set parameters refuse a value of no type, whose ValueError in rclpy would
+    end the node."""
+    if service.rpartition('/')[2] not in ('set_parameters', 'set_parameters_atomically'):
+        return callback
+
+    def call(request: Any, response: Any) -> Any:
+        wrong = next((p for p in request.parameters if p.value.type not in _TYPES), None)
+        if wrong is None:
+            return callback(request, response)
+        reason = f'{shown(wrong.name)}: type {wrong.value.type}, expected one of {", ".join(map(str, sorted(_TYPES)))}'
+        refusal = SetParametersResult(successful=False, reason=reason)
+        if hasattr(response, 'result'):
+            response.result = refusal
+        else:
+            response.results = [refusal] * len(request.parameters)
+        return response
+
+    return call
 
 
 def declare_entry(node: Node, executable: str) -> tuple[list[Settings], Settings | None]:

@@ -7,7 +7,7 @@ first sample of the next, which looks as if that one were dead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from typing import Any, Protocol
 
@@ -22,35 +22,37 @@ class Stamped(Protocol):
     stamp_ns: int
 
 
-Read = Callable[[Any], list[Stamped]]
+Read = Callable[..., Sequence[Stamped]]
 
 
 class Waiting:
     """The subscriptions of a node, each with what reads stamped items out of its messages."""
 
     def __init__(self) -> None:
-        self._inputs: dict[str, tuple[Subscription | None, Read]] = {}
+        self._inputs: dict[str, tuple[Subscription | None, Read, bool]] = {}
 
-    def add(self, topic: str, subscription: Subscription | None, read: Read) -> None:
-        """One more; without a subscription only what is handed over is read."""
-        self._inputs[topic] = subscription, read
+    def add(self, topic: str, subscription: Subscription | None, read: Read, timed: bool = False) -> None:
+        """One more; without a subscription only what is handed over is read. ``timed``: by ``read(message, received)``,
+        ns, None: just now; else by ``read(message)``."""
+        self._inputs[topic] = subscription, read, timed
 
     def items(self, topic: str, message: Any) -> Iterator[Stamped]:
         """Items of a message of a topic and of all that wait behind it and in the other subscriptions, by stamp."""
         queues = []
-        for name, (subscription, read) in self._inputs.items():
-            messages = [message] if name == topic else []
-            if subscription is not None:
-                messages += _waiting(subscription)
-            queues.append([item for one in messages for item in read(one)])
+        for name, (subscription, read, timed) in self._inputs.items():
+            taken: list[tuple[Any, int | None]] = [] if subscription is None else list(_waiting(subscription))
+            if name == topic:
+                # The executor does not say when it was received (Jazzy's cannot): before those that wait behind it.
+                taken.insert(0, (message, taken[0][1] - 1 if taken and taken[0][1] else None))
+            queues.append([item for one, time in taken for item in (read(one, time) if timed else read(one))])
         return merge(*queues, key=lambda item: item.stamp_ns)
 
 
-def _waiting(subscription: Subscription) -> Iterator[Any]:
-    """What an executor would take next from a subscription."""
+def _waiting(subscription: Subscription) -> Iterator[tuple[Any, int | None]]:
+    """What an executor would take next from a subscription, and when the middleware received it, ns, where it says."""
     for _ in range(LIMIT):
         with subscription.handle:
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is None:
             return
-        yield taken[0]
+        yield taken[0], taken[1].get('received_timestamp') or None

@@ -18,12 +18,14 @@ from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
 from ..settings import Settings
+from ..sources.machine import left_over
 from ..streams.interpolation import Interpolator
 from ..streams.records import Segment
-from ._diagnostics import OK, WARN, diagnostic_array
+from ._diagnostics import ERROR, OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_record
 from ._qos import deep_input
+from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
 from ._warnings import Strangers
 
@@ -39,6 +41,7 @@ class InterpolationNode(ManagedNode):
 
     def build(self, machine: Machine) -> None:
         """Make the interpolator of the machine's channels."""
+        self.sources = node_sources(self.settings.sources, machine)
         self.interpolator = Interpolator(machine.channels, machine.commands, self.tuning)
         self._segments = self.output(SensorSegment, 'segment')
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
@@ -59,8 +62,9 @@ class InterpolationNode(ManagedNode):
         self._strangers = Strangers([*known, *self.machine.valves], lambda text: self.warnings(text, text),
                                     self.get_logger().info)
         qos = deep_input(self.settings.sensor_reliability)
-        readers = topic_readers(self.machine.channels, self.machine.commands, TopicMap(), self._refuse)
         self._waiting = Waiting()
+        self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message)
+        readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), self._refuse)
         for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
             kind, callback = message_class(reader.msgtype), partial(self.on_message, topic)
             self._waiting.add(topic, self.input(kind, topic, callback, qos), partial(reader.samples, topic))
@@ -69,14 +73,16 @@ class InterpolationNode(ManagedNode):
         """A warning where no segment came for long, and diagnostics; seconds until the next look."""
         if not self.active:
             return None
-        now = time.monotonic()
+        look, now = self._foreign.look(), time.monotonic()
         if now >= self._patience:
-            self.get_logger().warning(f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}')
+            missing = self._foreign.missing()
+            self.get_logger().warning(f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
+                                      + (f' ({missing})' if missing else ''))
             self._patience = now + 4 * SILENCE
         if now >= self._health:
             self._health = now + HEALTH
             self._diagnosed.publish(self._diagnostics())
-        return min(self._patience, self._health) - now
+        return min(self._patience, self._health, now + (HEALTH if look is None else look)) - now
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
@@ -109,9 +115,12 @@ class InterpolationNode(ManagedNode):
         text = f'silent: {", ".join(sorted(lost))}' if lost else ''
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
+        fault = self._foreign.fault
+        text = '; '.join(part for part in (fault, text) if part)
         dropped = {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
-        return diagnostic_array(self.get_clock().now().nanoseconds, WARN if text else OK, self.get_name(),
-                                self.machine.name, text or 'OK', dropped)
+        dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
+        return diagnostic_array(self.get_clock().now().nanoseconds, ERROR if fault else WARN if text else OK,
+                                self.get_name(), self.machine.name, text or 'OK', dropped)
 
     def _log_restart(self, segment: Segment) -> None:
         """A line in the log where the stream starts again: after a pause, or in another time (a bag that loops)."""

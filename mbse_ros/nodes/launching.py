@@ -40,7 +40,7 @@ def node(process: Process) -> Node:
     if process.final:
         on_exit = Shutdown(reason=f'{process.name} has ended')
     elif process.respawn:
-        on_exit = started_again(process.name, lambda: node(process))
+        on_exit = started_again(process.name, lambda: node(process.once_more()))
     return Node(
         package=process.package, executable=process.executable, name=process.name, namespace=process.namespace,
         parameters=[dict(process.parameters)], remappings=list(process.remappings.items()),

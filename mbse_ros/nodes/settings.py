@@ -69,6 +69,15 @@ class SensorNodeSettings(SensorSettings, ManagedSettings):
 
 
 @dataclass(frozen=True)
+class InterpolationNodeSettings(SensorNodeSettings):
+    """The node that aligns the sensors."""
+
+    sources: str = setting('', "Which topics and fields the channels are: a .yaml file, or a name of config/sources. "
+                               "Empty: the section `sources` of the machine's file, without one the topics of this "
+                               "package; none: these in any case")
+
+
+@dataclass(frozen=True)
 class CompiledNodeSettings(BackendSettings, ManagedSettings):
     """Nodes of a hydraulic machine whose stage is compiled."""
 
@@ -102,6 +111,8 @@ class RecorderSettings(SensorSettings):
     """The recorder."""
 
     bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
+    beside: bool = setting(False, 'Where that folder exists, write into the next one beside it: bag_2, bag_3, ...; so '
+                                  'a recorder that died goes on when it is started again')
     storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")

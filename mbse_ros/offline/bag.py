@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bags.bag import Bag, decode, open_bag
-from ..bags.reader import Sample, SampleReader
+from ..bags.channel_samples import Sample
 from ..bags.series import TruthSeries, read_truth
-from ..bags.topics import TopicMap
+from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import BagError, SampleError, SettingError
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine
@@ -22,6 +22,8 @@ from ..payload.loads import Load
 from ..payload.mass import Cause
 from ..payload.settings import PayloadSettings
 from ..settings import Settings
+from ..sources.map import SourceMap
+from ..sources.reader import SampleReader, SourceReader, sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
 from .findings import (
@@ -100,13 +102,14 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
-                 backend: str = 'auto') -> Estimate:
-    """Run a bag's samples, in the order of the bag, through the pipeline.
+                 backend: str = 'auto', sources: SourceMap | None = None) -> Estimate:
+    """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
-    Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out.
+    Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out,
+    DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    reader = SampleReader(source, machine.channels, machine.commands, topics)
+    reader = sample_reader(source, machine, namespace, sources)
     samples = list(reader)
     found = _through(samples, machine, tuning, backend)
     warnings = reader.warnings + dropped_lines(found.dropped.values())
@@ -174,9 +177,10 @@ def _nothing(pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[s
     return '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others])
 
 
-def frame_of(source: Bag, reader: SampleReader, topics: TopicMap) -> str:
+def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap) -> str:
     """frame_id of the first position message: bags of this package have the machine's name there."""
-    for raw in source.messages([topics.absolute(topics.position, reader.namespace)]):
+    topic = topics.absolute(topics.position, reader.namespace)
+    for raw in source.messages([topic]) if source.topics.get(topic) == JOINT_STATE else ():
         try:
             return decode(raw).header.frame_id
         except SampleError:

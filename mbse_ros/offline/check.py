@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bags.bag import open_bag
-from ..bags.reader import SampleReader
 from ..bags.topics import TopicMap
 from ..machine import Machine
+from ..sources.map import SourceMap
+from ..sources.reader import sample_reader
 from .bag import frame_of
 from .findings import machine_lines
 from .plausibility import judged
@@ -27,10 +28,12 @@ class Checked:
     seconds: float
 
 
-def check_bag(bag: Path, machine: Machine, namespace: str | None = None) -> Checked:
-    """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's."""
+def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
+              sources: SourceMap | None = None) -> Checked:
+    """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's, and
+    DescriptionError for a map that does not fit the bag."""
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
-    reader = SampleReader(source, machine.channels, machine.commands, topics)
+    reader = sample_reader(source, machine, namespace, sources)
     samples = list(reader)
     findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
                 for line in machine_lines(frame_of(source, reader, topics), machine)]

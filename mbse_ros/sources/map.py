@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The map of sources: which channel comes from which field of which topic; docs/sources.md describes the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ..bags.channels import COMMANDS, SENSORS, UNITS, examples, parse_channel
+from ..bags.conversion import read_conversion, read_number
+from ..description.document import read_document
+from ..description.entry import Entry
+from ..errors import DescriptionError
+from ..resources import regular, share_directory
+from . import path as paths
+
+FORMAT = 'mbse/sources/1'
+HEADER_STAMP, ARRIVAL = 'header', 'arrival'
+NO_MAP = 'none'         # as the name of a map: none, the machine's own section neither
+USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/s, deg/s', 'Pa': 'Pa, kPa, MPa, bar',
+         'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV'}
+_OF_TOPIC = ('type', 'stamp', 'delay', 'rate')
+_OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', *_OF_TOPIC)
+_TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
+_TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg/)?[A-Za-z][A-Za-z0-9]*')
+
+
+class Place(NamedTuple):
+    """Where in a file something stands: to raise errors about it."""
+
+    file: str
+    key: str
+
+    def error(self, key: str, value: object, expected: str) -> DescriptionError:
+        """The error about a key here."""
+        return DescriptionError(self.file, '.'.join(part for part in (self.key, key) if part), value, expected)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One way to get a channel: ``gain * number + bias``, in ``unit``, of the field at ``path``.
+
+    ``stamp``: 'header', 'arrival', or a path; ``delay_ns`` is taken off it. ``rate``: expected, Hz, None: any.
+    ``type``: of the message, '' where the topic's counts. ``optional``: a machine may lack the channel.
+    """
+
+    channel: str
+    topic: str
+    path: paths.Path
+    gain: float
+    bias: float
+    unit: str
+    place: Place
+    stamp: str = HEADER_STAMP
+    delay_ns: int = 0
+    rate: float | None = None
+    type: str = ''
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class SourceMap:
+    """``channels``: ways to get each, the first whose topic is there counts; ``definitions``: texts of message types
+    that a bag may lack, by type."""
+
+    file: str
+    name: str = ''
+    channels: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> list[Source]:
+        """All of them."""
+        return [source for ways in self.channels.values() for source in ways]
+
+
+def load_sources(name_or_path: str | Path) -> SourceMap:
+    """Read and check a map: a name out of config/sources, 'none', or a path to a YAML file; raises DescriptionError."""
+    path = Path(name_or_path)
+    if str(name_or_path) == NO_MAP:
+        return SourceMap(NO_MAP)
+    if path.suffix not in ('.yaml', '.yml'):
+        known = known_sources()
+        if str(name_or_path) not in known:
+            raise DescriptionError(str(name_or_path), 'sources', str(name_or_path),
+                                   f'a path to a .yaml file, {NO_MAP}, or one of ' + ', '.join(known))
+        path = known[str(name_or_path)]
+    try:
+        text = regular(path).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    return parse_sources(text, str(path))
+
+
+def known_sources() -> dict[str, Path]:
+    """The files of config/sources by name."""
+    return {path.stem: path for path in sorted((share_directory() / 'config' / 'sources').glob('*.yaml'))}
+
+
+def parse_sources(text: str, file: str = 'text') -> SourceMap:
+    """As load_sources, from the text; ``definitions`` are found from the folder of ``file``."""
+    root = Entry(file, '', read_document(text, file))
+    parts = root.mapping(['format', 'channels'], ['name', 'source', 'topics', 'definitions'])
+    parts['format'].choice([FORMAT], 'the format')
+    return _map(file, parts)
+
+
+def sources_of_section(entry: Entry) -> SourceMap:
+    """The same of the section `sources` of a machine's file."""
+    return _map(entry.file, entry.mapping(['channels'], ['topics', 'definitions']))
+
+
+def _map(file: str, parts: Mapping[str, Entry]) -> SourceMap:
+    topics = _topics(parts['topics']) if 'topics' in parts else {}
+    channels = parts['channels']
+    expected = 'a mapping from channels such as ' + examples((*SENSORS, *COMMANDS))
+    if not isinstance(channels.value, dict) or not channels.value:
+        raise channels.error(expected)
+    found: dict[str, tuple[Source, ...]] = {}
+    for name, value in channels.value.items():
+        try:
+            kind = parse_channel(name, (*SENSORS, *COMMANDS)).kind
+        except ValueError:
+            raise channels.error(expected, name) from None
+        item = Entry(file, f'{channels.key}.{name}', value)
+        ways = item.items('ways to get the channel') if isinstance(value, list) and value else [item]
+        found[name] = tuple(_source(name, way, UNITS[kind], topics) for way in ways)
+    used = dict.fromkeys(source.topic for ways in found.values() for source in ways)
+    for topic in topics:
+        if topic not in used:
+            raise parts['topics'].error('a topic of one of the channels: ' + ', '.join(used), topic, topic)
+    return SourceMap(file, parts['name'].name() if 'name' in parts else '', found,
+                     _definitions(parts['definitions']) if 'definitions' in parts else {})
+
+
+def _topics(entry: Entry) -> dict[str, dict[str, Entry]]:
+    """What holds for all channels of a topic, by topic."""
+    if not isinstance(entry.value, dict):
+        raise entry.error('a mapping from topics to what holds for all their channels: ' + ', '.join(_OF_TOPIC))
+    return {_topic_name(Entry(entry.file, entry.key, topic)): Entry(entry.file, f'{entry.key}.{topic}', value).mapping(
+        [], _OF_TOPIC) for topic, value in entry.value.items()}
+
+
+def _source(channel: str, entry: Entry, wanted: tuple[str, ...], topics: Mapping[str, dict[str, Entry]]) -> Source:
+    own = entry.mapping(['topic', 'path', 'unit'], _OF_CHANNEL)
+    topic = _topic_name(own['topic'])
+    parts = {**topics.get(topic, {}), **own}
+    sign = _sign(parts['sign']) if 'sign' in parts else 1.0
+    gain, bias, unit = read_conversion(parts, wanted, USUAL)
+    return Source(channel, topic, _path(parts['path']), sign * gain, sign * bias, unit, Place(entry.file, entry.key),
+                  _stamp(parts['stamp']) if 'stamp' in parts else HEADER_STAMP,
+                  round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
+                  _rate(parts['rate']) if 'rate' in parts else None,
+                  _type(parts['type']) if 'type' in parts else '',
+                  'optional' in parts and parts['optional'].flag())
+
+
+def _topic_name(entry: Entry) -> str:
+    name = entry.text('the name of a topic')
+    if not _TOPIC.fullmatch(name):
+        raise entry.error('the name of a topic such as joint_states, relative to the namespace, or /crane/joint_states',
+                          name)
+    return name
+
+
+def _type(entry: Entry) -> str:
+    name = entry.text('a message type')
+    if not _TYPE.fullmatch(name):
+        raise entry.error('a message type such as sensor_msgs/msg/JointState')
+    package, _, kind = name.replace('/msg/', '/').partition('/')
+    return f'{package}/msg/{kind}'
+
+
+def _path(entry: Entry) -> paths.Path:
+    text = entry.text(paths.EXAMPLE)
+    try:
+        return paths.parse_path(text)
+    except ValueError as error:
+        raise entry.error(str(error)) from None
+
+
+def _stamp(entry: Entry) -> str:
+    text = entry.text(f'{HEADER_STAMP}, {ARRIVAL}, or a path to a nested header')
+    if text not in (HEADER_STAMP, ARRIVAL):
+        _path(entry)
+    return text
+
+
+def _sign(entry: Entry) -> float:
+    return float(entry.choice(('+1', '1', '-1'), '+1 or -1'))
+
+
+def _rate(entry: Entry) -> float:
+    rate = _number(entry, 'Hz', '100 Hz')
+    if not 0.0 < rate <= 1e6:
+        raise entry.error('a rate above 0, such as 100 Hz')
+    return rate
+
+
+def _number(entry: Entry, unit: str, example: str) -> float:
+    number, dimension = read_number(entry)
+    if dimension != {'s': 1 if unit == 's' else -1}:
+        raise entry.error(f'a number with a unit of {unit}, such as {example}')
+    return number
+
+
+def _definitions(entry: Entry) -> dict[str, str]:
+    """Texts of message definitions by type, out of files beside the map."""
+    if not isinstance(entry.value, dict):
+        raise entry.error('a mapping from message types to .msg files')
+    found = {}
+    for name, value in entry.value.items():
+        item = Entry(entry.file, f'{entry.key}.{name}', value)
+        path = Path(entry.file).parent / item.text('a path to a .msg file, from the folder of this file')
+        try:
+            found[_type(Entry(entry.file, entry.key, name))] = regular(path).read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            raise item.error(f'a readable .msg file ({error})') from error
+    return found
