@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from reprlib import Repr
 
 LONGEST = 160       # characters of a text from outside
+MOST = 6_000        # characters of an error
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = LONGEST
 _SHORT.maxtuple = _SHORT.maxlist = 12
@@ -19,7 +20,10 @@ def shown(text: str) -> str:
 
 
 class MbseError(Exception):
-    """Base class of all errors of this package."""
+    """Base class of all errors of this package; a text that quotes too much from outside is cut in its middle."""
+
+    def __init__(self, text: str = '') -> None:
+        super().__init__(text if len(text) <= MOST else f'{text[:MOST // 2]} ... {text[-MOST // 2:]}')
 
 
 class DescriptionError(MbseError):

@@ -89,7 +89,7 @@ def test_up_knows_its_graphs(monkeypatch):
 
 
 @pytest.mark.parametrize('given, error, text', [
-    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, payload'),
+    ({'pyload': '20'}, SettingError, 'one of the arguments simulate, .*machine, valve, sources, payload'),
     ({'payload': 'heavy'}, SettingError, "'heavy', expected a float"),
     ({'payload': '-1'}, SettingError, 'from 0.0 to'),
     ({'rviz': 'maybe'}, SettingError, 'true or false'),
@@ -144,7 +144,7 @@ def test_a_killed_process_is_started_again_slower_each_time(monkeypatch):
     monkeypatch.setattr(room, 'time', SimpleNamespace(monotonic=lambda: now[0], sleep=time.sleep))
     graph = RunningGraph(Graph((script('a', SLEEP, respawn=True),)), lines.append)
     graph.start()
-    for delay in (0.5, 1.0, 2.0):
+    for delay in (room.RESPAWN_DELAY * times for times in (1, 2, 4)):
         graph.children['a'].send_signal(signal.SIGKILL)
         graph.children['a'].wait()
         assert graph.step() and not graph.children

@@ -39,7 +39,7 @@ MACHINE = ('cylinders', 'hydraulics', 'payload', 'base')     # sections of a mac
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
-             *MACHINE)
+             'sources', *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
@@ -193,7 +193,8 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         return reader(parts[key], references, *others) if key in parts else default
 
     cylinders = read('cylinders', read_cylinders, default={})
-    for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders')):
+    for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
+                       ('sources', 'cylinders')):
         if one in parts and other not in parts:
             raise parts[one].error(f'the section `{other}` beside it, which is missing')
     own = read('springs', read_springs, default={})
@@ -217,7 +218,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         independent=read('independent', read_independent, drivers, default=()),
         initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
-        payload=read('payload', read_payload, default=None), base=base)
+        payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'))
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
+from .entry import Entry
 from .machine_parts import Base, Cylinder, Hydraulics, Payload
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
@@ -204,7 +205,8 @@ class MechanismDescription:
 
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
-    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed.
+    ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
+    stands, for the room `sources` to read.
     """
 
     file: str
@@ -230,6 +232,7 @@ class MechanismDescription:
     hydraulics: Hydraulics | None = None
     payload: Payload | None = None
     base: Base | None = None
+    sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

@@ -187,16 +187,21 @@ def row_motion(table: MotionTable, name: str) -> tuple[np.ndarray, np.ndarray, n
     velocity = table.velocity.get(name)
     given = velocity is not None
     if not given:
-        velocity = spline(t, position).derivative()(t)
+        velocity = spline(table, position).derivative()(t)
     acceleration = table.acceleration.get(name)
     if acceleration is None:
-        acceleration = spline(t, velocity).derivative()(t) if given else spline(t, position).derivative(2)(t)
+        acceleration = (spline(table, velocity).derivative() if given else spline(table, position).derivative(2))(t)
     return position, velocity, acceleration
 
 
-def spline(t: np.ndarray, values: np.ndarray) -> BSpline:
-    """Spline through values (k,) at ascending times (k,), k >= 4."""
-    return make_interp_spline(t, values, 5 if len(t) >= 6 else 3)
+def spline(table: MotionTable, values: np.ndarray) -> BSpline:
+    """Spline through values (k,) at the table's times (k,), k >= 4; raises BagError where these are too uneven."""
+    try:
+        return make_interp_spline(table.t, values, 5 if len(table.t) >= 6 else 3)
+    except (np.linalg.LinAlgError, ValueError):
+        steps = np.diff(table.t)
+        raise BagError(table.file, f'got rows {steps.min():.3g} to {steps.max():.3g} s apart, expected times that are '
+                                   'less uneven: no smooth motion goes through them') from None
 
 
 def polynomials(t: np.ndarray, p: np.ndarray, v: np.ndarray, a: np.ndarray) -> PPoly:
@@ -221,7 +226,7 @@ def oddities(table: MotionTable, units: Mapping[str, str]) -> list[str]:
         for kind, rates in (('velocity', table.velocity), ('acceleration', table.acceleration)):
             if name not in rates:
                 break
-            apart = spline(table.t, rates[name]).antiderivative()(table.t) - (lower - lower[0])
+            apart = spline(table, rates[name]).antiderivative()(table.t) - (lower - lower[0])
             if np.max(np.abs(apart - apart[0])) > APART * np.ptp(lower):
                 lines.append(f'{table.file}: {name}.{kind} is not the rate of {label}; are their units right?')
             lower, label = rates[name], f'{name}.{kind}'

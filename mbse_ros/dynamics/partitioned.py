@@ -21,6 +21,7 @@ from .terms_arrays import Terms
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30
+FARTHEST = 1e9                  # m or rad: beyond it no digit of a constraint is left
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
 MOST_STEPS = 1_000
 SLOPES = 4                      # about what all operations are to those of the constraints
@@ -110,7 +111,10 @@ class Partitioned:
         for _ in range(POSITION_ITERATIONS):
             fresh, size = self._newton(q, [t], self.parameters)
             size = float(size[0])
-            tolerance = POSITION_TOLERANCE * max(1.0, float(np.max(np.abs(q))) ** 2)
+            extent = float(np.max(np.abs(q)))
+            if not extent < FARTHEST:
+                raise PositionProblemError(size, 0, q, 'too far away')
+            tolerance = POSITION_TOLERANCE * max(1.0, extent ** 2)
             if size <= 1e-3 * tolerance or (size <= tolerance and size >= 0.25 * last):
                 return q
             if not np.isfinite(fresh).all():

@@ -7,6 +7,7 @@ and arrays cost less than by rclpy's conversion. Publishers take such bytes as t
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -19,13 +20,14 @@ from ..bags import messages
 from ..bags.bag import RawMessage, decode
 from ..bags.messages import typestore
 from ..bags.topics import JOINT_STATE
-from ..errors import MbseError, SampleError
+from ..errors import MbseError, SampleError, shown
 from ..streams.linkage.sources import FLOAT64
 from ..streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
 
 SECOND = messages.SECOND
 SHORTEST = 12       # bytes of a message that begins with a stamp
 LONGEST = 80        # characters of a name that a message gives
+_TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
 
 
 def message_class(name: str) -> type:
@@ -34,6 +36,8 @@ def message_class(name: str) -> type:
     The typestore learns here to read and write it, which takes it up to a second: not at the first message.
     """
     package, _, kind = name.replace('/msg/', '/').partition('/')
+    if not _TYPE.fullmatch(f'{package}/{kind}'):        # a bag's or a sender's text: nothing else is imported
+        raise MbseError(f'{shown(name)} is no message type, expected package/msg/Type')
     try:
         found = getattr(import_module(f'{package}.msg'), kind)
     except (ImportError, AttributeError, ValueError):

@@ -9,15 +9,17 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import rclpy
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
 from ..errors import MbseError
+from ._parameters import checked_request
 
 try:
     from rclpy.experimental import EventsExecutor as _Executor
@@ -25,6 +27,7 @@ except ImportError:   # Humble
     _Executor = SingleThreadedExecutor
 
 BAD_START = 2
+OURS = MbseError, ParameterException, NameValidationException     # what was given cannot be used
 LONGEST_WAIT = 0.1      # s between two looks at the signals
 
 
@@ -50,6 +53,10 @@ class Runnable:
 
     exit_status: int | None = None
 
+    def create_service(self, srv_type: type, srv_name: str, callback: Callable, **more: Any) -> Any:
+        """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
+        return super().create_service(srv_type, srv_name, checked_request(srv_name, callback), **more)
+
     @classmethod
     def main(cls, args: Sequence[str] | None = None) -> NoReturn:
         """Entry point of the executable."""
@@ -66,6 +73,11 @@ class Runnable:
         """Called once when no callback can come any more."""
 
 
+def one_line(error: Exception) -> str:
+    """The text of an error of rclpy, which draws where in a name the fault is, without its drawing."""
+    return ' '.join(str(error).replace('^', ' ').split()) if isinstance(error, NameValidationException) else str(error)
+
+
 def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) -> NoReturn:
     """Serve ``make_node()`` until SIGINT, SIGTERM or its ``exit_status``, and end the process with its status.
 
@@ -74,20 +86,21 @@ def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) ->
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, STOP)
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node, status = None, BAD_START
     try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = make_node()
         status = 1
         _serve(node)
         status = node.exit_status or 0
         node.destroy_node()
         rclpy.try_shutdown()
-    except (MbseError, ParameterException) as error:
-        get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(str(error))
-    except Exception:
-        status = 1
-        traceback.print_exc()
+    except Exception as error:
+        if isinstance(error, OURS) or status == BAD_START and isinstance(error, rclpy_implementation.RCLError):
+            get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(one_line(error))
+        else:
+            status = 1
+            traceback.print_exc()
     # Not through the end of the interpreter: in one of twenty the executor and the garbage collector hang there.
     sys.stdout.flush()
     sys.stderr.flush()

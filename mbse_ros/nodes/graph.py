@@ -7,7 +7,7 @@ No ROS is needed to read it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -19,6 +19,8 @@ from ..machine import Machine, load_machine
 from ..resources import share_directory
 from ..settings import Settings, setting
 from ..simulation.crane import cycle_by_name, plant_machine
+from ..sources.machine import for_machine
+from ..sources.map import NO_MAP, load_sources
 from .settings import CYCLE_CHOICES, VALVES
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
@@ -51,7 +53,8 @@ def machine_topics(machine: Machine) -> dict[str, str]:
 class Process:
     """One process: executable of a package, its node, parameters, remappings, plain arguments.
 
-    ``respawn``: started again when it dies; ``final``: when it ends by itself the graph ends.
+    ``respawn``: started again when it dies, with the parameters ``again`` in addition; ``final``: when it ends by
+    itself the graph ends.
     """
 
     executable: str
@@ -63,6 +66,11 @@ class Process:
     package: str = 'mbse_ros'
     respawn: bool = False
     final: bool = False
+    again: Mapping[str, Any] = field(default_factory=dict)
+
+    def once_more(self) -> Process:
+        """The process as it is started again."""
+        return replace(self, parameters={**self.parameters, **self.again})
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,8 @@ class GraphArguments(Settings):
             'use_sim_time': self.use_sim_time, 'autostart': self.autostart, **parameters})
 
     def plant(self, name: str, final: bool, **parameters: Any) -> Process:
-        """The simulation; ``final``: the graph ends with it."""
-        return Process(name, name, self.namespace, final=final, parameters={
+        """The simulation; ``final``: the graph ends with it, else it begins again where it dies."""
+        return Process(name, name, self.namespace, final=final, respawn=not final, parameters={
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
             'exit_at_end': final, **parameters})
 
@@ -104,8 +112,9 @@ class GraphArguments(Settings):
         """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for."""
         found = []
         if self.record:
-            found.append(Process('recorder_node', 'recorder_node', self.namespace, parameters={
-                'use_sim_time': False, 'bag': self.record, 'sensor_reliability': self.reliability, **recorded}))
+            found.append(Process('recorder_node', 'recorder_node', self.namespace, respawn=True, parameters={
+                'use_sim_time': False, 'bag': self.record, 'sensor_reliability': self.reliability, **recorded},
+                                 again={'beside': True}))
         if self.rviz:
             topic = f'/{self.namespace.strip("/")}/markers'
             found.append(Process('rviz2', 'rviz2', parameters={'use_sim_time': self.use_sim_time}, package='rviz2',
@@ -120,6 +129,8 @@ class MachineArguments(GraphArguments):
 
     machine: str = setting('patu655_lift', 'Machine: name of a file in config/machines, or a path')
     valve: str = setting('described', "Model of all valves: the one of the machine's file, or another", choices=VALVES)
+    sources: str = setting('', 'Which topics and fields the channels are, as the parameter of interpolation_node; with '
+                               "simulate, empty is none: the simulation's topics")
     payload: float = setting(50.0, 'True payload of the simulated machine', 'kg', 0.0, 1e6)
     cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
@@ -176,11 +187,13 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     a = arguments
     check_machine(a)        # fail now, not in five processes
     readers = 1 + bool(a.record)
+    sources = a.sources or (NO_MAP if a.simulate else '')
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
                       wait_subscribers=readers + 1)] if a.simulate else []
     return Graph((
-        a.node('interpolation_node', **machine, wait_subscribers=readers, sensor_reliability=a.reliability),
+        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=readers,
+               sensor_reliability=a.reliability),
         a.node('observer_node', **machine, wait_subscribers=readers + 1),
         a.node('payload_node', **machine, wait_subscribers=readers),
         a.node('visualization_node', **machine, frame_id=MARKERS_FRAME, sensor_reliability=a.reliability),
@@ -196,6 +209,8 @@ def check_machine(arguments: MachineArguments) -> None:
     machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
     if machine.description.payload is None:
         raise DescriptionError(machine.description.file, 'payload', None, 'this section, to weigh a load')
+    if a.sources:
+        for_machine(load_sources(a.sources), machine)
     if a.simulate:
         plant_machine(machine)
         if a.cycle != 'topic':

@@ -10,6 +10,7 @@ from typing import Any
 from sensor_msgs.msg import JointState
 
 from ..bags.topics import TRUTH, TopicMap
+from ..errors import shown
 from ..machine import Machine
 from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_by_name, plant_of
 from ._plant import RealTimePlant
@@ -82,7 +83,7 @@ class ValveCommands:
             if name in self.values and math.isfinite(value):
                 self.values[name] = float(value)
             else:
-                self._refuse(f'valve_command {name} dropped: got {value}, expected a finite value for one of '
+                self._refuse(f'valve_command {shown(name)} dropped: got {value}, expected a finite value for one of '
                              + ', '.join(self.values))
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import partial
 from typing import NamedTuple
@@ -48,15 +49,16 @@ class RecorderNode(Runnable, Node):
         (s,), _ = declare_entry(self, 'recorder_node')
         self._settings, self._counts, self._begin = s, {}, time.monotonic()
         topics = wanted_topics(s)
-        self._writer = BagWriter(s.bag, s.storage, least_free=s.least_free * MB)
         self._level, self._trouble, self._free = OK, '', 0
         self._waiting = Waiting()
         for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)
-        self.get_logger().info(f'recording {len(self._counts)} topics into {s.bag}')
+        self._bag = free_folder(s.bag) if s.beside else s.bag
+        self._writer = BagWriter(self._bag, s.storage, least_free=s.least_free * MB)
+        self.get_logger().info(f'recording {len(self._counts)} topics into {self._bag}')
         self.check_disk()
         self.process_status = ProcessStatus(self, tuple, lambda: s.machine, lambda: {
-            'bag': s.bag, 'messages': self._writer.count, 'free on the disk': megabytes(self._free)},
+            'bag': self._bag, 'messages': self._writer.count, 'free on the disk': megabytes(self._free)},
             self.check_disk)
 
     def on_message(self, topic: str, kind: str, cdr: bytes) -> None:
@@ -131,6 +133,15 @@ def shortage(free: int, size: int, seconds: float, settings: RecorderSettings) -
     if lasts < settings.low_minutes:
         return f'{text}: the recording ends in {max(lasts, 0.0):.0f} min at this rate'
     return text if free < settings.low_free * MB else ''
+
+
+def free_folder(bag: str) -> str:
+    """The folder itself, or the first of bag_2, bag_3, ... that does not exist."""
+    folder, number = bag, 1
+    while os.path.exists(folder):
+        number += 1
+        folder = f'{bag.rstrip("/")}_{number}'
+    return folder
 
 
 def wanted_topics(settings: RecorderSettings) -> dict[str, str]:

@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import time
 
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
 from ..bags.bag import Bag
+from ..bags.messages import LAST_NS
 from ..bags.play import Playback
-from ..errors import MbseError, SettingError
+from ..errors import MbseError, SettingError, shown
 from ._messages import message_class, to_time
 from ._parameters import declare_entry, on_change
 from ._process import SHARED, ProcessStatus
 from ._qos import OUTPUT
-from ._run import Runnable
+from ._run import Runnable, one_line
 from .settings import ReplayTuning
 
 CLOCK_STEP = 1_000_000      # ns between two messages on /clock
@@ -73,7 +75,8 @@ class ReplayNode(Runnable, Node):
         return response
 
     def _publish(self, stamp_ns: int, topic: str, cdr: bytes) -> None:
-        if self._clock_publisher is not None and abs(stamp_ns - self._clock_ns) >= CLOCK_STEP:
+        known = abs(stamp_ns) <= LAST_NS        # no message holds another
+        if self._clock_publisher is not None and known and abs(stamp_ns - self._clock_ns) >= CLOCK_STEP:
             self._clock_ns = stamp_ns
             self._clock_publisher.publish(Clock(clock=to_time(stamp_ns)))
         if topic in self._outputs:
@@ -84,8 +87,8 @@ class ReplayNode(Runnable, Node):
         try:
             bag.check_type(kind)
             return self.create_publisher(message_class(kind), topic, OUTPUT)
-        except MbseError as error:
-            self.get_logger().warning(f'{topic} is not played: {error}')
+        except (MbseError, NameValidationException) as error:
+            self.get_logger().warning(f'{shown(topic)} is not played: {one_line(error)}')
             return None
 
     def _ready(self) -> bool:

@@ -19,14 +19,18 @@ from typing import Any
 from ..errors import MbseError
 from ..resources import share_directory
 from .graph import Graph, Process
+from .spare import order
 
 POLL = 0.05
-RESPAWN_DELAY = 0.5     # s; twice as long each time a process lives less than STEADY
+RESPAWN_DELAY = 0.1     # s; twice as long each time a process lives less than STEADY
 LONGEST_DELAY = 16.0
-STEADY = 30.0           # s
+STEADY = 15.0           # s
+SPARE_AFTER = 10.0      # s in which the nodes that start need the processor, until a process waits for the next one
+NEXT_SPARE = 3.0        # s after that one has become a node
 DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
 ESCALATION = ((signal.SIGTERM, 8.0), (signal.SIGKILL, 5.0))     # SIGINT would be a traceback while Python still imports
 BOUND = Path(__file__).with_name('bound.py')
+SPARE = 'mbse_ros.nodes.spare'
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
 
 
@@ -67,10 +71,15 @@ def bound(process: Process) -> list[str]:
     The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may
     be in a function that no signal reaches.
     """
+    number = death_signal(process)
+    return [sys.executable, '-I', '-S', str(BOUND), str(os.getpid()), str(number)] if number else []
+
+
+def death_signal(process: Process) -> int:
+    """What a process gets when this one dies, 0: nothing can be sent."""
     if not sys.platform.startswith('linux'):
-        return []
-    number = signal.SIGTERM if process.executable == 'recorder_node' else signal.SIGKILL
-    return [sys.executable, '-I', '-S', str(BOUND), str(os.getpid()), str(int(number))]
+        return 0
+    return int(signal.SIGTERM if process.executable == 'recorder_node' else signal.SIGKILL)
 
 
 def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
@@ -114,6 +123,9 @@ class RunningGraph:
         self._born: dict[str, float] = {}
         self._delay = dict.fromkeys(self._processes, RESPAWN_DELAY)
         self._readers: list[threading.Thread] = []
+        self._ours = any(process.package == 'mbse_ros' and process.respawn for process in graph.processes)
+        self._spare: subprocess.Popen | None = None
+        self._spare_due = time.monotonic() + SPARE_AFTER
 
     def start(self) -> None:
         """Start all processes."""
@@ -130,11 +142,19 @@ class RunningGraph:
             if time.monotonic() >= due:
                 del self._due[name]
                 self._launch(name)
+        if self._spare is not None and self._spare.poll() is not None:
+            self._spare, self._spare_due = None, time.monotonic() + SPARE_AFTER
+        if self._ours and self._spare is None and not self._due and time.monotonic() >= self._spare_due:
+            self._spare = self._started([*bound(Process('spare', 'spare')), sys.executable, '-m', SPARE],
+                                        stdin=subprocess.PIPE)
         return bool(self.children or self._due)
 
     def stop(self) -> None:
         """End all processes: SIGTERM, and SIGKILL for those that do not heed it."""
         self._due.clear()
+        if self._spare is not None:
+            self._spare.kill()
+            self._spare.communicate()
         for number, patience in ESCALATION:
             for child in self.children.values():
                 if child.poll() is None:
@@ -153,14 +173,32 @@ class RunningGraph:
             reader.join(timeout=2.0)
 
     def _launch(self, name: str) -> None:
-        # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
-        child = subprocess.Popen([*bound(self._processes[name]), *self._commands[name]], stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, errors='replace', env=self._environment,
-                                 start_new_session=True)
+        child = self._from_spare(name) or self._started([*bound(self._processes[name]), *self._commands[name]])
         self.children[name], self._born[name] = child, time.monotonic()
+        self._commands[name] = command(self._processes[name].once_more())
         reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
         reader.start()
         self._readers.append(reader)
+
+    def _started(self, words: list[str], **more: Any) -> subprocess.Popen:
+        # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                                env=self._environment, start_new_session=True, **more)
+
+    def _from_spare(self, name: str) -> subprocess.Popen | None:
+        """The process that waits, as this node; None where none does."""
+        process, spare = self._processes[name], self._spare
+        if spare is None or spare.poll() is not None or process.package != 'mbse_ros':
+            return None
+        self._spare, self._spare_due = None, time.monotonic() + NEXT_SPARE
+        _, _, module, *arguments = self._commands[name]
+        try:
+            spare.stdin.write(order(module, arguments, death_signal(process)))
+            spare.stdin.close()
+        except OSError:     # somebody has just killed it
+            spare.wait()
+            return None
+        return spare
 
     def _forward(self, name: str, child: subprocess.Popen) -> None:
         for line in child.stdout:

@@ -14,6 +14,7 @@ from .engine import Engine, Tuned
 
 CONFIRMED = 3           # samples in sequence out of the grid's reach make a new one
 NEAR_NS = 1_000_000_000
+MOST_TIMES = 3          # other times that are remembered
 
 
 class Verdict(Enum):
@@ -31,7 +32,7 @@ class Clock:
     def __init__(self, step_ns: int) -> None:
         self.step_ns = step_ns
         self.origin_ns: int | None = None
-        self._away: list[int] = []
+        self._away: list[tuple[int, int]] = []      # other times: their last stamp, and how many agree
 
     def start(self, stamp_ns: int) -> None:
         """Begin a grid with a sample."""
@@ -50,12 +51,15 @@ class Clock:
         another time, which counts once CONFIRMED samples agree on it."""
         ahead = stamp_ns - self.stamp(newest)
         if ahead > reach_ns or ahead < -max(NEAR_NS, 2 * (newest - oldest) * self.step_ns):
-            if self._away and abs(stamp_ns - self._away[-1]) > NEAR_NS:
-                self._away = []
-            self._away.append(stamp_ns)
-            return Verdict.RESTART if len(self._away) >= CONFIRMED else Verdict.AWAY
+            return Verdict.RESTART if self._confirmed(stamp_ns) else Verdict.AWAY
         self._away = []
         return Verdict.LATE if self.index(stamp_ns) <= oldest else Verdict.USE
+
+    def _confirmed(self, stamp_ns: int) -> bool:
+        """Whether enough samples agree on another time; those of a third one, of a wrong clock, may lie between."""
+        near = next((item for item in self._away if abs(stamp_ns - item[0]) <= NEAR_NS), (0, 0))
+        self._away = [*[item for item in self._away if item is not near][-MOST_TIMES:], (stamp_ns, near[1] + 1)]
+        return near[1] + 1 >= CONFIRMED
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,9 @@ class LinkageSettings(Settings):
     lost_after: float = setting(0.5, 'where all samples of half of the sensors, or more, are rejected for longer the '
                                      'status is LOST and the filter takes up the measurements with the uncertainty of '
                                      'a start, wider each time', 's', 0.01, 600.0)
-    restart_after: float = setting(60.0, 'after a longer silence the state starts again', 's', 0.1, 3600.0)
+    restart_after: float = setting(60.0, 'after a longer silence, or one of more than 20000 steps, the state starts '
+                                         'again', 's',
+                                   0.1, 3600.0)
     lost_stddev: float = setting(0.5, 'the status is LOST where a position is known no better, rad or m', '', 0.0, 1e6)
     constant_after: float = setting(1.0, 'a sensor whose value has not changed at all for so long, though by the '
                                          'estimate it must have by 5 standard deviations, is left out until it does',

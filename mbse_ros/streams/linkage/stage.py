@@ -28,6 +28,7 @@ from .workshop import Workshop
 
 INPUT = 'input/'
 FIRST, FASTER = 2.0, 4.0
+MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
 WIDEST = 64.0           # by how much the start's uncertainty grows at most while nothing is accepted
 
 
@@ -165,7 +166,7 @@ class LinkageStage:
             for name in values.keys() & self._input_places.keys():
                 self._held[self._input_places[name]] = values[name]
             return {}
-        reach = round(self.settings.restart_after * 1e9)
+        reach = min(round(self.settings.restart_after * 1e9), MOST_BRIDGED * self.step_ns)
         oldest = self._cells.base.index
         verdict = self._clock.judge(stamp_ns, oldest, self._cells.last.index, reach)
         if verdict is Verdict.USE:
