@@ -11,8 +11,8 @@ from source_tree import ROOT
 
 from mbse_ros.cli import app as module
 
-COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'doctor', 'convert',
-            'export-c', 'graph', 'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
+COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
+            'convert', 'export-c', 'graph', 'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 
@@ -89,7 +89,7 @@ def test_the_command_line_starts_at_once():
     (['crane', 'payload'], "argument: got 'payload', expected name:=value"),
     (['crane', '--payload', '3'], 'expected name:=value'),
     (['crane', 'weight:=3'], "weight: got '3', expected one of the arguments simulate, seed, namespace, "
-     'use_sim_time, rviz, autostart, record, machine, valve, payload, cycle, cycles'),
+     'use_sim_time, rviz, autostart, record, machine, valve, sources, payload, cycle, cycles'),
     (['crane', 'payload:=much'], "payload: got 'much'"),
     (['crane', 'machine:=excavator'], 'expected a path to a .yaml file or one of')])
 def test_up_refuses(words, text):

@@ -219,8 +219,8 @@ def test_at_rest_the_mass_is_as_uncertain_as_the_friction() -> None:
 
 def information_of_a_step() -> tuple[list[ca.SX], MassInformation]:
     """Symbols: mass, its slope, its variance before and after the walk; mass, slope and variance then; variance that a
-    calm mass walks, activity, trend."""
-    symbols = [ca.SX.sym(name) for name in 'abcdefghij']
+    calm mass walks, activity, trend (2,)."""
+    symbols = [ca.SX.sym(name, 2 if name == 'j' else 1) for name in 'abcdefghij']
     return symbols, mass_information(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:])
 
 
@@ -229,7 +229,7 @@ def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
     symbols, it = information_of_a_step()
     function = ca.Function('information', symbols, [it.information, it.weighted, it.forgotten, it.slopes, it.activity,
                                                     it.trend])
-    rng, m, P, activity, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, 0.0
+    rng, m, P, activity, trend = np.random.default_rng(1), 3.0, 4.0, 1.0, np.zeros(2)
     information, weighted, slope, inclined = 1 / P, m / P, 0.0, 0.0
     for k in range(400):
         walk = 1e-9     # a calm mass hardly walks: what it does is not a reason to forget
@@ -238,7 +238,8 @@ def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
         found, new = m + gain * (truth + rng.standard_normal() - m), (1 - gain) * old
         steeper = slope + gain * (0.5 - slope)      # a number makes all samples wrong by a half
         values = function(m, slope, P, old, found, steeper, new, walk, activity, trend)
-        *reported, activity, trend = (float(item) for item in values)
+        *reported, activity = (float(item) for item in values[:-1])
+        trend = values[-1]
         kept = np.exp(reported[2])
         information, weighted = information * kept + reported[0], weighted * kept + reported[1]
         inclined = inclined * kept + reported[3]
@@ -251,14 +252,26 @@ def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
 
 def test_the_activity_of_a_calm_mass_stays_at_one() -> None:
     """Changes that have nothing to do with each other: the factor stays at 1 for nearly all of the time."""
-    rng, activity, trend, some = np.random.default_rng(2), 1.0, 0.0, []
+    rng, activity, trend, some = np.random.default_rng(2), 1.0, np.zeros(2), []
     symbols, it = information_of_a_step()
     function = ca.Function('information', symbols, [it.activity, it.trend])
     for _ in range(20_000):
         change = rng.standard_normal() * 0.1
-        activity, trend = (float(x) for x in function(0.0, 0.0, 1.0, 1.0, change, 0.0, 0.99, 0.0, activity, trend))
-        some.append(activity)
+        activity, trend = function(0.0, 0.0, 1.0, 1.0, change, 0.0, 0.99, 0.0, activity, trend)
+        some.append(float(activity))
     assert np.median(some) == 1.0 and np.mean(np.array(some) > 1e3) < 0.01
+
+
+def test_what_an_uncertain_number_does_to_the_mass_is_no_change() -> None:
+    """A mass that moves by twice what a deviation of a number makes of the new pose is calm; by ten times, or where no
+    number is uncertain, it is not."""
+    symbols, it = information_of_a_step()
+    function = ca.Function('information', symbols, [it.activity, it.trend])
+    for change, slope, calm in ((0.2, 0.1, True), (0.2, 0.0, False), (1.0, 0.1, False)):
+        activity, trend = 1.0, np.zeros(2)
+        for _ in range(200):
+            activity, trend = function(0.0, 0.0, 1.0, 1.0, change, slope, 0.99, 0.0, activity, trend)
+        assert (float(activity) == 1.0) is calm
 
 
 LOADS = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(

@@ -69,6 +69,18 @@ def test_what_is_forgotten_of_a_mass_that_stays_is_no_change() -> None:
         assert log.changing is changing
 
 
+@pytest.mark.parametrize('after, count', [(50.0, 1), (58.0, 1), (80.0, 2)])
+def test_a_load_that_the_payload_finds_to_be_another(after: float, count: int) -> None:
+    """All is forgotten at once: CHANGING for a quarter of a second, however well the new mass is known, and once."""
+    log, t, said = LoadLog(LIMITS), 10.0, []
+    for k in range(500):
+        t += 0.01
+        log.take(t, mass(50.0 if k < 300 else after, 3.0), 0.0 if k < 300 else -27.6)
+        said.append(log.changing)
+    assert said.index(True) == 300 and said[300:].index(False) == 26 and not any(said[326:])
+    assert len(log.all(t, mass(after, 3.0))) == count
+
+
 @pytest.mark.parametrize('seconds, statuses', [(1.3, ['weighed']), (3.0, ['implausible', 'weighed'])])
 def test_what_could_not_be_weighed_for_a_second_is_left_out(seconds: float, statuses: list[str]) -> None:
     """As a wrong mass at the start: that of a longer time is a load that was not known."""

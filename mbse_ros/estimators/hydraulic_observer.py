@@ -27,7 +27,7 @@ from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
 from .swing import SPREAD, spread_of_rate
-from .weighing import LARGEST_ACTIVITY, doubtful, frictions
+from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
@@ -98,7 +98,8 @@ class HydraulicObserver:
         self._of_model += [True] * held
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
-        first += (2 * len(self.machine.actuated) + 2) * self.model.weighs + len(self.machine.volumes)
+        first += 2 * len(self.machine.actuated) * self.model.weighs + mass_numbers(self.machine, self.model)
+        first += len(self.machine.volumes)
         self._slopes = slice(first, first + n * self._doubtful)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._scans: dict[tuple[str, str, int], Scan] = {}
@@ -167,8 +168,9 @@ class HydraulicObserver:
                 z = np.clip(z, *self.machine.range.T)
             dependent = self.machine.position(z)[self.machine.system.dependent]
         equations = np.zeros(len(self.machine.actuated) * self.model.weighs)
+        mass = np.eye(1, mass_numbers(self.machine, self.model))[0]     # calm, without a trend
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
-                                  np.zeros(len(self.channels)), equations, [1.0, 0.0][:2 * self.model.weighs],
+                                  np.zeros(len(self.channels)), equations, mass,
                                   equations, np.zeros(len(self.machine.volumes) + n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()

@@ -25,6 +25,7 @@ from .weighing import (
     forgotten,
     held_columns,
     mass_information,
+    mass_numbers,
     relaxed,
     weighed,
     within,
@@ -52,7 +53,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     measured, commands, variance = ca.SX.sym('y', m), ca.SX.sym('U_next', model.U.numel()), ca.SX.sym('r', m)
     X, P, doubt = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('T', held_columns(machine, model).stop, n)
     near, activity = ca.SX.sym('near', model.dependent.numel()), ca.SX.sym('a', g)
-    trend, mass = ca.SX.sym('t', m + len(machine.actuated) * model.weighs), ca.SX.sym('mass', 2 * model.weighs)
+    trend = ca.SX.sym('t', m + len(machine.actuated) * model.weighs)
+    mass = ca.SX.sym('mass', mass_numbers(machine, model))
     moved = ca.SX.sym('moved', len(machine.actuated) * model.weighs)
     empty = ca.SX.sym('empty', len(machine.volumes))
     dt, largest, force_psd = ca.SX.sym('dt'), ca.SX.sym('largest'), ca.SX.sym('force_psd')
@@ -165,7 +167,7 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
-                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, *ca.vertsplit(mass))
+                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:])
     unit = model.scale[-1]
     return ((X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now],
             [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])

@@ -54,6 +54,11 @@ def frictions(machine: Machine, model: HydraulicModel) -> int:
     return len(machine.cylinders) if model.weighs else 0
 
 
+def mass_numbers(machine: Machine, model: HydraulicModel) -> int:
+    """How many numbers tell an observer whether the load changes: see ``activity`` and ``trend`` of MassInformation."""
+    return 2 + len(doubtful(machine, model)) if model.weighs else 0
+
+
 def held_columns(machine: Machine, model: HydraulicModel) -> slice:
     """Columns of the derivatives that belong to these frictions: the last, after those of the uncertain numbers."""
     first = len(doubtful(machine, model))
@@ -237,8 +242,9 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
 class MassInformation:
     """What a step measures of the mass: ``information``, 1/kg2, ``weighted``, that times the mass measured, and
     ``slopes`` (k,), that times its derivatives by the uncertain numbers; ``activity``, the factor on the random walk of
-    the mass, and ``trend``, the sum of its changes over their standard deviations, older ones forgotten; ``forgotten``:
-    logarithm of the share of older information that still counts."""
+    the mass, and ``trend`` (1 + k,), the sum of its changes over their standard deviations and of their derivatives by
+    the uncertain numbers over the same, older ones forgotten; ``forgotten``: logarithm of the share of older
+    information that still counts."""
 
     information: ca.SX
     weighted: ca.SX
@@ -253,15 +259,17 @@ def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.
     """From a step that took mass, its derivatives (k,) and its variance from ``before``, where the variance is that
     before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
 
-    The changes in a consistent filter are independent of those before; where they go on in one direction the load has
-    changed, and the activity of the mass rises.
+    The changes in a consistent filter are independent of those before; where they go on in one direction, and by more
+    than what the uncertain numbers do to the mass in another pose, the load has changed, and the activity of the mass
+    rises.
     """
     (mass, slopes, known, old), (found, steeper, new) = before, after
     learnt = old - new
     informative = learnt > 1e-12 * old
-    change = ca.if_else(informative, (found - mass) / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
-    trend = (1 - MEMORY) * trend + change
-    beyond = ca.fmax(trend ** 2 * (1 - (1 - MEMORY) ** 2) - SIGNIFICANT ** 2, 0)
+    changes = ca.vertcat(found - mass, steeper - slopes)
+    trend = (1 - MEMORY) * trend + ca.if_else(informative, changes / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
+    variance = 1 / (1 - (1 - MEMORY) ** 2) + ca.sumsqr(trend[1:])
+    beyond = ca.fmax(trend[0] ** 2 / variance - SIGNIFICANT ** 2, 0)
     grown = ca.exp(ca.fmin(GROWTH * beyond, STEP) - FADE)
     return MassInformation(ca.if_else(informative, learnt / (old * new), 0),
                            ca.if_else(informative, found / new - mass / old, 0),

@@ -18,6 +18,8 @@ from math import exp
 import numpy as np
 from scipy.special import chdtri
 
+from .steps import WRONG, Block, Known, Steps
+
 BLOCK = 0.1         # s of samples that are taken as one
 DELAY = 1.0         # s until a block counts: what turns out to be a load that changes, or a fault, is left out
 MEMORY = 60.0       # s of samples after which a sample counts 1/e of what it did: machines drive, oil warms up
@@ -33,6 +35,9 @@ LEAST = 1e-3        # sum of the variances about which masses have told so far, 
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
 DOUBTED = 3.0       # times the stated deviations, with which they are found then, until what is found is credible
 TICK = 1e-6         # s: rounding of times
+NOTHING = 1e-12     # share of what is known of the mass that counts when the load is another
+SUDDEN = 'sensors.', 'base.'       # numbers whose errors may take a step: machines drive, sensors break
+OPENED = 3.0        # times the size of such a step, for which the number's deviation is taken then
 LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large;
                     # and for which it is reported that the errors are found again
 
@@ -46,10 +51,14 @@ class CommonErrors:
         self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
         self._L, self._h = np.zeros_like(self._prior), np.zeros(1 + len(names))     # information of the samples
+        self._belief = 1.0      # of the prior's information, in that of the file
         self._x, self._P = np.zeros(1 + len(names)), np.linalg.inv(self._prior)
         self._surprise, self._blocks, self._opened = 1.0, 0, False
         self._incredible = ''
-        self._waiting: deque[list] = deque()       # due, logarithm of what counts of the mass, sums, seconds
+        sudden = [1 + k for k, name in enumerate(names) if name.startswith(SUDDEN)]
+        self._masses = Steps(self._varying, SAME, sudden)
+        self._broken: set[int] = set()      # places of errors that have taken a step
+        self._waiting: deque[tuple[float, Block]] = deque()     # since when one is due
         self._now, self._fading = 0.0, 0.0
         self._begin()
 
@@ -70,6 +79,11 @@ class CommonErrors:
         return self._incredible
 
     @property
+    def broken(self) -> bool:
+        """Whether that number has taken a step: what was found then holds, with a wide deviation of that number."""
+        return any(self._names[k - 1] == self._incredible for k in self._broken)
+
+    @property
     def surprised(self) -> bool:
         """Whether masses have just contradicted what was found, so that it is found again."""
         return self._opened and self._blocks < LEARNING
@@ -78,48 +92,101 @@ class CommonErrors:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
-        learnt = np.eye(len(self.mean)) - self.covariance * self._prior[-1, -1]
+        learnt = np.eye(len(self.mean)) - self.covariance * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
+        worst = max(self._broken, key=lambda k: abs(self._x[k]), default=0)
+        if worst and abs(self._x[worst]) > WRONG:
+            self._incredible = self._names[worst - 1]
+            return
+        well = [k for k in self._broken if self._P[k, k] < 1.0]
+        if well:
+            self._prior[well, well] = self._belief
+            self._broken.difference_update(well)
+            self._solve()
         if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
             self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
 
-    def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> None:
+    def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> np.ndarray | None:
         """Take steps ``dt``, s, of the log: rows (n, 2 + k) of their information on the mass, 1/kg2, of that times the
         mass and times its derivatives by the numbers, for a standard deviation of each, where the step ``counts`` (n,);
         ``forgotten`` (n,): logarithm of the share of older information that still counts.
 
-        Blocks are closed by the step, so that it does not matter how the steps come in segments.
+        Blocks are closed by the step, so that it does not matter how the steps come in segments. Where the load turns
+        out to be another than some seconds before: sums (2 + k,) of the rows since, else None.
         """
-        full, longest, first = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0
+        full, longest, first, since = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0, None
         while first < len(rows):
             reached = np.cumsum(counts[first:]) >= full - self._count
             last = min(first + int(np.argmax(reached)) if reached.any() else len(rows) - 1,
                        first + longest - self._steps - 1)
             part = slice(first, last + 1)
-            self._sums = self._sums + rows[part][counts[part]].sum(axis=0)
+            own = rows[part][counts[part]].sum(axis=0)
+            self._sums = self._sums + own
+            since = None if since is None else since + own
             self._count += int(counts[part].sum())
             self._kept += float(forgotten[part].sum())
             self._steps += last + 1 - first
             self._now += (last + 1 - first) * dt
             if self._count >= full or self._steps >= longest:
-                self._close(dt)
+                if self._close(dt):
+                    found = self._changed()
+                    since = since if found is None else found
             first = last + 1
         self._enter_due()
+        return since
 
-    def _close(self, dt: float) -> None:
-        """The block is complete; where the load changes, the samples of the last second count nothing."""
+    def _close(self, dt: float) -> bool:
+        """The block is complete; where the load changes, the samples of the last second count nothing. Whether it says
+        something of the mass."""
         self._enter_due()
+        weighs = False
         if self._count or self._kept < 0.0:
-            self._waiting.append([self._now + DELAY, self._kept, self._sums, self._count * dt])
+            block = Block(self._sums, self._count * dt, self._kept)
+            self._waiting.append((self._now + DELAY, block))
+            if self._kept < -CHANGED:
+                self._masses.clear()
+            elif block.weighs:
+                self._masses.take(block)
+                weighs = True
         self._begin()
-        if sum(entry[1] for entry in self._waiting) < -CHANGED:
+        if sum(block.kept for _, block in self._waiting) < -CHANGED:
             self.doubt()
+            return False
+        return weighs
+
+    def _changed(self) -> np.ndarray | None:
+        """Where the masses say that the load is another, or a sensor wrong, forget what was known of it; sums since."""
+        step = self._masses.found(self._known())
+        if step is None:
+            return None
+        blocks = list(self._masses.blocks)[-step.blocks:]
+        if blocks[0].before is None:
+            while self._waiting[0][1] is not blocks[0]:
+                self._enter(self._waiting.popleft()[1])
+        else:
+            self._L, self._h = blocks[0].before.L, blocks[0].before.h
+        self._masses.clear()
+        self._surprise = 1.0
+        if step.place:
+            self._broken.add(step.place)
+            self._prior[step.place, step.place] = min(self._prior[step.place, step.place], (OPENED * step.size) ** -2)
+        self._forget(NOTHING, step.place)
+        self._solve()
+        for block in blocks:
+            if block.before is not None:
+                self._enter(block)
+            self._masses.take(block)
+        self._judge()
+        return sum(block.sums for block in blocks)
+
+    def _known(self) -> Known:
+        return Known(self._x, self._P, self._L, self._h)
 
     def _enter_due(self) -> None:
         """Correct by the blocks that have waited."""
         while self._waiting and self._waiting[0][0] <= self._now + TICK:
-            self._enter(*self._waiting.popleft()[1:])
+            self._enter(self._waiting.popleft()[1])
 
     def forget(self, kept: float) -> None:
         """Without samples: logarithm of the share of what is known of the mass that still counts."""
@@ -127,32 +194,34 @@ class CommonErrors:
 
     def doubt(self) -> None:
         """Leave out the samples of the last second."""
-        for entry in self._waiting:
-            entry[3] = 0.0
+        for _, block in self._waiting:
+            block.seconds = 0.0
+        self._masses.leave_out()
         self._sums, self._count = np.zeros_like(self._sums), 0
 
     def _begin(self) -> None:
         """A block without samples."""
         self._sums, self._count, self._steps, self._kept = np.zeros(1 + len(self._x)), 0, 0, 0.0
 
-    def _enter(self, kept: float, sums: np.ndarray, seconds: float) -> None:
+    def _enter(self, block: Block) -> None:
         """Correct by a block."""
-        self._forget(exp(max(kept, -700.0)))
-        if not seconds or not sums[0] > 0.0 or not np.isfinite(sums).all():
+        block.before = self._known()
+        self._forget(exp(max(block.kept, -700.0)))
+        if not block.weighs:
             return
-        self._fading += seconds
+        sums = block.sums
+        self._fading += block.seconds
         if self._fading > FADES - TICK:
             kept, self._fading = exp(-self._fading / MEMORY), 0.0
             self._L, self._h = kept * self._L, kept * self._h
             self._solve()
         row = np.append(1.0, sums[2:] / sums[0])
-        varied = self._varying * row[1:]
-        noise = 1 / sums[0] + float(varied @ varied) * SAME / seconds
+        noise = float(self._masses.noise(sums[None, :], np.array([block.seconds]))[0])
         column = self._P @ row
         variance, error = float(row @ column) + noise, float(sums[1] / sums[0] - row @ self._x)
         self._surprise += FADED * (error * error / variance - self._surprise)
         self._blocks += 1
-        if self._surprise > SURPRISED and self._blocks > LEARNING:
+        if self._surprise > SURPRISED and self._blocks > LEARNING and not self._masses.suspected:
             self._open()
             return
         self._L = self._L + np.outer(row, row) / noise
@@ -168,12 +237,12 @@ class CommonErrors:
         self._P = np.linalg.inv(self._prior + self._L)
         self._x = self._P @ self._h
 
-    def _forget(self, share: float) -> None:
-        """Of what is known of the mass only a share still counts."""
-        if share >= 1.0 or not self._L[0, 0] > 0.0:
+    def _forget(self, share: float, place: int = 0) -> None:
+        """Of what is known of the mass, or of the error at a place, only a share still counts."""
+        if share >= 1.0 or not self._L[place, place] > 0.0:
             return
-        own, lost = self._L[:, 0].copy(), (1 - share) / self._L[0, 0]
-        self._L, self._h = self._L - lost * np.outer(own, own), self._h - lost * self._h[0] * own
+        own, lost = self._L[:, place].copy(), (1 - share) / self._L[place, place]
+        self._L, self._h = self._L - lost * np.outer(own, own), self._h - lost * self._h[place] * own
         if share < MOST:
             self._solve()
             return
@@ -184,10 +253,13 @@ class CommonErrors:
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""
         self._L, self._h = np.zeros_like(self._L), np.zeros_like(self._h)
+        self._masses.clear()
+        self._broken.clear()
         self._believe(DOUBTED)
         self._surprise, self._blocks, self._opened, self._incredible = 1.0, 0, True, ''
 
     def _believe(self, factor: float) -> None:
         """Take the stated deviations times a factor."""
-        self._prior[1:, 1:] = np.eye(len(self._names)) / factor ** 2
+        self._belief = factor ** -2
+        self._prior[1:, 1:] = np.eye(len(self._names)) * self._belief
         self._solve()

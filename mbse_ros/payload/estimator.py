@@ -13,7 +13,7 @@ from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
-from .common_errors import CommonErrors
+from .common_errors import NOTHING, CommonErrors
 from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
 from .gates import GATES
 from .inverse_dynamics import InverseDynamics
@@ -22,7 +22,7 @@ from .quarantine import Quarantine
 from .settings import PayloadSettings
 from .state_gates import StateGates
 
-NOTHING = 1e-12     # share of the old information that counts after a restart
+HARDLY = 1e-8       # share of the old information that counts after a restart: see ANOTHER in ``loads``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
@@ -136,13 +136,24 @@ class PayloadEstimator:
         taken = (closed == 0) & (information > 0.0)
         lost = forgotten
         if self._restarted and taken.any():
-            self._forget(NOTHING)
-            self._restarted, lost = False, np.where(np.arange(len(rows)) == 0, log(NOTHING), 0.0)
-        self._common.take(np.delete(reported, 2, axis=1), taken, lost, dt)
+            self._forget(HARDLY)
+            self._restarted, lost = False, np.where(np.arange(len(rows)) == 0, log(HARDLY), 0.0)
+        since = self._common.take(np.delete(reported, 2, axis=1), taken, lost, dt)
         self._take_all(rows, taken, forgotten.copy(), dt)
+        if since is not None:
+            self._weigh_again(since)
         raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
         self._stated = True
         return self._result(raw, GATES[int(closed[-1])], int(taken.sum()))
+
+    def _weigh_again(self, since: np.ndarray) -> None:
+        """Of the information on the mass only what has come ``since`` (2 + k,) counts: load or sensor are another."""
+        self._forget(NOTHING)
+        sums = np.zeros_like(self._low_pass.sums)
+        sums[:2] = since[:2]
+        sums[2 + self._followed] = since[2:] / self.machine.parameters.stddev[self._followed]
+        self._low_pass.sums = sums
+        self._window_value = self._window.update(self._low_pass.value[None, :])
 
     def _take_all(self, rows: np.ndarray, taken: np.ndarray, forgotten: np.ndarray, dt: float) -> None:
         """Rows (n, 2 + parameters) of which some are ``taken``, between the steps in which the window starts again."""
@@ -236,8 +247,8 @@ class PayloadEstimator:
         """Errors (k,) that all masses have in common, and their covariance (k, k); as the file states where what was
         found is incredible, and that in words."""
         wrong = self._common.incredible
-        if not wrong:
-            return self._common.mean, self._common.covariance, ''
+        if not wrong or self._common.broken:
+            return self._common.mean, self._common.covariance, self._in_words(wrong)
         size = len(self._followed)
         return np.zeros(size), np.eye(size), self._in_words(wrong)
 

@@ -18,6 +18,7 @@ from .mass import Mass
 LOOK_BACK = 0.5         # s over which forgetting counts as a change
 CHANGED = 0.5           # of the logarithm of the share of information that is kept, and ...
 LOST = 1.1              # ... factor on the noise, from which a change begins
+ANOTHER = 25.0          # of that logarithm, at once: the payload has found out that the load is another
 AGREES = 2.0            # deviations that the noise said before, by which the first mass may still move
 CALM = 1.0              # deviations of the noise by which the mass still moves within that time when it is over
 DIFFERENT = 4.0         # standard deviations of the noise: what stays wrong is wrong in both masses
@@ -74,6 +75,7 @@ class LoadLog:
         self._start: float | None = None
         self.found = False      # whether the first mass has agreed with itself for a while
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
+        self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
 
     def take(self, t: float, mass: Mass, kept: float) -> None:
         """The mass at ``t``, s, and ``kept``: logarithm of the share of the first information that still counts."""
@@ -89,9 +91,12 @@ class LoadLog:
             self.found = self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
         elif not self.changing:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
-            if forgotten and not self._calm(mass, old, AGREES) or isfinite(old.mass) and not isfinite(mass.mass):
-                self._before = begin, old
-        elif self._calm(mass, old, CALM):
+            if most - kept > ANOTHER:
+                self._before, self._different = (begin, old), AGREES
+                self._recent = deque([self._recent[-1]])
+            elif forgotten and not self._calm(mass, old, AGREES) or isfinite(old.mass) and not isfinite(mass.mass):
+                self._before, self._different = (begin, old), DIFFERENT
+        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM):
             self._judge(begin, mass)
 
     def _calm(self, new: Mass, old: Mass, deviations: float) -> bool:
@@ -112,7 +117,8 @@ class LoadLog:
     def _judge(self, begin: float, mass: Mass) -> None:
         """The mass after a change is known, since ``begin``: another load, or the same."""
         since, old = self._before
-        if not self._agree(mass, old, max(DIFFERENT * hypot(mass.noise, old.noise), LEAST * self._span), DIFFERENT):
+        room = max(self._different * hypot(mass.noise, old.noise), LEAST * self._span)
+        if not self._agree(mass, old, room, self._different):
             load = self._load(self._start, since, old)
             if load.status not in ('unknown', 'implausible') or since - self._start > SHORT:
                 self.closed.append(load)

@@ -256,12 +256,12 @@ class PayloadStage:
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
                 "or a sensor or the machine's file is wrong")
-        if self._loads.changing:
-            return PayloadStatus.CHANGING, 'the load changes'
         if mass.contradiction:
             return PayloadStatus.IMPLAUSIBLE, (
                 "masses of different poses contradict each other: a sensor or the machine's file is wrong, most "
                 f'likely {mass.contradiction}')
+        if self._loads.changing:
+            return PayloadStatus.CHANGING, 'the load changes'
         if mass.surprise:
             return PayloadStatus.CHANGING, (
                 'masses of these poses contradict those before: the machine has moved, or a sensor has become wrong')

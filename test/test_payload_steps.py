@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small changes of the load: found where no pose explains them, and the errors in common stay what they are."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+import pytest
+from test_payload_common_errors import NAMES, UNKNOWN, least_squares, poses, settle
+
+from mbse_ros.payload import common_errors
+from mbse_ros.payload.common_errors import BLOCK, CommonErrors
+
+NOISE = 2.0     # kg, of a block's mass
+TRUTH = np.array([1.5, -1.0, 2.0])      # errors, in their deviations: three of them make some 15 kg of a pose
+
+
+@pytest.fixture(autouse=True)
+def constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that stay the same for ever, so that there is a closed solution."""
+    for name, value in (('MEMORY', inf), ('VARYING', 0.0), ('STEADY', 0.0)):
+        monkeypatch.setattr(common_errors, name, value)
+
+
+def run(rng: np.random.Generator, loads: np.ndarray, truth: np.ndarray = TRUTH, kept: np.ndarray | None = None
+        ) -> tuple[CommonErrors, np.ndarray, np.ndarray, list[tuple[int, np.ndarray]]]:
+    """Estimate, derivatives and masses of blocks of the loads, and at which blocks a step was reported, with the sums
+    since."""
+    S = poses(rng, len(loads))
+    y = loads + S @ truth + NOISE * rng.standard_normal(len(loads))
+    errors, found = CommonErrors(NAMES, UNKNOWN), []
+    for k, (mass, slopes) in enumerate(zip(y, S)):
+        row = NOISE ** -2 * np.array([1.0, mass, *slopes])
+        since = errors.take(row[None, :], np.array([True]), np.array([0.0 if kept is None else kept[k]]), BLOCK)
+        if since is not None:
+            found.append((k, since))
+    return errors, S, y, found
+
+
+@pytest.mark.parametrize('size, wrong', [(12.0, True), (3.0, False)])
+def test_a_sensor_that_becomes_wrong_is_named(size: float, wrong: bool) -> None:
+    """By twelve deviations: named within two seconds, and its error found, the mass and the others' errors are right;
+    when it is well again it is believed again. By three: credible, and not named."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        errors, said = CommonErrors(NAMES, UNKNOWN), []
+        for k, slopes in enumerate(poses(rng, 240)):
+            off = TRUTH / 4 + np.array([0.0, size * (80 <= k < 160), 0.0])
+            mass = 800.0 + slopes @ off + NOISE * rng.standard_normal()
+            errors.take(NOISE ** -2 * np.array([[1.0, mass, *slopes]]), np.array([True]), np.zeros(1), BLOCK)
+            said.append(errors.incredible)
+            if k == 150 and wrong:
+                off = errors.mean - off
+                assert errors.broken and off @ np.linalg.solve(errors.covariance, off) < 16.3   # chi-squared, 0.1 %
+        assert set(said) == {'', NAMES[1]} if wrong else set(said) == {''}
+        if wrong:
+            assert 80 < said.index(NAMES[1]) <= 100 and all(said[100:160]) and not any(said[200:])
+            np.testing.assert_array_equal(np.diag(errors._prior)[1:], 1.0)
+
+
+@pytest.mark.parametrize('step', [10.0, -10.0, 40.0])
+def test_a_step_is_found(step: float) -> None:
+    """Within two seconds; what is reported since is of the new load alone, and the errors are those of two loads."""
+    for seed in range(5):
+        errors, S, y, found = run(np.random.default_rng(seed), np.repeat([800.0, 800.0 + step], 60))
+        assert len(found) == 1, seed
+        k, since = found[0]
+        assert 60 < k <= 80 and errors.incredible == ''
+        count = round(since[0] * NOISE ** 2)
+        assert abs(k + 1 - count - 60) <= 2     # blocks that go with the wrong load
+        own = slice(k + 1 - count, k + 1)
+        np.testing.assert_allclose(since, NOISE ** -2 * np.array([count, y[own].sum(), *S[own].sum(axis=0)]))
+        settle(errors)
+        begin = np.zeros((120, 1))
+        begin[k + 1 - count:] = 1.0     # the step as one more error of which nothing is known
+        mean, covariance = least_squares(np.hstack([S, 1e4 * begin]), y, NOISE, 4)
+        np.testing.assert_allclose(errors.mean, mean[:3], atol=1e-3)
+        np.testing.assert_allclose(errors.covariance, covariance[:3, :3], atol=1e-4)
+
+
+def test_poses_are_no_step() -> None:
+    """Errors of twice what is stated move the mass by tens of kg from pose to pose, also where poses are held."""
+    for seed in range(20):
+        rng = np.random.default_rng(100 + seed)
+        assert not run(rng, np.full(150, 800.0), 2 * TRUTH)[3]
+        errors, held = CommonErrors(NAMES, UNKNOWN), np.repeat(poses(rng, 5), 30, axis=0)
+        for slopes in held:
+            mass = 800.0 + slopes @ TRUTH + NOISE * rng.standard_normal()
+            row = NOISE ** -2 * np.array([1.0, mass, *slopes])
+            assert errors.take(row[None, :], np.array([True]), np.zeros(1), BLOCK) is None
+
+
+def test_what_contradicts_itself_is_no_step() -> None:
+    """Masses that jump to and fro are left to what judges contradictions."""
+    rng = np.random.default_rng(3)
+    loads = np.append(np.full(60, 800.0), 830.0 + 60.0 * rng.standard_normal(8))
+    assert not run(rng, loads)[3]
+
+
+def test_a_load_that_the_observer_has_noticed_is_not_found_again() -> None:
+    """Where the observer forgets, there is nothing to compare with."""
+    kept = np.zeros(120)
+    kept[60] = log(1e-12)
+    assert not run(np.random.default_rng(4), np.repeat([800.0, 1500.0], 60), kept=kept)[3]
+
+
+def test_segments_do_not_matter() -> None:
+    """All blocks at once report the same as one by one."""
+    rng = np.random.default_rng(5)
+    S = poses(rng, 120)
+    y = np.repeat([800.0, 830.0], 60) + S @ TRUTH + NOISE * rng.standard_normal(120)
+    rows = np.column_stack([np.ones(120), y, S]) / NOISE ** 2
+    one, other, last = CommonErrors(NAMES, UNKNOWN), CommonErrors(NAMES, UNKNOWN), None
+    for row in rows:
+        since = one.take(row[None, :], np.array([True]), np.zeros(1), BLOCK)
+        last = since if since is not None else None if last is None else last + row
+    np.testing.assert_allclose(other.take(rows, np.full(120, True), np.zeros(120), BLOCK), last, rtol=1e-12)
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-12)
+
+
+def weigh(errors: CommonErrors, rng: np.random.Generator, off: np.ndarray, slopes: np.ndarray) -> None:
+    """One block of 800 kg with errors."""
+    mass = 800.0 + slopes @ off + NOISE * rng.standard_normal()
+    errors.take(NOISE ** -2 * np.array([[1.0, mass, *slopes]]), np.array([True]), np.zeros(1), BLOCK)
+
+
+def test_two_sensors_that_become_wrong() -> None:
+    """The second is named where it is off by more; when it is well again the first one still is wrong, and named."""
+    rng, errors, said = np.random.default_rng(11), CommonErrors(NAMES, UNKNOWN), []
+    for k, slopes in enumerate(poses(rng, 320)):
+        weigh(errors, rng, np.array([0.0, 10.0 * (k >= 80), 15.0 * (160 <= k < 240)]), slopes)
+        said.append(errors.incredible)
+    assert (said[150], said[230], said[310]) == (NAMES[1], NAMES[2], NAMES[1]) and errors.broken
+
+
+def test_the_same_blocks_do_not_confirm_themselves() -> None:
+    """Where no samples follow, the blocks that speak of a sensor are not taken for a second opinion."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        errors = CommonErrors(NAMES, UNKNOWN)
+        for k, slopes in enumerate(poses(rng, 100)):
+            weigh(errors, rng, np.array([0.0, 12.0 * (k >= 80), 0.0]), slopes)
+            if errors._masses.suspected:
+                break
+        assert 80 < k < 99
+        blocks = list(errors._masses.blocks)
+        errors.take(np.zeros((3, 5)), np.zeros(3, bool), np.zeros(3), 1.0)      # closed for want of samples
+        assert not errors._broken and list(errors._masses.blocks) == blocks
