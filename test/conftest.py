@@ -16,15 +16,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from mbse_ros.nodes.dds import dds_profile
+
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_DOMAIN = itertools.count(os.getpid())
-PROFILE = str(ROOT / 'config' / 'fastdds_quick_discovery.xml')
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
     'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',          # a killed process leaves no shared memory behind
-    'FASTRTPS_DEFAULT_PROFILES_FILE': PROFILE,
-    'FASTDDS_DEFAULT_PROFILES_FILE': PROFILE,
+    **dds_profile({'ROS_DISTRO': os.environ.get('ROS_DISTRO', '')}),
 }
 if os.environ.get('ROS_DISTRO') == 'humble':
     DDS['ROS_LOCALHOST_ONLY'] = '1'                 # its way of saying LOCALHOST

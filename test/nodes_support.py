@@ -24,6 +24,7 @@ from sensor_msgs.msg import FluidPressure, JointState
 from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.nodes._messages import header, packed_record
+from mbse_ros.nodes._publishing import attempt, persistent
 from mbse_ros.nodes._qos import OUTPUT
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
@@ -86,6 +87,11 @@ def _fingerprint(machine):
     return fingerprint(load_mechanism(machine))
 
 
+def asked(client, request):
+    """Future of a request; the middleware of a busy computer may take it only after some attempts."""
+    return attempt(lambda: client.call_async(request), MATCH)[0]
+
+
 class Peer:
     """A node of the test's own in the current domain: publishes sensors, keeps what it hears."""
 
@@ -122,7 +128,7 @@ class Peer:
     def publish(self, kind, topic, message, readers=1):
         """Publish, the first time after the match with as many readers; only reliable ones get the first message."""
         if topic not in self.outputs:
-            self.outputs[topic] = self.node.create_publisher(kind, topic, OUTPUT)
+            self.outputs[topic] = persistent(self.node.create_publisher(kind, topic, OUTPUT), print, MATCH)
             self.until(lambda: self.outputs[topic].get_subscription_count() >= readers)
         self.outputs[topic].publish(message)
 
@@ -143,14 +149,14 @@ class Peer:
         client = self.node.create_client(ListParameters, f'{node}/list_parameters')
         self.until(client.service_is_ready)
         for _ in range(messages + 1):
-            self.until(client.call_async(ListParameters.Request()).done)
+            self.until(asked(client, ListParameters.Request()).done)
         self.node.destroy_client(client)
 
     def call(self, kind, service, request):
         """Response of a service."""
         client = self.node.create_client(kind, service)
         self.until(client.service_is_ready)
-        future = client.call_async(request)
+        future = asked(client, request)
         self.until(future.done)
         self.node.destroy_client(client)
         return future.result()

@@ -39,6 +39,7 @@ def watched(tmp_path_factory):
 
 
 def newest(watched, topic):
+    watched.until(lambda: watched.heard(topic))
     return watched.heard(topic)[-1]
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from mbse_ros.cli.up import up_graph
 from mbse_ros.errors import DescriptionError, MbseError, SettingError
 from mbse_ros.nodes import up as room
 from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.dds import VARIABLES, dds_profile
 from mbse_ros.nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
 from mbse_ros.nodes.up import RunningGraph, command, up
 
@@ -178,15 +180,29 @@ def test_a_signal_ends_it(number, steps):
 
 
 def test_processes_get_our_profile_of_dds_unless_there_is_one(monkeypatch):
-    names = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
-    for name in names:
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    assert all(os.path.isfile(path) for path in room.dds_profile().values()) and set(room.dds_profile()) == set(names)
+    (name, path), = dds_profile(os.environ).items()
     lines = []
-    assert up(Graph((script('a', f'import os; print(os.environ["{names[0]}"])'),)), lines.append) == 0
-    assert any(line.endswith('fastdds_quick_discovery.xml') for line in lines)
-    monkeypatch.setenv(names[1], 'mine.xml')
-    assert room.dds_profile() == {}
+    assert up(Graph((script('a', f'import os; print(os.environ["{name}"])'),)), lines.append) == 0
+    assert any(line.endswith(path) for line in lines)
+    assert dds_profile({VARIABLES[0]: 'mine.xml'}) == dds_profile({VARIABLES[1]: 'mine.xml'}) == {}
+
+
+@pytest.mark.parametrize('distribution, name, word', [
+    ('humble', VARIABLES[0], 'heartbeatPeriod'), ('jazzy', VARIABLES[0], 'heartbeatPeriod'),
+    ('kilted', VARIABLES[1], 'heartbeat_period'), ('rolling', VARIABLES[1], 'heartbeat_period')])
+def test_each_fast_dds_gets_the_profile_that_it_reads(distribution, name, word):
+    (found, path), = dds_profile({'ROS_DISTRO': distribution}).items()
+    assert found == name and f'<{word}>' in Path(path).read_text()
+
+
+def test_fast_dds_reads_our_profile():
+    """Of one that it does not read it writes an error, and goes on without."""
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    done = subprocess.run([sys.executable, '-c', 'import rclpy; rclpy.init(); rclpy.create_node("some")'],
+                          capture_output=True, text=True, env={**environment, **dds_profile(environment)})
+    assert (done.returncode, done.stderr, done.stdout) == (0, '', '')
 
 
 def test_duration_ends_it(steps):

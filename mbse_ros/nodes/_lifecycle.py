@@ -80,7 +80,7 @@ class ManagedNode(Runnable, LifecycleNode):
 
     def output(self, kind: type, topic: str, qos: QoSProfile = OUTPUT) -> Publisher:
         """Publisher that is silent while the node is not active; the first one is the main output."""
-        publisher = self.create_lifecycle_publisher(kind, topic, qos)
+        publisher = self.lasting(self.create_lifecycle_publisher(kind, topic, qos))
         self._outputs.append(publisher)
         return publisher
 

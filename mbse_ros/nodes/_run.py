@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from ..errors import MbseError
 from ._parameters import checked_request
+from ._publishing import persistent
 
 try:
     from rclpy.experimental import EventsExecutor as _Executor
@@ -56,6 +57,14 @@ class Runnable:
     def create_service(self, srv_type: type, srv_name: str, callback: Callable, **more: Any) -> Any:
         """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
         return super().create_service(srv_type, srv_name, checked_request(srv_name, callback), **more)
+
+    def create_publisher(self, *args: Any, **more: Any) -> Any:
+        """As rclpy's; a message that the middleware does not take at once is published again."""
+        return self.lasting(super().create_publisher(*args, **more))
+
+    def lasting(self, publisher: Any) -> Any:
+        """The publisher, which tries again where the middleware is busy."""
+        return persistent(publisher, lambda text: self.get_logger().warning(text))
 
     @classmethod
     def main(cls, args: Sequence[str] | None = None) -> NoReturn:
@@ -126,6 +135,11 @@ def _spin(node: Runnable) -> None:
     gc.freeze()     # what the start has made stays: the collector need not walk through it between two messages
     while not STOP.asked and node.exit_status is None:
         due = node.tick()
-        executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))
+        try:
+            executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))
+        except rclpy_implementation.RCLError as error:      # an answer whose client is gone, or a busy middleware
+            if not rclpy.ok():
+                raise
+            node.get_logger().error(f'the middleware refused: {one_line(error)}')
     executor.remove_node(node)
     executor.shutdown()

@@ -34,6 +34,7 @@ TOPICS = {
     **DIAGNOSTICS,
 }
 MARKERS_FRAME = 'machine'
+SIMULATED_WAIT = 60.0       # s
 A = TypeVar('A', bound=Settings)
 
 
@@ -97,16 +98,21 @@ class GraphArguments(Settings):
         """How the sensors are read."""
         return 'reliable' if self.simulate else 'best_effort'
 
+    @property
+    def waiting(self) -> dict[str, float]:
+        """How long the nodes wait for each other: a simulation loses nothing at the start, on a busy computer too."""
+        return {'wait_time': SIMULATED_WAIT} if self.simulate else {}
+
     def node(self, name: str, **parameters: Any) -> Process:
         """A node that is started again when it dies."""
         return Process(name, name, self.namespace, respawn=True, parameters={
-            'use_sim_time': self.use_sim_time, 'autostart': self.autostart, **parameters})
+            'use_sim_time': self.use_sim_time, 'autostart': self.autostart, **self.waiting, **parameters})
 
     def plant(self, name: str, final: bool, **parameters: Any) -> Process:
         """The simulation; ``final``: the graph ends with it, else it begins again where it dies."""
         return Process(name, name, self.namespace, final=final, respawn=not final, parameters={
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
-            'exit_at_end': final, **parameters})
+            'exit_at_end': final, **self.waiting, **parameters})
 
     def watchers(self, config: str, **recorded: str) -> tuple[Process, ...]:
         """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MbseError
-from ..resources import share_directory
+from .dds import dds_profile
 from .graph import Graph, Process
 from .spare import order
 
@@ -116,7 +116,7 @@ class RunningGraph:
         self.status = 0
         self._processes = {process.name: process for process in graph.processes}
         self._commands = {name: command(process) for name, process in self._processes.items()}
-        self._environment = {**dds_profile(), **os.environ, 'PYTHONUNBUFFERED': '1', **(environment or {})}
+        self._environment = {**dds_profile(os.environ), **os.environ, 'PYTHONUNBUFFERED': '1', **(environment or {})}
         self._write, self._lock = write, threading.Lock()
         self._width = max(map(len, self._processes), default=0)
         self._due: dict[str, float] = {}
@@ -232,14 +232,6 @@ class RunningGraph:
     def _judge(self, name: str, code: int | None) -> None:
         if code != 0:
             self.status = 1
-
-
-def dds_profile() -> dict[str, str]:
-    """Variables that name our profile of Fast DDS, where the user has named none: quick discovery and repair."""
-    names = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')     # up to Jazzy, from Kilted on
-    if any(name in os.environ for name in names):
-        return {}
-    return dict.fromkeys(names, str(share_directory() / 'config' / 'fastdds_quick_discovery.xml'))
 
 
 def _yaml(value: Any) -> str:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A message that the middleware does not take at once is published again.
+
+Fast DDS gives a call 100 ms for its locks and its history. On a computer that is too busy this is too short now and
+then, and rclpy raises an RCLError: the node would end, and begin again without what it knew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.publisher import Publisher
+
+PATIENCE = 5.0      # s
+PAUSE = 0.01        # s between two attempts
+
+
+def attempt(call: Callable[[], Any], patience: float = PATIENCE) -> tuple[Any, float]:
+    """Result of a call, which is tried again for up to ``patience``, s, and how long it was refused, s; after that its
+    last RCLError."""
+    begin = None
+    while True:
+        try:
+            return call(), 0.0 if begin is None else time.monotonic() - begin
+        except rclpy_implementation.RCLError:
+            begin = time.monotonic() if begin is None else begin
+            if time.monotonic() - begin > patience:
+                raise
+        time.sleep(PAUSE)
+
+
+def persistent(publisher: Publisher, warning: Callable[[str], object], patience: float = PATIENCE) -> Publisher:
+    """The publisher, whose ``publish`` tries again; ``warning`` gets a line each time that this has helped."""
+    publish = publisher.publish
+
+    def publish_again(message: Any) -> None:
+        _, refused = attempt(lambda: publish(message), patience)
+        if refused:
+            warning(f'{publisher.topic_name}: the middleware was busy: published {refused:.2f} s later')
+
+    publisher.publish = publish_again
+    return publisher

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A middleware that is too busy for a message, or for an answer, ends no node."""
+
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+
+import rclpy
+from nodes_support import MATCH, ros
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile
+from std_msgs.msg import Empty, UInt32
+
+from mbse_ros.nodes import _publishing, _run
+from mbse_ros.nodes._publishing import persistent
+
+# A writer that keeps all takes nothing more once it holds this much that a reader has not acknowledged.
+FULL = 20_000
+ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL)
+READER = '''
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile
+from std_msgs.msg import UInt32
+rclpy.init()
+node, seen = Node('reader'), []
+node.create_subscription(UInt32, 'numbers', lambda message: seen.append(message.data),
+                         QoSProfile(history=HistoryPolicy.KEEP_ALL))
+while not seen or seen[-1]:
+    rclpy.spin_once(node)
+print(seen == [*range(1, len(seen)), 0], flush=True)
+'''
+
+
+@pytest.fixture
+def stopped_reader():
+    """A node, its publisher, and a reader that is stopped, as by a computer without a turn for it."""
+    with ros():
+        node = Node('writer')
+        publisher = node.create_publisher(UInt32, 'numbers', ALL)
+        reader = subprocess.Popen([sys.executable, '-c', READER], stdout=subprocess.PIPE, text=True)
+        try:
+            end = time.monotonic() + MATCH
+            while not publisher.get_subscription_count():
+                assert time.monotonic() < end and reader.poll() is None
+                time.sleep(0.02)
+            reader.send_signal(signal.SIGSTOP)
+            yield node, publisher, reader
+        finally:
+            reader.kill()
+            reader.wait()
+            node.destroy_node()
+
+
+def numbers(publisher, until):
+    """Publish 1, 2, ... until it is enough."""
+    for number in range(1, FULL):
+        publisher.publish(UInt32(data=number))
+        if until():
+            return
+    raise AssertionError('the middleware was never busy')
+
+
+def test_a_message_is_published_once_the_middleware_has_time(stopped_reader, monkeypatch):
+    _, publisher, reader = stopped_reader
+    lines = []
+
+    def wait(seconds):
+        reader.send_signal(signal.SIGCONT)
+        time.sleep(seconds)
+    monkeypatch.setattr(_publishing, 'time', SimpleNamespace(sleep=wait, monotonic=time.monotonic))
+    numbers(persistent(publisher, lines.append, patience=MATCH), until=lambda: lines)
+    assert '/numbers: the middleware was busy' in lines[0]
+    publisher.publish(UInt32(data=0))
+    assert reader.communicate(timeout=MATCH)[0] == 'True\n'      # all of them, in order
+
+
+def test_it_is_an_error_where_the_middleware_stays_busy(stopped_reader):
+    _, publisher, _ = stopped_reader
+    with pytest.raises(rclpy_implementation.RCLError, match='publish'):
+        numbers(persistent(publisher, lambda line: None, patience=0.0), until=lambda: False)
+
+
+def test_every_publisher_of_a_node_tries_again():
+    class Ours(_run.Runnable, Node):
+        pass
+    with ros():
+        node = Ours('ours')
+        try:
+            assert node.create_publisher(Empty, 'some', 1).publish.__name__ == 'publish_again'
+            assert node._parameter_event_publisher.publish.__name__ == 'publish_again'
+        finally:
+            node.destroy_node()
+
+
+def test_what_the_middleware_refuses_in_a_callback_does_not_end_the_node(monkeypatch):
+    class Ours(_run.Runnable, Node):
+        def __init__(self):
+            Node.__init__(self, 'ours')
+            self.calls = 0
+            self.create_timer(0.01, self.refuse)
+
+        def refuse(self):
+            self.calls += 1
+            if self.calls == 3:
+                self.exit_status = 0
+            raise rclpy_implementation.RCLError('cannot publish data')
+    with ros():
+        node, logged = Ours(), []
+        monkeypatch.setattr(type(node.get_logger()), 'error', lambda self, text, **_: logged.append(text))
+        try:
+            _run._spin(node)
+        finally:
+            node.destroy_node()
+    assert node.calls == 3 and logged == ['the middleware refused: cannot publish data'] * 3
+
+
+def test_without_a_context_it_does():
+    class Ours(_run.Runnable, Node):
+        def __init__(self):
+            Node.__init__(self, 'ours')
+            self.create_timer(0.01, self.end)
+
+        def end(self):
+            rclpy.shutdown()
+            raise rclpy_implementation.RCLError('context is not valid')
+    with ros():
+        with pytest.raises(rclpy_implementation.RCLError, match='context is not valid'):
+            _run._spin(Ours())
+        rclpy.init()
