@@ -37,6 +37,7 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.settings import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
+from mbse_ros.streams.interpolation import InterpolationSettings
 from mbse_ros.streams.pipeline import Output, Pipeline
 
 CYCLES = {'patu655_lift': ('boom', 'random'), 'patu655': ('boom', 'random'), 'zx200': ('dig', 'boom', 'random'),
@@ -86,10 +87,10 @@ def piston_rates(machine: Machine, positions: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def estimate(name: str, valve: str, frames: list[SensorFrame], observer: ObserverSettings,
-             payload: PayloadSettings) -> list[Output]:
+def estimate(name: str, valve: str, frames: list[SensorFrame], interpolation: InterpolationSettings,
+             observer: ObserverSettings, payload: PayloadSettings) -> list[Output]:
     """The whole chain over the samples."""
-    pipeline, outputs = Pipeline(machine_of(name, valve), observer=observer, payload=payload), []
+    pipeline, outputs = Pipeline(machine_of(name, valve), interpolation, observer, payload), []
     channels = pipeline.machine.channels
     for frame in frames:
         for channel in pipeline.machine.commands:
@@ -101,9 +102,9 @@ def estimate(name: str, valve: str, frames: list[SensorFrame], observer: Observe
 
 def run(job: tuple) -> dict:
     """All figures of one run."""
-    name, cycle, valve, seed, payload, observer, weighing, keep = job
+    name, cycle, valve, seed, payload, *settings, keep = job
     machine, frames = machine_of(name, valve), frames_of(name, cycle, seed, payload, keep)
-    outputs = estimate(name, valve, frames, observer, weighing)
+    outputs = estimate(name, valve, frames, *settings)
     by_stamp = {f.stamp_ns: f for f in frames}
     pairs = [(o.state, by_stamp[o.state.stamp_ns]) for o in outputs if o.state.stamp_ns in by_stamp][SKIP:]
     g, n = len(machine.coordinates), 3 * len(machine.coordinates) + len(machine.volumes)
@@ -170,14 +171,14 @@ def main() -> None:
     parser.add_argument('--valve', nargs='*', choices=tuple(LIMITS), default=list(LIMITS))
     parser.add_argument('--seeds', type=int, default=1)
     parser.add_argument('--payload', type=float, nargs='*', default=[], help='kg; default: 800, cranes 50 and 100')
-    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='of observer or payload')
+    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='of interpolation, observer or payload')
     parser.add_argument('--keep', type=Path)
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     changes = {name: float(value) for name, value in (item.split('=') for item in args.set)}
     settings = [kind(**{f.name: type(f.default)(changes[f.name]) for f in fields(kind) if f.name in changes})
-                for kind in (ObserverSettings, PayloadSettings)]
+                for kind in (InterpolationSettings, ObserverSettings, PayloadSettings)]
     if args.keep:
         args.keep.mkdir(parents=True, exist_ok=True)
     jobs = [(name, cycle, valve, seed, payload, *settings, args.keep)

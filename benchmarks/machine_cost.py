@@ -6,7 +6,7 @@
 
 Processor time of one core, the least of the repetitions: of the observer's stage, of its compiled step alone, of the
 payload's stage, of its gates alone (us per step each), and the share of real time of both stages. A log is simulated
-first, the boom's cycle at 100 Hz; the observer runs at 1 kHz, in segments of ``--segment`` s. ``--json`` writes
+first, the boom's cycle at 100 Hz; the observer runs at 1 kHz (``--step``), in segments of ``--segment`` s. ``--json`` writes
 masses and intervals after each segment, too; ``--against`` compares them with those of such a file of another version.
 """
 
@@ -35,13 +35,10 @@ from mbse_ros.streams.merge import Merger
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 
-STEP = 1e-3     # s
-
-
-def segments_of(name: str, valve: str, duration: float, keep: Path | None) -> list[Segment]:
+def segments_of(name: str, valve: str, duration: float, step: float, keep: Path | None) -> list[Segment]:
     """The log as the observer gets it."""
     machine = machine_of(name, valve)
-    interpolator = Interpolator(machine.channels, machine.commands, InterpolationSettings(step=STEP))
+    interpolator = Interpolator(machine.channels, machine.commands, InterpolationSettings(step=step))
     merger, found = Merger(max(1, round(1e9 * duration))), []
     for frame in frames_of(name, 'boom', 1, PAYLOADS.get(name, 800.0), keep):
         for channel, value in (*((c, frame.commands[c]) for c in machine.commands), *frame.samples.items()):
@@ -71,11 +68,11 @@ class Chain:
         self.masses = [self.payload.process(state) for state in self.states]
 
 
-def compiled_step(name: str, valve: str, segments: list[Segment]) -> Callable[[], None]:
+def compiled_step(name: str, valve: str, segments: list[Segment], step: float) -> Callable[[], None]:
     """The observer's compiled loop alone over inputs like those of the segments."""
     observer = HydraulicObserver(machine_of(name, valve), ObserverSettings())
     observer.start(segments[0].values[0], segments[0].command_values[0])
-    _, x, p = observer.step(STEP)
+    _, x, p = observer.step(step)
     blocks = [np.hstack([segment.values, segment.command_values]) for segment in segments[:100]]
     for block, segment in zip(blocks, segments):
         values = block[:, :segment.values.shape[1]]
@@ -109,17 +106,17 @@ def least(call: Callable[[], None], repeat: int) -> float:
     return best
 
 
-def cost(name: str, valve: str, duration: float, repeat: int, keep: Path | None) -> dict:
+def cost(name: str, valve: str, duration: float, step: float, repeat: int, keep: Path | None) -> dict:
     """All figures of one machine."""
-    segments = segments_of(name, valve, duration, keep)
+    segments = segments_of(name, valve, duration, step, keep)
     chain, steps = Chain(name, valve), sum(len(segment.values) for segment in segments)
     observer = least(lambda: chain.observe(segments), repeat)
     payload = least(chain.weigh, repeat)
-    compiled = least(compiled_step(name, valve, segments), repeat) / sum(len(s.values) for s in segments[:100])
+    compiled = least(compiled_step(name, valve, segments, step), repeat) / sum(len(s.values) for s in segments[:100])
     gates = least(gates_of(name, valve, chain.states), repeat)
     us = {key: 1e6 * value / steps for key, value in (('observer', observer), ('payload', payload), ('gates', gates))}
     return {'machine': name, 'valve': valve, 'steps': steps, 'segment': duration, **us, 'step': 1e6 * compiled,
-            'real_time_share': (observer + payload) / (steps * STEP),
+            'real_time_share': (observer + payload) / (steps * step),
             'masses': [[m.mass, m.upper - m.mass, m.stddev, m.raw, m.samples, m.status.name] for m in chain.masses]}
 
 
@@ -137,6 +134,7 @@ def main() -> None:
     parser.add_argument('--machine', nargs='*', default=list(CYCLES))
     parser.add_argument('--valve', nargs='*', choices=tuple(LIMITS), default=list(LIMITS))
     parser.add_argument('--segment', type=float, default=0.1, help='s; 0: one sensor period')
+    parser.add_argument('--step', type=float, default=0.001, help='s, of the observer')
     parser.add_argument('--repeat', type=int, default=5)
     parser.add_argument('--keep', type=Path, help='directory of simulated samples for the next run')
     parser.add_argument('--json', type=Path)
@@ -149,7 +147,7 @@ def main() -> None:
     rows = []
     print('us per step                observer (step alone)  payload (gates alone)   share of real time')
     for name, valve in product(args.machine, args.valve):
-        row = cost(name, valve, args.segment, args.repeat, args.keep)
+        row = cost(name, valve, args.segment, args.step, args.repeat, args.keep)
         rows.append(row)
         print(f'{name:12} {valve:10} {row["observer"]:12.2f} {row["step"]:11.2f} {row["payload"]:10.2f} '
               f'{row["gates"]:11.2f} {100 * row["real_time_share"]:16.2f} %', flush=True)
