@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a machine's graph killed at random moments: how long until all is well again, and what is said.
 
-    python benchmarks/kills.py [--machine patu655_lift] [--times 50] [--only NODE,...] [--seed 0] [--json F]
+    python benchmarks/kills.py [--machine patu655_lift] [--times 50] [--only NODE,...] [--apart] [--json F]
     python benchmarks/kills.py --up 50         # `mbse up` itself is killed: how long its children live
 
 Each node in turn is killed with SIGKILL. All is well where every topic brings messages of samples after the kill, the
@@ -37,17 +37,19 @@ from mbse_ros.nodes.up import RunningGraph  # noqa: E402
 
 WELL, CHILDREN, START = 5.0, 2.0, 120.0     # s
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'markers': MarkerArray}
-LOSSES = ('interpolation_node', 'observer_node', 'payload_node', 'plant_node')      # whose death the mass feels
+# Whose death the mass feels.
+LOSSES = ('machine_nodes', 'interpolation_node', 'observer_node', 'payload_node', 'plant_node')
 
 
 class Watch:
     """The graph, its log, and what it has brought since the last kill."""
 
-    def __init__(self, machine: str, bag: Path) -> None:
+    def __init__(self, machine: str, bag: Path, composed: str) -> None:
         self.log: list[str] = []
         self.peer, self.bag = Peer(**TOPICS), bag
         self.graph = RunningGraph(machine_graph(parse_arguments({
-            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag)})), self.log.append)
+            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag), 'composed': composed})),
+            self.log.append)
         self.graph.start()
 
     def step(self) -> None:
@@ -93,7 +95,7 @@ def nodes_killed(options: argparse.Namespace) -> tuple[dict, int]:
     """Times until all is well by victim, and what failed."""
     random, failed, found, loads = Random(options.seed), 0, {}, []
     with tempfile.TemporaryDirectory() as folder:
-        watch = Watch(options.machine, Path(folder) / 'bag')
+        watch = Watch(options.machine, Path(folder) / 'bag', str(not options.apart).lower())
         victims = options.only.split(',') if options.only else [*watch.graph._processes]
         try:
             wait(watch, lambda: watch.well(0, victims[0], -1, 0), START)
@@ -192,6 +194,7 @@ def main() -> int:
     parser.add_argument('--times', type=int, default=50, help='kills of each node')
     parser.add_argument('--gap', type=float, nargs=2, default=(3.0, 9.0), help='s from well to the next kill')
     parser.add_argument('--only', default='')
+    parser.add_argument('--apart', action='store_true', help='each node a process of its own')
     parser.add_argument('--up', type=int, default=0, help='kills of `mbse up` in their place')
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--json', type=Path)

@@ -34,7 +34,10 @@ TOPICS = {
     **DIAGNOSTICS,
 }
 MARKERS_FRAME = 'machine'
+COMPOSED = 'machine_nodes'      # executable that has several nodes
 SIMULATED_WAIT = 60.0       # s
+# Of a simulation nothing is missing, it only comes late on a busy computer.
+PATIENT = {'lost_after': 5.0, 'command_wait': 5.0}      # s
 A = TypeVar('A', bound=Settings)
 
 
@@ -55,7 +58,7 @@ class Process:
     """One process: executable of a package, its node, parameters, remappings, plain arguments.
 
     ``respawn``: started again when it dies, with the parameters ``again`` in addition; ``final``: when it ends by
-    itself the graph ends.
+    itself the graph ends. ``parts``: of a process of several nodes, the parameters of each.
     """
 
     executable: str
@@ -68,6 +71,11 @@ class Process:
     respawn: bool = False
     final: bool = False
     again: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def own_parameters(self) -> dict[str, Any]:
+        """Parameters of its ``parts``, as ``node:parameter``."""
+        return {f'{node}:{name}': value for node, values in self.parts.items() for name, value in values.items()}
 
     def once_more(self) -> Process:
         """The process as it is started again."""
@@ -141,6 +149,7 @@ class MachineArguments(GraphArguments):
     cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
+    composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
 
 
@@ -197,11 +206,17 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
                       wait_subscribers=readers + 1)] if a.simulate else []
+    linked = int(a.composed)        # reads no topic
+    nodes = (
+        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=readers - linked,
+               sensor_reliability=a.reliability, **(PATIENT if a.simulate else {})),
+        a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked),
+        a.node('payload_node', **machine, wait_subscribers=readers))
+    if a.composed:
+        nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
+                         parts={node.name: node.parameters for node in nodes}),)
     return Graph((
-        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=readers,
-               sensor_reliability=a.reliability),
-        a.node('observer_node', **machine, wait_subscribers=readers + 1),
-        a.node('payload_node', **machine, wait_subscribers=readers),
+        *nodes,
         a.node('visualization_node', **machine, frame_id=MARKERS_FRAME, sensor_reliability=a.reliability),
         *plants, *a.watchers('machine.rviz', machine=a.machine)))
 
