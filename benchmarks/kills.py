@@ -25,9 +25,8 @@ from random import Random
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
-os.environ.setdefault('ROS_DOMAIN_ID', '184')
 import conftest  # noqa: E402, F401  (the environment of DDS)
-from nodes_support import Peer  # noqa: E402
+from nodes_support import Peer, own_domain  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment  # noqa: E402
@@ -199,7 +198,8 @@ def main() -> int:
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--json', type=Path)
     options = parser.parse_args()
-    report, failed = up_killed(options) if options.up else nodes_killed(options)
+    with own_domain():
+        report, failed = up_killed(options) if options.up else nodes_killed(options)
     print(json.dumps(report, indent=2), f'{failed} failures', sep='\n')
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')
