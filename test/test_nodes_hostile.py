@@ -120,8 +120,26 @@ def test_a_million_names_are_a_few_lines(make):      # noqa: F811
     """Joints of others are no warning; what is remembered of them is bounded."""
     node = make(InterpolationNode)
     names = [f'lift_{k}\n' for k in range(10 ** 6)]
-    node.on_message('sensors/position', joint_state(SECOND, 'm', names, [0.0] * len(names)))
+    node.on_message('sensors/position', serialize_message(joint_state(SECOND, 'm', names, [0.0] * len(names))))
     assert node.warnings.total == 0 and not node.warned and len(node.warnings._held) == 0
+
+
+def test_cut_messages_of_sensors_are_a_warning_and_the_next_ones_count(make):      # noqa: F811
+    node = make(InterpolationNode)
+    sound = {'valve_command': joint_state(SECOND, 'm', ['lift_valve'], [0.0]),
+             'position': joint_state(SECOND, 'm', ['lift'], [0.2675]),
+             **{f'pressure/{volume}': FluidPressure(header=header(SECOND, 'm'), fluid_pressure=2e6)
+                for volume in ('lift_piston', 'lift_rod')}}
+    for topic, message in sound.items():
+        cdr = serialize_message(message)
+        for size in range(len(cdr) // 2):
+            node.on_message(f'sensors/{topic}', cdr[:size])
+    assert node.warned and not node.interpolator.dropped
+    for later in (0, PERIOD):
+        for topic, message in sound.items():
+            message.header.stamp.nanosec = later
+            node.on_message(f'sensors/{topic}', serialize_message(message))
+    assert len(node.sinks['segment'].messages) == 1
 
 
 def test_names_in_messages_are_escaped_in_the_log():
@@ -146,7 +164,7 @@ def test_a_stamp_that_is_no_time_is_refused_by_all(make, stamp):      # noqa: F8
     message.header.stamp = stamp
     crane, drawing = make(InterpolationNode), make(VisualizationNode)
     linkage = make(LinkageNode, mechanism='five_bar', backend='vm')
-    crane.on_message('sensors/position', message)
+    crane.on_message('sensors/position', serialize_message(message))
     drawing.on_position(serialize_message(message))
     topic = next(topic for topic, kind in linkage.sources.topics.items() if kind.endswith('JointState'))
     linkage.on_message(topic, serialize_message(message))
@@ -172,11 +190,12 @@ def test_a_bag_that_loops_restarts_the_segments_with_a_line(make):      # noqa: 
     for start in (100 * SECOND, 0):
         for k in range(20):
             stamp = start + k * PERIOD
-            node.on_message('sensors/valve_command', joint_state(stamp, 'm', ['lift_valve'], [0.0]))
-            node.on_message('sensors/position', joint_state(stamp, 'm', ['lift'], [0.2675]))
-            for volume in ('lift_piston', 'lift_rod'):
-                node.on_message(f'sensors/pressure/{volume}',
-                                FluidPressure(header=header(stamp, 'm'), fluid_pressure=2e6))
+            for topic, message in (
+                    ('valve_command', joint_state(stamp, 'm', ['lift_valve'], [0.0])),
+                    ('position', joint_state(stamp, 'm', ['lift'], [0.2675])),
+                    *((f'pressure/{volume}', FluidPressure(header=header(stamp, 'm'), fluid_pressure=2e6))
+                      for volume in ('lift_piston', 'lift_rod'))):
+                node.on_message(f'sensors/{topic}', serialize_message(message))
     segments = node.sinks['segment'].messages
     assert [k for k, message in enumerate(segments) if message.restart][0] == 0
     assert sum(message.restart for message in segments) == 2 and len(segments) > 30

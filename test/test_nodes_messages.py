@@ -31,17 +31,28 @@ CASES = [
 ]
 
 
+each = pytest.mark.parametrize('record, kind, back', CASES, ids=['gap', 'large', 'before 1970', 'state', 'payload'])
+
+
 def same(a, b):
     return all(np.array_equal(np.asarray(x), np.asarray(y), equal_nan=np.asarray(x).dtype.kind == 'f')
                for x, y in ((getattr(a, f.name), getattr(b, f.name)) for f in fields(a)))
 
 
-@pytest.mark.parametrize('record, kind, back', CASES, ids=['gap', 'large', 'before 1970', 'state', 'payload'])
+@each
 def test_round_trip_over_the_wire(record, kind, back):
     message = deserialize_message(m.packed_record(record, 'patu655_lift'), m.message_class(kind))
     assert message.header.frame_id == 'patu655_lift' and m.to_ns(message.header.stamp) == record.stamp_ns
     again = back(m.unpacked('topic', kind, serialize_message(message)))
     assert same(again, record) and type(again) is type(record)
+
+
+@each
+def test_records_are_packed_as_the_checked_way_does(record, kind, back):
+    values = {item.name: getattr(record, item.name) for item in fields(record) if item.name != 'stamp_ns'}
+    more = {'steps': len(getattr(record, 'values' if kind == SEGMENT else 'mean'))} if kind != PAYLOAD else {}
+    checked = m.packed(kind, record.stamp_ns, 'f', {**values, **more, 'machine': 'm'})
+    assert m.packed_record(record, 'f', 'm') == checked
 
 
 def test_numpy_scalars_and_integers_are_cast():

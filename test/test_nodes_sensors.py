@@ -128,7 +128,7 @@ class Chain:
         for k in range(max(map(len, waiting.values()))):
             for topic, messages in waiting.items():
                 if k < len(messages):
-                    self.interpolation.on_message(topic, messages[k])
+                    self.interpolation.on_message(topic, serialize_message(messages[k]))
                     self.done[topic] += 1
         for message in segments[before:]:
             self.observer.on_record(serialize_message(message))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from std_msgs.msg import Header
 
@@ -93,8 +94,10 @@ def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str,
 def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
                   velocity: Iterable[float] = (), effort: Iterable[float] = ()) -> bytes:
     """Serialized JointState with the fields that are given."""
-    return packed(JOINT_STATE, stamp_ns, frame, {
-        'name': names, 'position': position, 'velocity': velocity, 'effort': effort})
+    fields = {name: np.array(list(values), dtype=np.float64) for name, values in (
+        ('position', position), ('velocity', velocity), ('effort', effort))}
+    return _serialized(JOINT_STATE, typestore().types[JOINT_STATE](
+        header=messages.header(stamp_ns, frame), name=list(names), **fields))
 
 
 def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str], machine: str = '') -> bytes:
