@@ -33,6 +33,12 @@ TOPICS = {
     'markers': 'visualization_msgs/msg/MarkerArray',
     **DIAGNOSTICS,
 }
+OUTPUTS = {         # of outputs_node, where it runs
+    'payload/mass': 'std_msgs/msg/Float64',
+    'payload/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'payload/pose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+    '/tf': 'tf2_msgs/msg/TFMessage',
+}
 MARKERS_FRAME = 'machine'
 SIMULATED_WAIT = 60.0       # s
 A = TypeVar('A', bound=Settings)
@@ -114,8 +120,9 @@ class GraphArguments(Settings):
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
             'exit_at_end': final, **self.waiting, **parameters})
 
-    def watchers(self, config: str, **recorded: str) -> tuple[Process, ...]:
-        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for."""
+    def watchers(self, config: str, frame: str = '', **recorded: str) -> tuple[Process, ...]:
+        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for; ``frame``:
+        its fixed frame, where it is not that of the configuration."""
         found = []
         if self.record:
             found.append(Process('recorder_node', 'recorder_node', self.namespace, respawn=True, parameters={
@@ -124,7 +131,8 @@ class GraphArguments(Settings):
         if self.rviz:
             topic = f'/{self.namespace.strip("/")}/markers'
             found.append(Process('rviz2', 'rviz2', parameters={'use_sim_time': self.use_sim_time}, package='rviz2',
-                                 arguments=('-d', str(share_directory() / 'rviz' / config)),
+                                 arguments=('-d', str(share_directory() / 'rviz' / config),
+                                            *(('-f', frame) if frame else ())),
                                  remappings={'/markers': topic} if self.namespace else {}))
         return tuple(found)
 
@@ -141,6 +149,8 @@ class MachineArguments(GraphArguments):
     cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
+    outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
+                                   'messages; in a namespace all frames begin with it')
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
 
 
@@ -192,18 +202,21 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     cycle that is not its own."""
     a = arguments
     check_machine(a)        # fail now, not in five processes
-    readers = 1 + bool(a.record)
+    readers = 1 + bool(a.record) + a.outputs
+    prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
+    frame = prefix + MARKERS_FRAME
     sources = a.sources or (NO_MAP if a.simulate else '')
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
+    outputs = [a.node('outputs_node', **machine, frame_id=MARKERS_FRAME, frame_prefix=prefix)] if a.outputs else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
-                      wait_subscribers=readers + 1)] if a.simulate else []
+                      wait_subscribers=2 + bool(a.record))] if a.simulate else []
     return Graph((
-        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=readers,
+        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record),
                sensor_reliability=a.reliability),
         a.node('observer_node', **machine, wait_subscribers=readers + 1),
         a.node('payload_node', **machine, wait_subscribers=readers),
-        a.node('visualization_node', **machine, frame_id=MARKERS_FRAME, sensor_reliability=a.reliability),
-        *plants, *a.watchers('machine.rviz', machine=a.machine)))
+        a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),
+        *outputs, *plants, *a.watchers('machine.rviz', frame if prefix else '', machine=a.machine)))
 
 
 def check_machine(arguments: MachineArguments) -> None:
