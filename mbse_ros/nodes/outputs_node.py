@@ -118,7 +118,7 @@ class OutputsNode(ManagedNode):
         if self._load is None or self._payload is None or self._load[0] != self._payload.stamp_ns:
             return
         (stamp, load), mass = self._load, self._payload.mass
-        self._payload = None
+        self._load = self._payload = None
         if _any(self._weight):
             self._weight.publish(packed_weight(stamp, self._names.load, load, mass))
 
