@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from transforms3d.quaternions import mat2quat
@@ -20,32 +21,27 @@ TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 
 def packed_transforms(stamp_ns: int, transforms: Iterable[Transform]) -> bytes:
     """Serialized TFMessage of transforms between frames of these names."""
-    # Each of them by `make_message` would take ten times as long.
-    types, head = typestore().types, messages.header(stamp_ns, '')
-    Header, Stamped, Pose, Vector, Quaternion = (types[name] for name in (
-        'std_msgs/msg/Header', 'geometry_msgs/msg/TransformStamped', 'geometry_msgs/msg/Transform',
-        'geometry_msgs/msg/Vector3', 'geometry_msgs/msg/Quaternion'))
-    found = []
-    for parent, child, (x, y, z), (w, *vector) in transforms:
-        pose = Pose(Vector(float(x), float(y), float(z)), Quaternion(*map(float, vector), float(w)))
-        found.append(Stamped(header=Header(head.stamp, parent), child_frame_id=child, transform=pose))
-    return _serialized(TF_MESSAGE, types[TF_MESSAGE](transforms=found))
+    found = [_make('TransformStamped', messages.header(stamp_ns, parent), child, _make(
+        'Transform', _make('Vector3', *place.tolist()), _quaternion(turn)))
+        for parent, child, place, turn in transforms]
+    return _serialized(TF_MESSAGE, typestore().types[TF_MESSAGE](found))
 
 
 def packed_pose(stamp_ns: int, frame: str, load: LoadPose, covariance: np.ndarray) -> bytes:
     """Serialized PoseWithCovarianceStamped of a load in the machine's frame, at a covariance (g + s, g + s) of what its
     ``jacobian`` is by."""
-    w, x, y, z = mat2quat(load.rotation)
     spread = load.jacobian @ covariance @ load.jacobian.T
-    return packed(POSE, stamp_ns, frame, {'pose': {
-        'pose': {'position': _xyz(load.place), 'orientation': {'x': x, 'y': y, 'z': z, 'w': w}},
-        'covariance': (spread + spread.T) / 2}})
+    pose = _make('Pose', _make('Point', *load.place.tolist()), _quaternion(mat2quat(load.rotation)))
+    return _serialized(POSE, _make('PoseWithCovarianceStamped', messages.header(stamp_ns, frame), _make(
+        'PoseWithCovariance', pose, ((spread + spread.T) / 2).ravel())))
 
 
 def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> bytes:
     """Serialized WrenchStamped of the weight of a mass, kg, in the load's frame: it acts at its origin, so that there
     is no torque."""
-    return packed(WRENCH, stamp_ns, frame, {'wrench': {'force': _xyz(mass * load.gravity)}})
+    force = _make('Vector3', *(mass * load.gravity).tolist())
+    return _serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
+        'Wrench', force, _make('Vector3', 0.0, 0.0, 0.0))))
 
 
 def packed_number(value: float) -> bytes:
@@ -53,5 +49,11 @@ def packed_number(value: float) -> bytes:
     return packed(FLOAT64, 0, '', {'data': value})
 
 
-def _xyz(vector: np.ndarray) -> dict[str, float]:
-    return dict(zip('xyz', vector))
+def _quaternion(wxyz: np.ndarray) -> Any:
+    w, x, y, z = wxyz.tolist()
+    return _make('Quaternion', x, y, z, w)
+
+
+def _make(kind: str, *values: Any) -> Any:
+    """Message of geometry_msgs with its fields in their order; `make_message` would take ten times as long."""
+    return typestore().types[f'geometry_msgs/msg/{kind}'](*values)

@@ -18,11 +18,12 @@ from ..bags.topics import PAYLOAD, STATE
 from ..errors import MbseError
 from ..machine import Machine
 from ..machine.frames import LoadPose, MachineFrames
-from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
+from ..streams.records import ObserverStatus, PayloadStatus, StateEstimate
 from ._geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
 from ._lifecycle import ManagedNode
 from ._messages import check_sender, message_class, stamp_of, unpacked
 from ._pace import Pace
+from ._pairs import Pairs
 from ._qos import OUTPUT, TF
 from ._records import check_names
 from ._tree import FrameNames, tree_of
@@ -30,6 +31,7 @@ from ._tree import FrameNames, tree_of
 # The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
             PayloadStatus.ACCELERATING)
+PLACE, MASS = 0, 1      # what makes a weight
 
 
 class OutputsNode(ManagedNode):
@@ -49,9 +51,8 @@ class OutputsNode(ManagedNode):
     def connect(self) -> None:
         """Take states and payloads from here on."""
         self._pace = Pace()
-        self._q: np.ndarray | None = None                       # the last solution, where the next one begins
-        self._load: tuple[int, LoadPose] | None = None          # with its stamp, ns
-        self._payload: PayloadEstimate | None = None            # the newest, until its weight is out
+        self._q: np.ndarray | None = None       # the last solution, where the next one begins
+        self._pairs = Pairs()                   # of a load's pose and its mass
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
 
@@ -85,13 +86,11 @@ class OutputsNode(ManagedNode):
             self.warnings('payload', f'payload dropped: {error}')
             return
         if payload.status not in RELIABLE or not math.isfinite(payload.mass):
-            self._payload = None
             return
         if self._pace.is_due('mass', stamp, self.tuning.rate) and _any(self._mass):
             self._pace.done('mass', stamp)
             self._mass.publish(packed_number(payload.mass))
-        self._payload = payload
-        self._weigh()
+        self._weigh(MASS, stamp, payload.mass)
 
     def _place(self, state: StateEstimate) -> None:
         """Publish TF and the load's pose; raises MbseError where the machine cannot be so."""
@@ -106,21 +105,17 @@ class OutputsNode(ManagedNode):
         load = None
         if self._frames.load_parent is not None:
             load = self._frames.load(q, base, swung)
-            self._load = stamp, load
             if _any(self._pose):
                 self._pose.publish(packed_pose(stamp, self._names.machine, load, _spread(state, machine, swing)))
-            self._weigh()
+            self._weigh(PLACE, stamp, load)
         if _any(self._tf):
             self._tf.publish(packed_transforms(stamp, tree_of(self._frames, self._names, q, load)))
 
-    def _weigh(self) -> None:
-        """Publish the weight once attitude and mass of one instant are there, whichever comes first."""
-        if self._load is None or self._payload is None or self._load[0] != self._payload.stamp_ns:
-            return
-        (stamp, load), mass = self._load, self._payload.mass
-        self._load = self._payload = None
-        if _any(self._weight):
-            self._weight.publish(packed_weight(stamp, self._names.load, load, mass))
+    def _weigh(self, stream: int, stamp: int, item: LoadPose | float) -> None:
+        """Publish the weight once attitude and mass of one instant are there."""
+        pair = self._pairs.take(stream, stamp, item) if _any(self._weight) else None
+        if pair is not None:
+            self._weight.publish(packed_weight(stamp, self._names.load, *pair))
 
     def _broadcaster(self) -> Publisher | None:
         """Publisher of /tf; None where it is not wanted, or not possible, which a line in the log says."""
