@@ -13,7 +13,7 @@ from ..bags import messages
 from ..bags.messages import typestore
 from ..machine.frames import LoadPose, Transform
 from ..streams.linkage.sources import FLOAT64
-from ._messages import _serialized, packed
+from ._messages import packed, serialized
 
 POSE, WRENCH = 'geometry_msgs/msg/PoseWithCovarianceStamped', 'geometry_msgs/msg/WrenchStamped'
 TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
@@ -24,7 +24,7 @@ def packed_transforms(stamp_ns: int, transforms: Iterable[Transform]) -> bytes:
     found = [_make('TransformStamped', messages.header(stamp_ns, parent), child, _make(
         'Transform', _make('Vector3', *place.tolist()), _quaternion(turn)))
         for parent, child, place, turn in transforms]
-    return _serialized(TF_MESSAGE, typestore().types[TF_MESSAGE](found))
+    return serialized(TF_MESSAGE, typestore().types[TF_MESSAGE](found))
 
 
 def packed_pose(stamp_ns: int, frame: str, load: LoadPose, covariance: np.ndarray) -> bytes:
@@ -32,7 +32,7 @@ def packed_pose(stamp_ns: int, frame: str, load: LoadPose, covariance: np.ndarra
     ``jacobian`` is by."""
     spread = load.jacobian @ covariance @ load.jacobian.T
     pose = _make('Pose', _make('Point', *load.place.tolist()), _quaternion(mat2quat(load.rotation)))
-    return _serialized(POSE, _make('PoseWithCovarianceStamped', messages.header(stamp_ns, frame), _make(
+    return serialized(POSE, _make('PoseWithCovarianceStamped', messages.header(stamp_ns, frame), _make(
         'PoseWithCovariance', pose, ((spread + spread.T) / 2).ravel())))
 
 
@@ -40,7 +40,7 @@ def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> byt
     """Serialized WrenchStamped of the weight of a mass, kg, in the load's frame: it acts at its origin, so that there
     is no torque."""
     force = _make('Vector3', *(mass * load.gravity).tolist())
-    return _serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
+    return serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
         'Wrench', force, _make('Vector3', 0.0, 0.0, 0.0))))
 
 
