@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a machine's graph killed at random moments: how long until all is well again, and what is said.
 
-    python benchmarks/kills.py [--machine patu655_lift] [--times 50] [--only NODE,...] [--seed 0] [--json F]
+    python benchmarks/kills.py [--machine patu655_lift] [--times 50] [--only NODE,...] [--apart] [--json F]
     python benchmarks/kills.py --up 50         # `mbse up` itself is killed: how long its children live
 
 Each node in turn is killed with SIGKILL. All is well where every topic brings messages of samples after the kill, the
@@ -25,9 +25,8 @@ from random import Random
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
-os.environ.setdefault('ROS_DOMAIN_ID', '184')
 import conftest  # noqa: E402, F401  (the environment of DDS)
-from nodes_support import Peer  # noqa: E402
+from nodes_support import Peer, own_domain  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment  # noqa: E402
@@ -37,17 +36,19 @@ from mbse_ros.nodes.up import RunningGraph  # noqa: E402
 
 WELL, CHILDREN, START = 5.0, 2.0, 120.0     # s
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'markers': MarkerArray}
-LOSSES = ('interpolation_node', 'observer_node', 'payload_node', 'plant_node')      # whose death the mass feels
+# Whose death the mass feels.
+LOSSES = ('machine_nodes', 'interpolation_node', 'observer_node', 'payload_node', 'plant_node')
 
 
 class Watch:
     """The graph, its log, and what it has brought since the last kill."""
 
-    def __init__(self, machine: str, bag: Path) -> None:
+    def __init__(self, machine: str, bag: Path, composed: str) -> None:
         self.log: list[str] = []
         self.peer, self.bag = Peer(**TOPICS), bag
         self.graph = RunningGraph(machine_graph(parse_arguments({
-            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag)})), self.log.append)
+            'machine': machine, 'cycle': 'random', 'cycles': '0', 'record': str(bag), 'composed': composed})),
+            self.log.append)
         self.graph.start()
 
     def step(self) -> None:
@@ -93,7 +94,7 @@ def nodes_killed(options: argparse.Namespace) -> tuple[dict, int]:
     """Times until all is well by victim, and what failed."""
     random, failed, found, loads = Random(options.seed), 0, {}, []
     with tempfile.TemporaryDirectory() as folder:
-        watch = Watch(options.machine, Path(folder) / 'bag')
+        watch = Watch(options.machine, Path(folder) / 'bag', str(not options.apart).lower())
         victims = options.only.split(',') if options.only else [*watch.graph._processes]
         try:
             wait(watch, lambda: watch.well(0, victims[0], -1, 0), START)
@@ -192,11 +193,13 @@ def main() -> int:
     parser.add_argument('--times', type=int, default=50, help='kills of each node')
     parser.add_argument('--gap', type=float, nargs=2, default=(3.0, 9.0), help='s from well to the next kill')
     parser.add_argument('--only', default='')
+    parser.add_argument('--apart', action='store_true', help='each node a process of its own')
     parser.add_argument('--up', type=int, default=0, help='kills of `mbse up` in their place')
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--json', type=Path)
     options = parser.parse_args()
-    report, failed = up_killed(options) if options.up else nodes_killed(options)
+    with own_domain():
+        report, failed = up_killed(options) if options.up else nodes_killed(options)
     print(json.dumps(report, indent=2), f'{failed} failures', sep='\n')
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')

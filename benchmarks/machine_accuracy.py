@@ -171,7 +171,8 @@ def main() -> None:
     parser.add_argument('--valve', nargs='*', choices=tuple(LIMITS), default=list(LIMITS))
     parser.add_argument('--seeds', type=int, default=1)
     parser.add_argument('--payload', type=float, nargs='*', default=[], help='kg; default: 800, cranes 50 and 100')
-    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='of interpolation, observer or payload')
+    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
+                        help='of interpolation, observer or payload')
     parser.add_argument('--keep', type=Path)
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--json', type=Path)

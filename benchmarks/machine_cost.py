@@ -6,8 +6,8 @@
 
 Processor time of one core, the least of the repetitions: of the observer's stage, of its compiled step alone, of the
 payload's stage, of its gates alone (us per step each), and the share of real time of both stages. A log is simulated
-first, the boom's cycle at 100 Hz; the observer runs at 1 kHz (``--step``), in segments of ``--segment`` s. ``--json`` writes
-masses and intervals after each segment, too; ``--against`` compares them with those of such a file of another version.
+first, the boom's cycle at 100 Hz; the observer runs at 1 kHz (``--step``), in segments of ``--segment`` s. ``--json``
+writes masses and intervals after each segment, too; ``--against`` compares them with those of another version's file.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.merge import Merger
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
+
 
 def segments_of(name: str, valve: str, duration: float, step: float, keep: Path | None) -> list[Segment]:
     """The log as the observer gets it."""

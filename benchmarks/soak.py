@@ -25,12 +25,12 @@ from random import Random
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test'), str(ROOT / 'benchmarks')]
-os.environ.setdefault('ROS_DOMAIN_ID', '186')
 import conftest  # noqa: E402, F401  (the environment of DDS)
 import numpy as np  # noqa: E402
-from nodes_support import Peer  # noqa: E402
+from nodes_support import Peer, own_domain  # noqa: E402
 from rclpy.qos import QoSProfile  # noqa: E402
 from thrown.raw import mutate_bytes  # noqa: E402
+from watched_graph import heard  # noqa: E402
 
 from mbse_ros.bags.bag import Bag  # noqa: E402
 from mbse_ros.bags.messages import typestore  # noqa: E402
@@ -111,7 +111,7 @@ def soaked(machine: str, seconds: float, warm_up: float, random: Random) -> dict
     with tempfile.TemporaryDirectory() as folder:
         bag = Path(folder) / 'bag'
         topics = sensor_topics(load_machine(machine))
-        graph = machine_graph(parse_arguments({'machine': machine, 'cycle': 'random', 'record': str(bag)}))
+        graph = heard(machine_graph(parse_arguments({'machine': machine, 'cycle': 'random', 'record': str(bag)})))
         graph = Graph(tuple(replace(p, remappings={topic: f'clean/{topic}' for topic in topics},
                                     parameters={**p.parameters, 'wait_subscribers': 1})
                             if p.name == 'plant_node' else p for p in graph.processes))
@@ -199,7 +199,8 @@ def main() -> int:
     options = parser.parse_args()
     names, reports, failed = options.machines.split(','), [], 0
     for name in names:
-        report = soaked(name, options.seconds / len(names), options.warm_up, Random(f'{options.seed} {name}'))
+        with own_domain():
+            report = soaked(name, options.seconds / len(names), options.warm_up, Random(f'{options.seed} {name}'))
         report['failures'] = failures(report)
         failed += len(report['failures'])
         reports.append(report)

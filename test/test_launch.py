@@ -82,7 +82,10 @@ def test_processes_are_those_of_the_graph(graph, stand_in, given):
     nodes = stand_in.generate_launch_description().args[0][-1].function(context)
     processes = make(parse_arguments(given, kind)).processes
     assert [(n.package, n.executable, n.name, n.namespace, n.parameters) for n in nodes] == [
-        (p.package, p.executable, p.name, p.namespace, [dict(p.parameters)]) for p in processes]
+        (p.package, p.executable, None if p.parts else p.name, p.namespace,
+         [dict(p.parameters)] if p.parameters else []) for p in processes]
+    for n, p in zip(nodes, processes):
+        assert all(f'{name}:valve:="described"' in n.arguments for name in p.parts)
     assert [type(n.on_exit).__name__ for n in nodes] == [
         'Shutdown' if p.final else 'function' if p.respawn else 'NoneType' for p in processes]
 
@@ -95,7 +98,7 @@ def test_what_dies_is_started_again_but_not_what_cannot_start(graph, stand_in):
     again, = timer.actions
     assert (again.name, again.parameters) == (first.name, first.parameters) and timer.period > 0
     line, = first.on_exit(SimpleNamespace(returncode=BAD_START), context)
-    assert first.name in line.msg and 'not started again' in line.msg
+    assert first.executable in line.msg and 'not started again' in line.msg
     assert type(line).__name__ == 'LogInfo'
     context.is_shutdown = True
     assert first.on_exit(SimpleNamespace(returncode=-15), context) is None

@@ -26,7 +26,7 @@ class Bench:
     def __init__(self):
         self.log, self.now = [], 1_000 * PERIOD
         self.peer = Peer(segment=SensorSegment, state=HydraulicState, payload=PayloadEstimate)
-        graph = machine_graph(parse_arguments({'simulate': 'false'}))
+        graph = machine_graph(parse_arguments({'simulate': 'false', 'composed': 'false'}))
         wait = {'payload_node': 1, 'observer_node': 2, 'interpolation_node': 2}
         processes = tuple(replace(p, parameters={**p.parameters, 'wait_subscribers': wait[p.name]} | (
             {'sensor_reliability': 'reliable'} if p.name == 'interpolation_node' else {}))

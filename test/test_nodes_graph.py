@@ -25,7 +25,7 @@ TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadE
 @pytest.fixture(scope='module')
 def watched():
     with own_domain():
-        graph = Watched(TOPICS, payload='50', seed='3')
+        graph = Watched(TOPICS, payload='50', seed='3', composed='false')
         try:
             yield graph
         finally:

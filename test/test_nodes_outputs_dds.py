@@ -174,16 +174,17 @@ def test_joints_under_the_name_that_robot_state_publisher_reads():
             running.close()
 
 
-def test_the_graph_starts_it_where_it_is_asked_for():
-    def processes(**arguments):
-        return {p.name: p for p in machine_graph(parse_arguments(arguments)).processes}
-    plain, more = processes(), processes(outputs='true', rviz='true')
-    assert set(more) - set(plain) == {'outputs_node', 'rviz2'}
+@pytest.mark.parametrize('composed', ['true', 'false'])
+def test_the_graph_starts_it_where_it_is_asked_for(composed):
+    def nodes(**arguments):
+        found = machine_graph(parse_arguments({'composed': composed, **arguments})).processes
+        return {name: own for p in found for name, own in (p.parts or {p.name: p.parameters}).items()}
+    plain, more = nodes(), nodes(outputs='true')
+    assert set(more) - set(plain) == {'outputs_node'} and more['outputs_node']['frame_prefix'] == ''
     for name in ('observer_node', 'payload_node'):      # nothing is lost at the start
-        assert more[name].parameters['wait_subscribers'] == plain[name].parameters['wait_subscribers'] + 1
-    for name in ('interpolation_node', 'plant_node'):
-        assert more[name].parameters == plain[name].parameters
-    assert more['outputs_node'].parameters['frame_prefix'] == '' and '-f' not in more['rviz2'].arguments
+        assert more[name]['wait_subscribers'] == plain[name]['wait_subscribers'] + 1
+    for name in ('interpolation_node', 'plant_node', 'visualization_node'):
+        assert more[name] == plain[name]
 
 
 def test_machines_in_namespaces_have_frames_of_their_own():

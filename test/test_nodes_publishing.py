@@ -118,7 +118,7 @@ def test_what_the_middleware_refuses_in_a_callback_does_not_end_the_node(monkeyp
         node, logged = Ours(), []
         monkeypatch.setattr(type(node.get_logger()), 'error', lambda self, text, **_: logged.append(text))
         try:
-            _run._spin(node)
+            _run._spin([node])
         finally:
             node.destroy_node()
     assert node.calls == 3 and logged == ['the middleware refused: cannot publish data'] * 3
@@ -135,5 +135,5 @@ def test_without_a_context_it_does():
             raise rclpy_implementation.RCLError('context is not valid')
     with ros():
         with pytest.raises(rclpy_implementation.RCLError, match='context is not valid'):
-            _run._spin(Ours())
+            _run._spin([Ours()])
         rclpy.init()

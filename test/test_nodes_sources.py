@@ -165,8 +165,8 @@ def test_the_graph_hands_the_map_over(tmp_path):
     path = sources(tmp_path)
     for given, expected in (({}, 'none'), ({'simulate': 'false'}, ''), ({'sources': path}, path)):
         graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}))
-        node = next(p for p in graph.processes if p.name == 'interpolation_node')
-        assert node.parameters['sources'] == expected
+        node, = [p.parts['interpolation_node'] for p in graph.processes if p.parts]
+        assert node['sources'] == expected
     with pytest.raises(DescriptionError, match='position/lift'):
         machine_graph(parse_arguments({'machine': 'zx200', 'sources': path}))
 

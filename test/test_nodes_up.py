@@ -51,25 +51,34 @@ def _python_is_found(monkeypatch):
 
 
 def test_arguments_choose_the_processes():
-    core = {'interpolation_node', 'observer_node', 'payload_node', 'visualization_node'}
+    core = {'machine_nodes', 'visualization_node'}
     assert names() == core | {'plant_node'}
+    assert names(composed='false') == {'interpolation_node', 'observer_node', 'payload_node', 'visualization_node',
+                                       'plant_node'}
     assert names(simulate='false') == core
     assert names(simulate='False', rviz='true', record='bag') == core | {'rviz2', 'recorder_node'}
 
 
-def test_every_parameter_exists_and_the_values_get_there():
+@pytest.mark.parametrize('composed, readers', [('true', 2), ('false', 3)])
+def test_every_parameter_exists_and_the_values_get_there(composed, readers):
     graph = machine_graph(parse_arguments({'payload': '20', 'seed': '7', 'namespace': 'a/b', 'use_sim_time': 'true',
-                                         'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false'}))
+                                         'cycles': '2', 'record': 'x', 'valve': 'unknown', 'autostart': 'false',
+                                         'composed': composed}))
     processes = {process.name: process for process in graph.processes}
-    for process in graph.processes:
-        known = NODES[process.executable].names() | {'use_sim_time'}
-        assert set(process.parameters) <= known and process.namespace == 'a/b'
-    plant = processes['plant_node'].parameters
+    nodes = {name: own for p in graph.processes for name, own in (p.parts or {p.name: p.parameters}).items()}
+    for name, parameters in nodes.items():
+        assert set(parameters) <= NODES[name].names() | {'use_sim_time'}
+    assert {process.namespace for process in graph.processes} == {'a/b'} and len(nodes) == 6
+    plant = nodes['plant_node']
     assert (plant['payload'], plant['seed'], plant['cycles'], plant['publish_clock']) == (20.0, 7, 2, True)
-    assert processes['plant_node'].final and processes['observer_node'].respawn
-    assert all(processes[name].parameters[key] == value for name in ('observer_node', 'interpolation_node')
+    observer = 'machine_nodes' if composed == 'true' else 'observer_node'
+    assert processes['plant_node'].final and processes[observer].respawn
+    assert all(nodes[name][key] == value for name in ('observer_node', 'interpolation_node')
                for key, value in (('use_sim_time', True), ('valve', 'unknown'), ('autostart', False)))
-    assert processes['observer_node'].parameters['wait_subscribers'] == 3       # payload, visualization, recorder
+    assert nodes['observer_node']['wait_subscribers'] == readers    # (payload,) visualization, recorder
+    words = command(processes[observer])
+    assert ('observer_node:valve:="unknown"' in words) == (composed == 'true')
+    assert ('__node:=observer_node' in words) == (composed == 'false') and '__ns:=/a/b' in words
 
 
 def test_a_cycle_by_a_topic_has_no_end():
@@ -85,7 +94,8 @@ def test_up_knows_its_graphs(monkeypatch):
     for name in ('machine', 'crane'):
         assert up_graph(name, ['payload:=70', 'valve:=compensated'], None) == 0
     assert started[0] == started[1]
-    assert {p.parameters['valve'] for p in started[0].processes} == {'compensated'}
+    assert {own['valve'] for p in started[0].processes for own in (p.parts or {p.name: p.parameters}).values()} == {
+        'compensated'}
     with pytest.raises(SettingError, match='machine, crane or linkage'):
         up_graph('tractor', [], None)
 

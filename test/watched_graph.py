@@ -11,16 +11,24 @@ from mbse_ros.nodes.up import RunningGraph
 START = 180.0       # s, on a machine with much else to do
 
 
+def waiting(parameters):
+    """Parameters of a node that waits for one reader more."""
+    return {**parameters, 'wait_subscribers': parameters.get('wait_subscribers', 0) + 1}
+
+
+def heard(graph):
+    """A graph whose nodes wait for a peer too, that reads all their outputs."""
+    return Graph(tuple(replace(p, parameters=waiting(p.parameters) if p.parameters else {},
+                               parts={name: waiting(own) for name, own in p.parts.items()}) for p in graph.processes))
+
+
 class Watched:
     """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
 
     def __init__(self, topics, **arguments):
-        processes = machine_graph(parse_arguments(arguments)).processes
-        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1})
-                for p in processes]
         self.log = []
         self.peer = Peer(**topics)
-        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
+        self.graph = RunningGraph(heard(machine_graph(parse_arguments(arguments))), self.log.append)
         self.graph.start()
 
     def until(self, condition, limit=START):

@@ -23,6 +23,7 @@ from ..dynamics.model import Model
 from ..errors import MbseError
 from ..machine import Machine
 from ..settings import Settings
+from ._messages import packed_record
 from ._parameters import declare_entry, on_change
 from ._process import SHARED, ProcessStatus
 from ._qos import OUTPUT
@@ -42,6 +43,7 @@ class ManagedNode(Runnable, LifecycleNode):
 
     executable: str
     forgets = ''
+    receiver: Callable[[Any], None] | None = None       # a node of this process that takes the records as they are
     _answer = ''
 
     def __init__(self) -> None:
@@ -83,6 +85,15 @@ class ManagedNode(Runnable, LifecycleNode):
         publisher = self.lasting(self.create_lifecycle_publisher(kind, topic, qos))
         self._outputs.append(publisher)
         return publisher
+
+    def send(self, publisher: Publisher, record: Any) -> None:
+        """A record to the node of this process that takes it, and to those who read the topic; it is serialized only
+        for these."""
+        if self.receiver is not None:
+            self.receiver(record)
+            if not publisher.get_subscription_count():
+                return
+        publisher.publish(packed_record(record, self.machine.name, self.fingerprint))
 
     def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile,
               raw: bool = False) -> Subscription:

@@ -17,7 +17,7 @@ from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from ..streams.stages import ObserverStage, PayloadStage
 from ._diagnostics import LEVELS, Diagnostics, log_status
 from ._lifecycle import ManagedNode
-from ._messages import check_sender, message_class, packed_record, unpacked
+from ._messages import check_sender, message_class, unpacked
 from ._qos import OUTPUT
 from ._warnings import Warnings
 
@@ -60,6 +60,10 @@ class Inbox:
             self._check(record)
         except SampleError as error:
             return self.refuse('unreadable', f'message dropped: {error}')
+        return self.accept(record)
+
+    def accept(self, record: Segment | StateEstimate) -> Segment | StateEstimate | None:
+        """A record in its order, None where it must not be used."""
         bad, odd = self._judge(record)
         if bad:
             return self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
@@ -122,6 +126,7 @@ class RecordNode(ManagedNode):
     source: Source
     sends: tuple[str, str]
     patience = 1
+    fed = False     # by a node of this process
     stage: ObserverStage | PayloadStage
 
     def build(self, machine: Machine) -> None:
@@ -143,11 +148,19 @@ class RecordNode(ManagedNode):
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
         self._inbox = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
-        self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
+        if not self.fed:
+            self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
 
     def on_record(self, cdr: bytes) -> None:
-        """One sensor period."""
-        record = self._inbox.take(cdr)
+        """One sensor period, from a topic."""
+        self._on(self._inbox.take(cdr))
+
+    def receive(self, record: Segment | StateEstimate) -> None:
+        """One sensor period, from a node of this process and the same machine."""
+        if self.active:
+            self._on(self._inbox.accept(record))
+
+    def _on(self, record: Segment | StateEstimate | None) -> None:
         if record is None:
             return
         try:
@@ -155,7 +168,7 @@ class RecordNode(ManagedNode):
         except MbseError as error:
             self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
             return
-        self._results.publish(packed_record(result, self.machine.name, self.fingerprint))
+        self.send(self._results, result)
         self.publish_more(result)
         dropped = {f'dropped, {self.source.topic}s': self._inbox.dropped}
         if self._diagnose(result, self.level(result), lambda: {**self.values(result), **dropped}):

@@ -88,25 +88,34 @@ def one_line(error: Exception) -> str:
 
 
 def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) -> NoReturn:
-    """Serve ``make_node()`` until SIGINT, SIGTERM or its ``exit_status``, and end the process with its status.
+    """Serve ``make_node()``, see `run_together`."""
+    run_together(lambda: (make_node(),), getattr(make_node, '__name__', 'mbse_ros'), args)
 
+
+def run_together(make_nodes: Callable[[], Sequence[Runnable]], name: str, args: Sequence[str] | None = None
+                 ) -> NoReturn:
+    """Serve nodes until SIGINT, SIGTERM or an ``exit_status``, and end the process with that status.
+
+    They start in the order in which they are given. ``name``: of the log, until there are nodes.
     A machine file or parameter that cannot be used is a fatal line in the log and status 2.
     The signals are ours, not rclpy's, which takes the context away under a running callback.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, STOP)
-    node, status = None, BAD_START
+    nodes: Sequence[Runnable] = ()
+    status = BAD_START
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        node = make_node()
+        nodes = make_nodes()
         status = 1
-        _serve(node)
-        status = node.exit_status or 0
-        node.destroy_node()
+        _serve(nodes)
+        status = next(filter(None, (node.exit_status for node in nodes)), 0)
+        for node in nodes:
+            node.destroy_node()
         rclpy.try_shutdown()
     except Exception as error:
         if isinstance(error, OURS) or status == BAD_START and isinstance(error, rclpy_implementation.RCLError):
-            get_logger(node.get_name() if node else getattr(make_node, '__name__', 'mbse_ros')).fatal(one_line(error))
+            get_logger(nodes[0].get_name() if nodes else name).fatal(one_line(error))
         else:
             status = 1
             traceback.print_exc()
@@ -116,30 +125,34 @@ def run(make_node: Callable[[], Runnable], args: Sequence[str] | None = None) ->
     os._exit(status)
 
 
-def _serve(node: Runnable) -> None:
+def _serve(nodes: Sequence[Runnable]) -> None:
     try:
-        node.start()
-        _spin(node)
+        for node in nodes:
+            node.start()
+        _spin(nodes)
     finally:
-        node.finish()
+        for node in nodes:
+            node.finish()
 
 
-def _spin(node: Runnable) -> None:
-    """Callbacks and ticks until a signal or the node itself ends them.
+def _spin(nodes: Sequence[Runnable]) -> None:
+    """Callbacks and ticks until a signal or a node itself ends them.
 
     One at a time: a tick needs the turn. With a limit: a wait without one in EventsExecutor (Jazzy, Kilted), like its
     spin(), does not end on a signal.
     """
     executor = _Executor()
-    executor.add_node(node)
+    for node in nodes:
+        executor.add_node(node)
     gc.freeze()     # what the start has made stays: the collector need not walk through it between two messages
-    while not STOP.asked and node.exit_status is None:
-        due = node.tick()
+    while not STOP.asked and all(node.exit_status is None for node in nodes):
+        due = min((due for node in nodes if (due := node.tick()) is not None), default=LONGEST_WAIT)
         try:
-            executor.spin_once(timeout_sec=LONGEST_WAIT if due is None else min(due, LONGEST_WAIT))
+            executor.spin_once(timeout_sec=min(due, LONGEST_WAIT))
         except rclpy_implementation.RCLError as error:      # an answer whose client is gone, or a busy middleware
             if not rclpy.ok():
                 raise
-            node.get_logger().error(f'the middleware refused: {one_line(error)}')
-    executor.remove_node(node)
+            nodes[0].get_logger().error(f'the middleware refused: {one_line(error)}')
+    for node in nodes:
+        executor.remove_node(node)
     executor.shutdown()

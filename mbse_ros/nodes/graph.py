@@ -40,7 +40,10 @@ OUTPUTS = {         # of outputs_node, where it runs
     '/tf': 'tf2_msgs/msg/TFMessage',
 }
 MARKERS_FRAME = 'machine'
+COMPOSED = 'machine_nodes'      # executable that has several nodes
 SIMULATED_WAIT = 60.0       # s
+# Of a simulation nothing is missing, it only comes late on a busy computer.
+PATIENT = {'lost_after': 5.0, 'command_wait': 5.0}      # s
 A = TypeVar('A', bound=Settings)
 
 
@@ -61,7 +64,7 @@ class Process:
     """One process: executable of a package, its node, parameters, remappings, plain arguments.
 
     ``respawn``: started again when it dies, with the parameters ``again`` in addition; ``final``: when it ends by
-    itself the graph ends.
+    itself the graph ends. ``parts``: of a process of several nodes, the parameters of each.
     """
 
     executable: str
@@ -74,6 +77,11 @@ class Process:
     respawn: bool = False
     final: bool = False
     again: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def own_parameters(self) -> dict[str, Any]:
+        """Parameters of its ``parts``, as ``node:parameter``."""
+        return {f'{node}:{name}': value for node, values in self.parts.items() for name, value in values.items()}
 
     def once_more(self) -> Process:
         """The process as it is started again."""
@@ -149,6 +157,7 @@ class MachineArguments(GraphArguments):
     cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
+    composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
                                    'messages; in a namespace all frames begin with it')
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
@@ -210,11 +219,17 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     outputs = [a.node('outputs_node', **machine, frame_id=MARKERS_FRAME, frame_prefix=prefix)] if a.outputs else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
                       wait_subscribers=2 + bool(a.record))] if a.simulate else []
+    linked = int(a.composed)        # reads no topic
+    nodes = (
+        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
+               sensor_reliability=a.reliability, **(PATIENT if a.simulate else {})),
+        a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked),
+        a.node('payload_node', **machine, wait_subscribers=readers))
+    if a.composed:
+        nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
+                         parts={node.name: node.parameters for node in nodes}),)
     return Graph((
-        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record),
-               sensor_reliability=a.reliability),
-        a.node('observer_node', **machine, wait_subscribers=readers + 1),
-        a.node('payload_node', **machine, wait_subscribers=readers),
+        *nodes,
         a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),
         *outputs, *plants, *a.watchers('machine.rviz', frame if prefix else '', machine=a.machine)))
 

@@ -23,7 +23,7 @@ from ..streams.interpolation import Interpolator
 from ..streams.records import Segment
 from ._diagnostics import ERROR, OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
-from ._messages import message_class, packed_record
+from ._messages import message_class
 from ._qos import deep_input
 from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
@@ -95,7 +95,7 @@ class InterpolationNode(ManagedNode):
             for segment in segments:
                 self._patience = time.monotonic() + SILENCE
                 self._log_restart(segment)
-                self._segments.publish(packed_record(segment, self.machine.name, self.fingerprint))
+                self.send(self._segments, segment)
         if set(self.interpolator.lost) != self._lost:
             self._log_lost()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import chain
 
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown, TimerAction
@@ -14,7 +15,7 @@ from launch_ros.actions import Node
 
 from ..settings import Settings
 from .graph import Graph, Process, describe, parse_arguments, refuse_misspelt, word
-from .up import BAD_START
+from .up import BAD_START, parameter_text
 
 RESPAWN_DELAY = 1.0     # s
 OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
@@ -41,10 +42,13 @@ def node(process: Process) -> Node:
         on_exit = Shutdown(reason=f'{process.name} has ended')
     elif process.respawn:
         on_exit = started_again(process.name, lambda: node(process.once_more()))
+    own = [('-p', f'{name}:={parameter_text(value)}') for name, value in process.own_parameters().items()]
+    words = ['--ros-args', *chain(*own), '--'] if own else []
     return Node(
-        package=process.package, executable=process.executable, name=process.name, namespace=process.namespace,
-        parameters=[dict(process.parameters)], remappings=list(process.remappings.items()),
-        arguments=list(process.arguments), output='screen', on_exit=on_exit)
+        package=process.package, executable=process.executable, name=None if process.parts else process.name,
+        namespace=process.namespace, parameters=[dict(process.parameters)] if process.parameters else [],
+        remappings=list(process.remappings.items()), arguments=[*process.arguments, *words], output='screen',
+        on_exit=on_exit)
 
 
 def started_again(name: str, make: Callable[[], Action]) -> OnExit:

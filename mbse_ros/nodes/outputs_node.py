@@ -31,7 +31,8 @@ from ._tree import FrameNames, tree_of
 # The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
             PayloadStatus.ACCELERATING)
-PLACE, MASS = 0, 1      # what makes a weight
+PLACE = 0       # streams of what makes a weight
+MASS = 1
 
 
 class OutputsNode(ManagedNode):

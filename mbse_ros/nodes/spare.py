@@ -16,9 +16,10 @@ from importlib import import_module
 
 from .bound import PR_SET_PDEATHSIG
 from .catalogue import NODES
+from .graph import COMPOSED
 
 PR_SET_NAME = 15
-FIRST = ('observer_node', 'payload_node', 'visualization_node', 'interpolation_node', 'recorder_node')
+FIRST = ('machine_nodes', 'observer_node', 'payload_node', 'visualization_node', 'interpolation_node', 'recorder_node')
 
 
 def order(module: str, arguments: list[str], signal: int) -> str:
@@ -36,7 +37,7 @@ def main() -> None:
     module, arguments, signal = json.loads(line)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     name = module.rpartition('.')[2]
-    if name not in NODES:
+    if name not in (*NODES, COMPOSED):
         sys.exit(f'{name} is no node')
     if sys.platform.startswith('linux'):
         libc = ctypes.CDLL(None)

@@ -44,14 +44,14 @@ def command(process: Process) -> list[str]:
             raise MbseError(f'{process.executable} is not installed here (ROS package {process.package})')
         words = [path]
     words += [*process.arguments, '--ros-args']
-    if process.package == 'mbse_ros':
+    if process.package == 'mbse_ros' and not process.parts:
         words += ['-r', f'__node:={process.name}']
     if process.namespace:
         words += ['-r', f'__ns:=/{process.namespace.strip("/")}']
     for source, target in process.remappings.items():
         words += ['-r', f'{source}:={target}']
-    for name, value in process.parameters.items():
-        words += ['-p', f'{name}:={_yaml(value)}']
+    for name, value in (*process.parameters.items(), *process.own_parameters().items()):
+        words += ['-p', f'{name}:={parameter_text(value)}']
     return words
 
 
@@ -234,6 +234,6 @@ class RunningGraph:
             self.status = 1
 
 
-def _yaml(value: Any) -> str:
+def parameter_text(value: Any) -> str:
     """A parameter's value as YAML on one line."""
     return json.dumps(float(value) if isinstance(value, float) else value)
