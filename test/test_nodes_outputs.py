@@ -261,6 +261,8 @@ def test_covariance_of_the_load_is_that_of_the_coordinates(make):      # noqa: F
     got = np.array(messages(node, 'payload/pose')[0].pose.covariance).reshape(6, 6)
     np.testing.assert_allclose(got, jacobian @ record.covariance[:4, :4] @ jacobian.T, rtol=1e-6, atol=1e-15)
     assert (got == got.T).all()
+    node.on_state(sent(replace(record, stamp_ns=2 * SECOND, covariance=np.nan * record.covariance), 'zx200'))
+    assert len(messages(node, 'payload/pose')) == 1 and len(messages(node, '/tf')) == 2 and not node.warned
 
 
 @pytest.mark.parametrize('given, name', [

@@ -106,8 +106,9 @@ class OutputsNode(ManagedNode):
         load = None
         if self._frames.load_parent is not None:
             load = self._frames.load(q, base, swung)
-            if _any(self._pose):
-                self._pose.publish(packed_pose(stamp, self._names.machine, load, _spread(state, machine, swing)))
+            spread = _spread(state, machine, swing)
+            if _any(self._pose) and np.isfinite(spread).all():
+                self._pose.publish(packed_pose(stamp, self._names.machine, load, spread))
             self._weigh(PLACE, stamp, load)
         if _any(self._tf):
             self._tf.publish(packed_transforms(stamp, tree_of(self._frames, self._names, q, load)))
