@@ -182,7 +182,8 @@ class Messages(Kind):
             'interpolation': (InterpolationNode, {}), 'excavator': (InterpolationNode, {'machine': 'zx200'}),
             'observer': (ObserverNode, {'backend': 'vm'}), 'payload': (PayloadNode, {'backend': 'vm'}),
             'visualization': (VisualizationNode, {}), 'plant': (PlantNode, {'backend': 'vm', 'cycle': 'topic'}),
-            'linkage': (LinkageNode, {**five, 'unstamped': UNSTAMPED}), 'smoother': (SmootherNode, five), 'outputs': (OutputsNode, {})}[name]
+            'linkage': (LinkageNode, {**five, 'unstamped': UNSTAMPED}), 'smoother': (SmootherNode, five),
+            'outputs': (OutputsNode, {})}[name]
         node = self._make(kind, **values)
         node._disconnect()
         node.taken = {}
