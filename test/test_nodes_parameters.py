@@ -16,12 +16,13 @@ from mbse_ros.nodes import _lifecycle
 from mbse_ros.nodes.catalogue import NODES
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.outputs_node import OutputsNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 
 KINDS = {'interpolation_node': InterpolationNode, 'observer_node': ObserverNode, 'payload_node': PayloadNode,
-         'plant_node': PlantNode, 'visualization_node': VisualizationNode}
+         'plant_node': PlantNode, 'visualization_node': VisualizationNode, 'outputs_node': OutputsNode}
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -75,6 +76,7 @@ def test_every_setting_is_a_described_parameter(make, name):
     ('payload_node', 'window', 0, 'out of range'),
     ('plant_node', 'payload', 20.0, 'read-only'),
     ('visualization_node', 'rate', float('inf'), 'ange'),
+    ('outputs_node', 'publish_tf', 'payload', 'read-only'),
 ])
 def test_a_wrong_value_is_refused_with_a_reason(make, name, parameter, value, reason):
     node = make(name)

@@ -3,6 +3,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 
 import pytest
 
@@ -23,6 +24,7 @@ from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode
 from mbse_ros.nodes.observer_node import ObserverNode
+from mbse_ros.nodes.outputs_node import OutputsNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.recorder_node import RecorderNode
@@ -34,7 +36,8 @@ POLICY = ROOT / 'config' / 'security' / 'policy.xml'
 ASKS = {'publish': Node.get_publisher_names_and_types_by_node, 'subscribe': Node.get_subscriber_names_and_types_by_node,
         'reply': Node.get_service_names_and_types_by_node, 'request': Node.get_client_names_and_types_by_node}
 CHILDREN = {'topics': ('topic', {'publish', 'subscribe'}), 'services': ('service', {'reply', 'request'})}
-NOT_EVERYWHERE = {'~/get_type_description'}      # of ROS 2 from Jazzy on
+# Of ROS 2 from Jazzy on; of one with tf2_msgs.
+NOT_EVERYWHERE = {'~/get_type_description', *([] if find_spec('tf2_msgs') else ['/tf'])}
 TIME = {'use_sim_time': True}
 IMU = 'boom_imu: {kind: gyro, body: boom, stddev: 0.1 deg/s}'
 
@@ -67,7 +70,7 @@ def runs(machine, topics, tmp_path_factory):
     linkage = {'mechanism': 'five_bar', 'backend': 'vm', **TIME}
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return [
-        (InterpolationNode, crane), (VisualizationNode, crane),
+        (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
         (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
         (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),

@@ -61,6 +61,12 @@ def test_topics_are_those_of_the_graph(graph, manager):
         assert topic['Durability Policy'] == 'Volatile'     # as it is published
 
 
+def test_frames_of_the_machine_are_shown():
+    """TF comes with outputs:=true; without it the display is empty."""
+    shown = [d['Class'] for d in CONFIGS['machine']['Visualization Manager']['Displays'] if d['Enabled']]
+    assert 'rviz_default_plugins/TF' in shown
+
+
 def test_frame_is_that_of_the_markers(graph, manager):
     assert manager['Global Options']['Fixed Frame'] == GRAPHS[graph][1]
 

@@ -59,7 +59,8 @@ find_libraries() {
 fingerprint() {
   echo "$root $underlay"
   cd "$root"
-  sha256sum CMakeLists.txt package.xml cmake/* msg/* tools/make_environment.sh "${lists[@]}"
+  sha256sum CMakeLists.txt package.xml tools/make_environment.sh "${lists[@]}"
+  find cmake msg -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
 }
 
 environment_name

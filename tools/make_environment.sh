@@ -103,17 +103,27 @@ python_packages() {
     fail "pip install ${arguments[*]}"
 }
 
-# Straight into the environment's prefix: nothing to source afterwards.
-package() {
-  local generator='Unix Makefiles' options=()
+# One CMake project, straight into the environment's prefix: nothing to source afterwards.
+#   build NAME SOURCE OPTION...
+build() {
+  local generator='Unix Makefiles' options=() name=$1 source=$2
+  shift 2
   ! command -v ninja >/dev/null || generator=Ninja
   [[ $env == */sourced-* ]] || options+=(-DCMAKE_TOOLCHAIN_FILE="$root/cmake/ros_wheels.toolchain.cmake")
   {
-    cmake -S "$root" -B "$env/build" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+    cmake -S "$source" -B "$env/build/$name" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
       -DCMAKE_INSTALL_PREFIX="$env" -DPython3_EXECUTABLE="$env/bin/python" -DPython3_FIND_VIRTUALENV=ONLY \
-      -DMBSE_ROS_DEVELOP=ON "${options[@]}" &&
-    cmake --build "$env/build" --parallel "$(nproc)" --target install
-  } >>"$log" 2>&1 || fail 'building the messages and the package'
+      "${options[@]}" "$@" &&
+    cmake --build "$env/build/$name" --parallel "$(nproc)" --target install
+  } >>"$log" 2>&1 || fail "building $name"
+}
+
+# The wheels lack tf2_msgs; a sourced ROS 2 has its own.
+transforms() {
+  [[ $env != */sourced-* ]] || return 0
+  ! "$env/bin/python" -c 'import tf2_msgs' >/dev/null 2>&1 || return 0
+  say 'message of TF (CMake)'
+  build tf2_msgs "$root/cmake/tf2_msgs"
 }
 
 check() {
@@ -139,8 +149,9 @@ if [[ ! -r $env/.packages_from || $packages != "$(<"$env/.packages_from")" ]]; t
   printf '%s\n' "$packages" >"$env/.packages_from"
 fi
 rm -rf "$env/.made_from" "$env/build" "$env"/lib/python3.*/site-packages/mbse_ros
+transforms
 say 'messages and package (CMake)'
-package
+build mbse_ros "$root" -DMBSE_ROS_DEVELOP=ON
 check
 printf '%s\n' "$fingerprint" >"$env/.made_from"
 say "ready: ${env#"$root/"}"

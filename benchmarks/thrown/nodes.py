@@ -29,9 +29,9 @@ UNSTAMPED = 'encoder_2'
 @cache
 def traffic(name: str) -> tuple[tuple[Sent, ...], ...]:
     """Sound messages of a node by instant."""
-    records = crane_records if name in ('observer', 'payload', 'visualization') else None
+    records = crane_records if name in ('observer', 'payload', 'visualization', 'outputs') else None
     if records:
-        wanted = {'observer': ('segment',), 'payload': ('state',), 'visualization': ('state', 'payload')}[name]
+        wanted = {'observer': ('segment',), 'payload': ('state',)}.get(name, ('state', 'payload'))
         found = [tuple(sent for sent in instant if sent.topic in wanted) for instant in crane_records('patu655_lift')]
         if name == 'visualization':
             positions = [[s for s in instant if s.topic == 'sensors/position'] for instant in
@@ -50,9 +50,10 @@ def traffic(name: str) -> tuple[tuple[Sent, ...], ...]:
     return linkage_sensors('five_bar', SENSORS['five_bar'])
 
 
-NAMES = ('interpolation', 'excavator', 'observer', 'payload', 'visualization', 'plant', 'linkage', 'smoother')
+NAMES = ('interpolation', 'excavator', 'observer', 'payload', 'visualization', 'plant', 'linkage', 'smoother',
+         'outputs')
 MAIN = {'interpolation': 'segment', 'excavator': 'segment', 'observer': 'state', 'payload': 'payload',
-        'visualization': 'markers', 'linkage': 'linkage_state', 'smoother': 'smoothed_state'}
+        'visualization': 'markers', 'outputs': 'payload/pose', 'linkage': 'linkage_state', 'smoother': 'smoothed_state'}
 
 
 class Messages(Kind):
@@ -171,6 +172,7 @@ class Messages(Kind):
         from mbse_ros.nodes.interpolation_node import InterpolationNode
         from mbse_ros.nodes.linkage_node import LinkageNode
         from mbse_ros.nodes.observer_node import ObserverNode
+        from mbse_ros.nodes.outputs_node import OutputsNode
         from mbse_ros.nodes.payload_node import PayloadNode
         from mbse_ros.nodes.plant_node import PlantNode
         from mbse_ros.nodes.smoother_node import SmootherNode
@@ -180,7 +182,8 @@ class Messages(Kind):
             'interpolation': (InterpolationNode, {}), 'excavator': (InterpolationNode, {'machine': 'zx200'}),
             'observer': (ObserverNode, {'backend': 'vm'}), 'payload': (PayloadNode, {'backend': 'vm'}),
             'visualization': (VisualizationNode, {}), 'plant': (PlantNode, {'backend': 'vm', 'cycle': 'topic'}),
-            'linkage': (LinkageNode, {**five, 'unstamped': UNSTAMPED}), 'smoother': (SmootherNode, five)}[name]
+            'linkage': (LinkageNode, {**five, 'unstamped': UNSTAMPED}), 'smoother': (SmootherNode, five),
+            'outputs': (OutputsNode, {})}[name]
         node = self._make(kind, **values)
         node._disconnect()
         node.taken = {}

@@ -14,6 +14,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ..streams.records import PayloadEstimate, PayloadStatus
 from ._messages import header
+from ._pace import Pace
 
 Colour = tuple[float, float, float]
 GREY, WHITE = (0.7, 0.7, 0.75), (1.0, 1.0, 1.0)
@@ -25,18 +26,14 @@ class Canvas:
     """Draws lines on a topic, each namespace at a rate counted in stamps, so that it follows a bag at any speed."""
 
     def __init__(self, publisher: Publisher) -> None:
-        self._publisher, self._drawn = publisher, {}
-
-    def is_due(self, namespace: str, stamp_ns: int, rate: float) -> bool:
-        """Whether a period of the rate, Hz, has gone by, or time went back."""
-        last = self._drawn.get(namespace)
-        return last is None or not 0 <= stamp_ns - last < 0.999e9 / rate
+        self._publisher, self._pace = publisher, Pace()
+        self.is_due = self._pace.is_due
 
     def draw(self, namespace: str, stamp_ns: int, lines: Mapping[str, np.ndarray], frame: str, width: float,
              body: Colour, cylinder: Colour, opacity: float, others: Iterable[Marker] = ()) -> None:
         """One line a body or cylinder (cylinder/...), (k, 3) or, in x and z as it stands on a screen, (k, 2), m; their
         ids are stable. ``others``: markers that belong to them."""
-        self._drawn[namespace] = stamp_ns
+        self._pace.done(namespace, stamp_ns)
         markers = []
         for number, name in enumerate(sorted(lines)):
             colour = cylinder if name.startswith('cylinder/') else body

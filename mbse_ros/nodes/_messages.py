@@ -44,7 +44,7 @@ def message_class(name: str) -> type:
     except (ImportError, AttributeError, ValueError):
         raise MbseError(f'message type {name} is not installed') from None
     if name in typestore().types:
-        decode(RawMessage(0, '', name, _serialized(name, messages.make_message(name, {}))))
+        decode(RawMessage(0, '', name, serialized(name, messages.make_message(name, {}))))
     return found
 
 
@@ -83,12 +83,12 @@ def unpacked(topic: str, kind: str, cdr: bytes) -> Any:
 def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> bytes:
     """Serialized message of nested mappings, with a header except in a Float64; a field not given is zero or empty."""
     stamped = {} if kind == FLOAT64 else {'header': messages.header(stamp_ns, frame)}
-    return _serialized(kind, messages.make_message(kind, {**stamped, **values}))
+    return serialized(kind, messages.make_message(kind, {**stamped, **values}))
 
 
 def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:
     """Serialized message of a record of the pipeline, with the name of the machine and its fingerprint."""
-    return _serialized(*messages.record_message(record, frame, machine))
+    return serialized(*messages.record_message(record, frame, machine))
 
 
 def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
@@ -102,7 +102,7 @@ def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Ite
 
 def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str], machine: str = '') -> bytes:
     """Serialized LinkageState, with the name of the mechanism and its fingerprint."""
-    return _serialized(*messages.linkage_message(estimate, frame, channels, machine))
+    return serialized(*messages.linkage_message(estimate, frame, channels, machine))
 
 
 def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
@@ -112,5 +112,6 @@ def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
         raise SampleError(f'{topic}.machine', messages.stamp_of(message), got, f'{name} ({machine}): the same file')
 
 
-def _serialized(kind: str, message: Any) -> bytes:
+def serialized(kind: str, message: Any) -> bytes:
+    """Bytes of a message of the typestore."""
     return bytes(typestore().serialize_cdr(message, kind))

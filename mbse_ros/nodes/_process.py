@@ -13,7 +13,7 @@ from ._diagnostics import OK, WARN, diagnostic_array
 from ._qos import OUTPUT
 
 PERIOD = 1.0        # s
-SHARED = ('/diagnostics', '/markers')      # ends of the names of topics on which several nodes may speak
+SHARED = ('/diagnostics', '/markers', '/tf')      # ends of the names of topics on which several nodes may speak
 PATIENCE = 2        # looks in a row: a node that is started again may meet itself for a moment
 CAUSE = 'another graph runs here, or a node that was killed has not timed out'
 

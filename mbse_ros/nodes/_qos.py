@@ -7,6 +7,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 OUTPUT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
+TF = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)        # as tf2_ros has it
+
 
 def sensor_input(reliability: str) -> QoSProfile:
     """Subscription to sensors: 'best_effort' matches every publisher, 'reliable' only reliable ones."""

@@ -33,6 +33,12 @@ TOPICS = {
     'markers': 'visualization_msgs/msg/MarkerArray',
     **DIAGNOSTICS,
 }
+OUTPUTS = {         # of outputs_node, where it runs
+    'payload/mass': 'std_msgs/msg/Float64',
+    'payload/wrench': 'geometry_msgs/msg/WrenchStamped',
+    'payload/pose': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+    '/tf': 'tf2_msgs/msg/TFMessage',
+}
 MARKERS_FRAME = 'machine'
 COMPOSED = 'machine_nodes'      # executable that has several nodes
 SIMULATED_WAIT = 60.0       # s
@@ -122,8 +128,9 @@ class GraphArguments(Settings):
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
             'exit_at_end': final, **self.waiting, **parameters})
 
-    def watchers(self, config: str, **recorded: str) -> tuple[Process, ...]:
-        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for."""
+    def watchers(self, config: str, frame: str = '', **recorded: str) -> tuple[Process, ...]:
+        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for; ``frame``:
+        its fixed frame, where it is not that of the configuration."""
         found = []
         if self.record:
             found.append(Process('recorder_node', 'recorder_node', self.namespace, respawn=True, parameters={
@@ -132,7 +139,8 @@ class GraphArguments(Settings):
         if self.rviz:
             topic = f'/{self.namespace.strip("/")}/markers'
             found.append(Process('rviz2', 'rviz2', parameters={'use_sim_time': self.use_sim_time}, package='rviz2',
-                                 arguments=('-d', str(share_directory() / 'rviz' / config)),
+                                 arguments=('-d', str(share_directory() / 'rviz' / config),
+                                            *(('-f', frame) if frame else ())),
                                  remappings={'/markers': topic} if self.namespace else {}))
         return tuple(found)
 
@@ -150,6 +158,8 @@ class MachineArguments(GraphArguments):
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
+    outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
+                                   'messages; in a namespace all frames begin with it')
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
 
 
@@ -201,14 +211,17 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     cycle that is not its own."""
     a = arguments
     check_machine(a)        # fail now, not in five processes
-    readers = 1 + bool(a.record)
+    readers = 1 + bool(a.record) + a.outputs
+    prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
+    frame = prefix + MARKERS_FRAME
     sources = a.sources or (NO_MAP if a.simulate else '')
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
+    outputs = [a.node('outputs_node', **machine, frame_id=MARKERS_FRAME, frame_prefix=prefix)] if a.outputs else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
-                      wait_subscribers=readers + 1)] if a.simulate else []
+                      wait_subscribers=2 + bool(a.record))] if a.simulate else []
     linked = int(a.composed)        # reads no topic
     nodes = (
-        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=readers - linked,
+        a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
                sensor_reliability=a.reliability, **(PATIENT if a.simulate else {})),
         a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked),
         a.node('payload_node', **machine, wait_subscribers=readers))
@@ -217,8 +230,8 @@ def machine_graph(arguments: MachineArguments) -> Graph:
                          parts={node.name: node.parameters for node in nodes}),)
     return Graph((
         *nodes,
-        a.node('visualization_node', **machine, frame_id=MARKERS_FRAME, sensor_reliability=a.reliability),
-        *plants, *a.watchers('machine.rviz', machine=a.machine)))
+        a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),
+        *outputs, *plants, *a.watchers('machine.rviz', frame if prefix else '', machine=a.machine)))
 
 
 def check_machine(arguments: MachineArguments) -> None:

@@ -13,6 +13,7 @@ from ..simulation.cycle import CYCLES
 RELIABILITY = ('best_effort', 'reliable')
 VALVES = ('described', *VALVE_KINDS)
 CYCLE_CHOICES = (*CYCLES, 'topic')
+TF_CHOICES = ('all', 'payload', 'none')
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,26 @@ class VisualizationSettings(Settings):
     line_width: float = setting(0.06, 'Width of the lines', 'm', 0.001, 1.0)
     ghost_opacity: float = setting(0.35, 'Opacity of the measured machine', '', 0.0, 1.0)
     text_height: float = setting(0.16, 'Height of the letters', 'm', 0.01, 2.0)
+
+
+@dataclass(frozen=True)
+class OutputsNodeSettings(ManagedSettings):
+    """The node of the standard outputs, fixed at the start."""
+
+    publish_tf: str = setting('all', 'TF of all bodies and the load; payload: of the load alone, in the frame '
+                                     'frame_id, where robot_state_publisher has the bodies; none', choices=TF_CHOICES)
+    frame_id: str = setting('machine', "The machine's frame: root of its bodies")
+    payload_frame: str = setting('payload', "The load's frame: TF, and that of payload/wrench")
+    frame_prefix: str = setting('', 'Before the names of all frames, those of the bodies too, as '
+                                    'robot_state_publisher has it: a namespace and /, where several machines share /tf')
+
+
+@dataclass(frozen=True)
+class OutputsSettings(Settings):
+    """The standard outputs, changeable at run time."""
+
+    rate: float = setting(50.0, 'Messages per second of the stamps on each topic, at most those of state and payload',
+                          'Hz', 0.1, 1000.0)
 
 
 @dataclass(frozen=True)

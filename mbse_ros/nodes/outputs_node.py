@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States and payloads as the standard messages of ROS: TF, the load's pose, mass and weight."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
+from rclpy.publisher import Publisher
+from std_msgs.msg import Float64
+
+from mbse_ros.msg import HydraulicState
+from mbse_ros.msg import PayloadEstimate as PayloadMessage
+
+from ..bags.messages import payload_record, state_record
+from ..bags.topics import PAYLOAD, STATE
+from ..errors import MbseError
+from ..machine import Machine
+from ..machine.frames import LoadPose, MachineFrames
+from ..streams.records import ObserverStatus, PayloadStatus, StateEstimate
+from ._geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
+from ._lifecycle import ManagedNode
+from ._messages import check_sender, message_class, stamp_of, unpacked
+from ._pace import Pace
+from ._pairs import Pairs
+from ._qos import OUTPUT, TF
+from ._records import check_names
+from ._tree import FrameNames, tree_of
+
+# The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
+RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
+            PayloadStatus.ACCELERATING)
+PLACE = 0       # streams of what makes a weight
+MASS = 1
+
+
+class OutputsNode(ManagedNode):
+    """Publishes what is due and has a reader; the rest is neither unpacked nor computed."""
+
+    executable = 'outputs_node'
+
+    def build(self, machine: Machine) -> None:
+        """The outputs, and the functions behind them."""
+        self._names = FrameNames(machine, self.settings)
+        self._frames = MachineFrames(machine)
+        self._mass = self.output(Float64, 'payload/mass')
+        self._weight = self.output(WrenchStamped, 'payload/wrench')
+        self._pose = self.output(PoseWithCovarianceStamped, 'payload/pose')
+        self._tf = self._broadcaster()
+
+    def connect(self) -> None:
+        """Take states and payloads from here on."""
+        self._pace = Pace()
+        self._q: np.ndarray | None = None       # the last solution, where the next one begins
+        self._pairs = Pairs()                   # of a load's pose and its mass
+        self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
+        self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
+
+    def on_state(self, cdr: bytes) -> None:
+        """Where bodies and load are."""
+        try:
+            stamp = stamp_of(cdr)
+            if not self._pace.is_due('state', stamp, self.tuning.rate) or not _any(self._tf, self._pose, self._weight):
+                return
+            message = unpacked('state', STATE, cdr)
+            check_sender(message, 'state', self.machine.name, self.fingerprint)
+            state = state_record(message)
+            check_names(state, self.machine)
+            self._pace.done('state', stamp)
+            if state.status is not ObserverStatus.LOST:
+                self._place(state)
+        except MbseError as error:
+            self._q = None      # the next one from the file's start: the branch may be a wrong one
+            self.warnings('state', f'state dropped: {error}')
+
+    def on_payload(self, cdr: bytes) -> None:
+        """What the load weighs."""
+        try:
+            stamp = stamp_of(cdr)
+            if not _any(self._mass, self._weight):
+                return
+            message = unpacked('payload', PAYLOAD, cdr)
+            check_sender(message, 'payload', self.machine.name, self.fingerprint)
+            payload = payload_record(message)
+        except MbseError as error:
+            self.warnings('payload', f'payload dropped: {error}')
+            return
+        if payload.status not in RELIABLE or not math.isfinite(payload.mass):
+            return
+        if self._pace.is_due('mass', stamp, self.tuning.rate) and _any(self._mass):
+            self._pace.done('mass', stamp)
+            self._mass.publish(packed_number(payload.mass))
+        self._weigh(MASS, stamp, payload.mass)
+
+    def _place(self, state: StateEstimate) -> None:
+        """Publish TF and the load's pose; raises MbseError where the machine cannot be so."""
+        machine, stamp, entries = self.machine, state.stamp_ns, dict(zip(state.names, state.mean[-1].tolist()))
+        base = {axis: entries[f'inclination/{axis}'] for axis in machine.inclinations}
+        swing = [f'swing/{axis}' for axis in machine.swings]
+        swung = np.array([entries.get(name, 0.0) for name in swing])
+        z = state.mean[-1, :len(machine.coordinates)]
+        if not np.isfinite([*z, *base.values(), *swung]).all():
+            return
+        q = self._q = machine.position(z, None if state.restart else self._q)
+        load = None
+        if self._frames.load_parent is not None:
+            load = self._frames.load(q, base, swung)
+            spread = _spread(state, machine, swing)
+            if _any(self._pose) and np.isfinite(spread).all():
+                self._pose.publish(packed_pose(stamp, self._names.machine, load, spread))
+            self._weigh(PLACE, stamp, load)
+        if _any(self._tf):
+            self._tf.publish(packed_transforms(stamp, tree_of(self._frames, self._names, q, load)))
+
+    def _weigh(self, stream: int, stamp: int, item: LoadPose | float) -> None:
+        """Publish the weight once attitude and mass of one instant are there."""
+        pair = self._pairs.take(stream, stamp, item) if _any(self._weight) else None
+        if pair is not None:
+            self._weight.publish(packed_weight(stamp, self._names.load, *pair))
+
+    def _broadcaster(self) -> Publisher | None:
+        """Publisher of /tf; None where it is not wanted, or not possible, which a line in the log says."""
+        if self.settings.publish_tf == 'none':
+            return None
+        try:
+            return self.output(message_class(TF_MESSAGE), '/tf', TF)
+        except MbseError as error:
+            self.get_logger().warning(f'no TF: {error} (package tf2_msgs); all else goes on')
+            return None
+
+
+def _any(*publishers: Publisher | None) -> bool:
+    """Whether one of them has a reader."""
+    return any(publisher is not None and publisher.get_subscription_count() > 0 for publisher in publishers)
+
+
+def _spread(state: StateEstimate, machine: Machine, swing: list[str]) -> np.ndarray:
+    """Covariance of the independent coordinates and of the swing; an entry that the state lacks has none."""
+    names = [*(f'position/{name}' for name in machine.coordinates), *swing]
+    places, known = [state.names.index(n) if n in state.names else 0 for n in names], [n in state.names for n in names]
+    return state.covariance[np.ix_(places, places)] * np.outer(known, known)
+
+
+main = OutputsNode.main
+
+if __name__ == '__main__':
+    main()
