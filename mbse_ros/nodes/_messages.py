@@ -96,7 +96,7 @@ def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Ite
     """Serialized JointState with the fields that are given."""
     fields = {name: np.array(list(values), dtype=np.float64) for name, values in (
         ('position', position), ('velocity', velocity), ('effort', effort))}
-    return _serialized(JOINT_STATE, typestore().types[JOINT_STATE](
+    return serialized(JOINT_STATE, typestore().types[JOINT_STATE](
         header=messages.header(stamp_ns, frame), name=list(names), **fields))
 
 
