@@ -201,7 +201,7 @@ def test_joint_states_are_all_joints_and_pistons(chain):
     change = (np.array(message.position) - earlier.position) / 0.1
     np.testing.assert_allclose(message.velocity, change, atol=0.05)
     forces = {name for name, effort in zip(message.name, message.effort) if math.isfinite(effort)}
-    assert forces == {'boom', 'arm', 'bucket'}
+    assert forces == {'boom', 'arm', 'bucket', 'boom_joint', 'arm_joint', 'bucket_joint'}
     assert dict(zip(message.name, message.effort))['boom'] > 1e5      # it carries boom, arm and load
 
 
