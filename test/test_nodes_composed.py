@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from std_srvs.srv import Trigger
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
 from mbse_ros.nodes import machine_nodes
 from mbse_ros.nodes._lifecycle import SUCCESS
+from mbse_ros.nodes._warnings import Warnings
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate}
 PERIOD = 10_000_000
@@ -106,6 +108,24 @@ def test_a_node_that_is_not_active_takes_nothing_and_starts_again_afterwards():
             assert graph.peer.call(Trigger, 'payload_node/reset', Trigger.Request()).success
         finally:
             graph.close()
+
+
+def test_records_of_another_machine_are_refused():
+    """Each node has its own parameters: they may name different files."""
+    with ros():
+        nodes = machine_nodes.linked_nodes()
+        payload, observer, _ = nodes
+        warned = []
+        observer.settings = replace(observer.settings, machine='patu655_measured')
+        observer.warnings = Warnings(warned.append)
+        graph = Composed(lambda: nodes, {'segment': SensorSegment, 'state': HydraulicState})
+        try:
+            for k in range(1, PERIODS):
+                graph.peer.samples(BEGIN + k * PERIOD)
+            graph.peer.until(lambda: len(graph.peer.heard['segment']) >= PERIODS - 2)
+        finally:
+            graph.close()
+        assert not graph.peer.heard['state'] and 'the same file' in warned[0] and 'patu655_lift' in warned[0]
 
 
 @pytest.mark.parametrize('words, text', [

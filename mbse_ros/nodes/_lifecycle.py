@@ -43,7 +43,7 @@ class ManagedNode(Runnable, LifecycleNode):
 
     executable: str
     forgets = ''
-    receiver: Callable[[Any], None] | None = None       # a node of this process that takes the records as they are
+    receiver: Callable[[Any, tuple[str, str]], None] | None = None      # of a node of this process: takes records
     _answer = ''
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class ManagedNode(Runnable, LifecycleNode):
         """A record to the node of this process that takes it, and to those who read the topic; it is serialized only
         for these."""
         if self.receiver is not None:
-            self.receiver(record)
+            self.receiver(record, (self.machine.name, self.fingerprint))
             if not publisher.get_subscription_count():
                 return
         publisher.publish(packed_record(record, self.machine.name, self.fingerprint))

@@ -62,6 +62,13 @@ class Inbox:
             return self.refuse('unreadable', f'message dropped: {error}')
         return self.accept(record)
 
+    def hand_over(self, record: Segment | StateEstimate, sender: tuple[str, str]) -> Segment | StateEstimate | None:
+        """A record from this process, None where it must not be used."""
+        if sender != self._sender:
+            return self.refuse('unreadable', f'{self._source.topic} dropped: of {" ".join(sender)}, expected '
+                                             f'{" ".join(self._sender or ())}: the same file')
+        return self.accept(record)
+
     def accept(self, record: Segment | StateEstimate) -> Segment | StateEstimate | None:
         """A record in its order, None where it must not be used."""
         bad, odd = self._judge(record)
@@ -155,10 +162,10 @@ class RecordNode(ManagedNode):
         """One sensor period, from a topic."""
         self._on(self._inbox.take(cdr))
 
-    def receive(self, record: Segment | StateEstimate) -> None:
-        """One sensor period, from a node of this process and the same machine."""
+    def receive(self, record: Segment | StateEstimate, sender: tuple[str, str]) -> None:
+        """One sensor period, from a node of this process; ``sender``: its machine's name and fingerprint."""
         if self.active:
-            self._on(self._inbox.accept(record))
+            self._on(self._inbox.hand_over(record, sender))
 
     def _on(self, record: Segment | StateEstimate | None) -> None:
         if record is None:
