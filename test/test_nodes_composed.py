@@ -4,6 +4,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
-from mbse_ros.nodes import machine_nodes
+from mbse_ros.nodes import _lifecycle, machine_nodes
 from mbse_ros.nodes._lifecycle import SUCCESS
 from mbse_ros.nodes._warnings import Warnings
 
@@ -75,7 +76,6 @@ def test_the_messages_are_the_same_bit_for_bit():
 
 
 def test_nothing_is_serialized_that_nobody_reads(monkeypatch):
-    from mbse_ros.nodes import _lifecycle
     packed, pack = [], _lifecycle.packed_record
     monkeypatch.setattr(_lifecycle, 'packed_record', lambda record, *more: packed.append(type(record).__name__)
                         or pack(record, *more))
@@ -108,6 +108,22 @@ def test_a_node_that_is_not_active_takes_nothing_and_starts_again_afterwards():
             assert graph.peer.call(Trigger, 'payload_node/reset', Trigger.Request()).success
         finally:
             graph.close()
+
+
+def test_a_reader_that_is_missing_is_waited_for_once(monkeypatch):
+    now, lines = [0.0], []
+    with ros():
+        nodes = machine_nodes.linked_nodes()
+        monkeypatch.setattr(_lifecycle, 'time', SimpleNamespace(
+            monotonic=lambda: now[0], sleep=lambda seconds: now.append(now.pop() + seconds)))
+        for node in nodes:
+            node.settings = replace(node.settings, wait_subscribers=1, wait_time=10.0)
+            monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: lines.append(text))
+            assert node.trigger_configure() == SUCCESS and node.trigger_activate() == SUCCESS
+        assert [line.rpartition(' after ')[2] for line in lines] == ['10.0 s', '1.0 s', '1.0 s']
+        assert now[0] == pytest.approx(12.0, abs=0.1)
+        for node in nodes:
+            node.destroy_node()
 
 
 def test_records_of_another_machine_are_refused():

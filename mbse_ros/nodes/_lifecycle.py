@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -30,6 +30,7 @@ from ._qos import OUTPUT
 from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
 
+HURRY = 1.0     # s
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
@@ -44,6 +45,8 @@ class ManagedNode(Runnable, LifecycleNode):
     executable: str
     forgets = ''
     receiver: Callable[[Any, tuple[str, str]], None] | None = None      # of a node of this process: takes records
+    company: Sequence[ManagedNode] = ()     # the other nodes of the process, which start one after the other
+    waited_in_vain = False
     _answer = ''
 
     def __init__(self) -> None:
@@ -176,11 +179,15 @@ class ManagedNode(Runnable, LifecycleNode):
 
     def _wait_for_subscribers(self) -> None:
         """Until the main output has as many subscribers as the parameter says, or the time is over."""
-        wanted, end = self.settings.wait_subscribers, time.monotonic() + self.settings.wait_time
+        wanted, wait = self.settings.wait_subscribers, self.settings.wait_time
+        if any(node.waited_in_vain for node in self.company):       # the same reader is missing: not once more
+            wait = min(wait, HURRY)
+        end, self.waited_in_vain = time.monotonic() + wait, False
         while self._outputs and not STOP.asked and (found := self._outputs[0].get_subscription_count()) < wanted:
             if time.monotonic() > end:
                 self.get_logger().warning(
-                    f'{self._outputs[0].topic_name}: {found} of {wanted} subscribers after {self.settings.wait_time} s')
+                    f'{self._outputs[0].topic_name}: {found} of {wanted} subscribers after {wait} s')
+                self.waited_in_vain = True
                 return
             time.sleep(0.01)
 

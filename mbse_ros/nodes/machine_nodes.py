@@ -27,6 +27,8 @@ def linked_nodes() -> list[Runnable]:
     if len(names) < len(nodes):
         raise MbseError(f'{COMPOSED}: three nodes cannot all be called {names.pop()}: no __node:=, and no name in a '
                         'launch file')
+    for node in nodes:
+        node.company = [other for other in nodes if other is not node]
     for sender, receiver in ((interpolation, observer), (observer, payload)):
         sender.receiver, receiver.fed = receiver.receive, True
     return list(nodes)
