@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -13,14 +14,17 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 
 import rclpy
-from nodes_support import MATCH, ros
+from nodes_support import MATCH, Peer, overrides, ros, segment, sent
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile
 from std_msgs.msg import Empty, UInt32
 
+from mbse_ros.bags.bag import Bag
+from mbse_ros.msg import SensorSegment
 from mbse_ros.nodes import _publishing, _run
-from mbse_ros.nodes._publishing import persistent
+from mbse_ros.nodes._publishing import farewell, persistent
+from mbse_ros.nodes.recorder_node import RecorderNode
 
 # A writer that keeps all takes nothing more once it holds this much that a reader has not acknowledged.
 FULL = 20_000
@@ -88,6 +92,40 @@ def test_it_is_an_error_where_the_middleware_stays_busy(stopped_reader):
     _, publisher, _ = stopped_reader
     with pytest.raises(rclpy_implementation.RCLError, match='publish'):
         numbers(persistent(publisher, lambda line: None, patience=0.0), until=lambda: False)
+
+
+def test_a_node_that_ends_waits_until_its_messages_have_arrived(stopped_reader):
+    _, publisher, reader = stopped_reader
+    for number in range(1, 10):
+        publisher.publish(UInt32(data=number))
+    assert not farewell([publisher], 0.1)
+    reader.send_signal(signal.SIGCONT)
+    assert farewell([publisher], MATCH)
+    publisher.publish(UInt32(data=0))
+    assert reader.communicate(timeout=MATCH)[0] == 'True\n'
+
+
+def test_the_recorder_writes_what_has_arrived_when_it_ends(tmp_path, monkeypatch):
+    """Of sensors, by their stamps, and of others; no callback has had its turn."""
+    init = Node.__init__
+    given = overrides(bag=str(tmp_path / 'bag'), machine='patu655_lift')
+    with ros():
+        peer = Peer()
+        monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+            self, name, parameter_overrides=given, **more))
+        recorder = RecorderNode()
+        monkeypatch.setattr(Node, '__init__', init)
+        try:
+            for k in range(1, 51):
+                peer.samples(k * 10_000_000)
+                peer.publish(SensorSegment, 'segment', sent(segment(k, k * 10_000_000)))
+            assert farewell(peer.outputs.values(), MATCH)
+            recorder.finish()
+        finally:
+            recorder.destroy_node()
+            peer.close()
+    found = Counter(message.topic for message in Bag(tmp_path / 'bag').messages())
+    assert set(found.values()) == {50} and {'/segment', '/sensors/position', '/sensors/pressure/lift_rod'} < set(found)
 
 
 def test_every_publisher_of_a_node_tries_again():

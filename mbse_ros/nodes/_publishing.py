@@ -8,14 +8,16 @@ then, and rclpy raises an RCLError: the node would end, and begin again without 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.publisher import Publisher
 
 PATIENCE = 5.0      # s
 PAUSE = 0.01        # s between two attempts
+FAREWELL = 2.0      # s
 
 
 def attempt(call: Callable[[], Any], patience: float = PATIENCE) -> tuple[Any, float]:
@@ -30,6 +32,18 @@ def attempt(call: Callable[[], Any], patience: float = PATIENCE) -> tuple[Any, f
             if time.monotonic() - begin > patience:
                 raise
         time.sleep(PAUSE)
+
+
+def farewell(publishers: Iterable[Publisher], patience: float = FAREWELL) -> bool:
+    """Whether all that was published has arrived at its reliable readers, within ``patience``, s, in all: what got lost
+    on the way nobody can send again once the process has ended."""
+    end, arrived = time.monotonic() + patience, True
+    for publisher in publishers:
+        try:
+            arrived &= publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
+        except rclpy_implementation.RCLError:       # not every middleware can say it
+            return False
+    return arrived
 
 
 def persistent(publisher: Publisher, warning: Callable[[str], object], patience: float = PATIENCE) -> Publisher:

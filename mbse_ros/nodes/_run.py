@@ -20,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from ..errors import MbseError
 from ._parameters import checked_request
-from ._publishing import persistent
+from ._publishing import farewell, persistent
 
 try:
     from rclpy.experimental import EventsExecutor as _Executor
@@ -130,6 +130,7 @@ def _serve(nodes: Sequence[Runnable]) -> None:
         for node in nodes:
             node.start()
         _spin(nodes)
+        farewell([publisher for node in nodes for publisher in node.publishers])
     finally:
         for node in nodes:
             node.finish()

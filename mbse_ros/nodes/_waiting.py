@@ -36,6 +36,10 @@ class Waiting:
         ns, None: just now; else by ``read(message)``."""
         self._inputs[topic] = subscription, read, timed
 
+    def rest(self) -> Iterator[Stamped]:
+        """Items of all that still waits, by stamp, where no more callback can come."""
+        return self.items('', None)
+
     def items(self, topic: str, message: Any) -> Iterator[Stamped]:
         """Items of a message of a topic and of all that wait behind it and in the other subscriptions, by stamp."""
         queues = []
@@ -46,6 +50,11 @@ class Waiting:
                 taken.insert(0, (message, taken[0][1] - 1 if taken and taken[0][1] else None))
             queues.append([item for one, time in taken for item in (read(one, time) if timed else read(one))])
         return merge(*queues, key=lambda item: item.stamp_ns)
+
+
+def drained(subscription: Subscription) -> Iterator[Any]:
+    """Messages that wait in a subscription of nobody's executor."""
+    yield from (message for message, _ in _waiting(subscription))
 
 
 def _waiting(subscription: Subscription) -> Iterator[tuple[Any, int | None]]:

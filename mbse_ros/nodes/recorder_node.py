@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 
 from ..bags.room import MB, megabytes
 from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
@@ -21,7 +23,7 @@ from ._parameters import declare_entry
 from ._process import ProcessStatus
 from ._qos import OUTPUT, deep_input
 from ._run import Runnable
-from ._waiting import Waiting
+from ._waiting import Waiting, drained
 from .graph import machine_topics
 from .settings import RecorderSettings
 
@@ -51,6 +53,7 @@ class RecorderNode(Runnable, Node):
         topics = wanted_topics(s)
         self._level, self._trouble, self._free = OK, '', 0
         self._waiting = Waiting()
+        self._others: list[tuple[Subscription, Callable[[bytes], None]]] = []       # not of sensors
         for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)
         self._bag = free_folder(s.bag) if s.beside else s.bag
@@ -110,11 +113,18 @@ class RecorderNode(Runnable, Node):
         qos = deep_input(reliability) if topic.startswith('sensors/') else OUTPUT
         subscription = self.create_subscription(message_class(kind), topic, callback, qos, raw=True)
         self._counts[name] = 0
-        if sensor:
+        if not sensor:
+            self._others.append((subscription, callback))
+        else:
             self._waiting.add(name, subscription, lambda cdr: [Record(self._stamp(cdr), name, kind, cdr)])
 
     def finish(self) -> None:
-        """Complete the bag; the exit status is 1 where it had to be closed before."""
+        """Complete the bag with what has arrived; the exit status is 1 where it had to be closed before."""
+        for record in self._waiting.rest():
+            self.on_message(record.topic, record.kind, record.cdr)
+        for subscription, callback in self._others:
+            for cdr in drained(subscription):
+                callback(cdr)
         if self._level == ERROR:
             self.exit_status = 1
         self._writer.close()
