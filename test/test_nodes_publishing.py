@@ -108,7 +108,7 @@ def test_a_node_that_ends_waits_until_its_messages_have_arrived(stopped_reader):
 def test_the_recorder_writes_what_has_arrived_when_it_ends(tmp_path, monkeypatch):
     """Of sensors, by their stamps, and of others; no callback has had its turn."""
     init = Node.__init__
-    given = overrides(bag=str(tmp_path / 'bag'), machine='patu655_lift')
+    given = overrides(bag=str(tmp_path / 'bag'), machine='patu655_lift', sensor_reliability='reliable')
     with ros():
         peer = Peer()
         monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
