@@ -63,9 +63,10 @@ def test_the_same_mass_after_a_change_is_the_same_load(after: float, count: int)
 
 
 def test_what_is_forgotten_of_a_mass_that_stays_is_no_change() -> None:
-    """A mass that is known to 1 % of the limits and stays is no load that changes, whatever is forgotten."""
-    for noise, changing in ((9.0, False), (11.0, True)):
-        log, t = taken((3, 50.0, 2.0, 0), (0.2, 50.0, noise, 10))
+    """A mass that is known to 2 % of the limits and stays is no load that changes, whatever is forgotten; one that has
+    moved is."""
+    for noise, after, changing in ((19.0, 50.0, False), (21.0, 50.0, True), (11.0, 95.0, True)):
+        log, t = taken((3, 50.0, 2.0, 0), (0.2, after, noise, 10))
         assert log.changing is changing
 
 

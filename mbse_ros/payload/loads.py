@@ -25,6 +25,7 @@ DIFFERENT = 4.0         # standard deviations of the noise: what stays wrong is 
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
+UNSURE = 0.02           # ... and up to which a mass that still agrees with that before is no change
 KEPT = 10_000           # loads, the last ones: a node may run for years
 REMARKS = {'empty': ', nothing', 'implausible': ', not plausible'}    # on a load, by its status
 
@@ -94,14 +95,15 @@ class LoadLog:
             if most - kept > ANOTHER:
                 self._before, self._different = (begin, old), AGREES
                 self._recent = deque([self._recent[-1]])
-            elif forgotten and not self._calm(mass, old, AGREES) or isfinite(old.mass) and not isfinite(mass.mass):
+            elif (forgotten and not self._calm(mass, old, AGREES, UNSURE)
+                  or isfinite(old.mass) and not isfinite(mass.mass)):
                 self._before, self._different = (begin, old), DIFFERENT
-        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM):
+        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN):
             self._judge(begin, mass)
 
-    def _calm(self, new: Mass, old: Mass, deviations: float) -> bool:
-        """Whether a mass is known, and the same as half a second before."""
-        return new.noise < KNOWN * self._span and self._agree(new, old, deviations * new.noise, deviations)
+    def _calm(self, new: Mass, old: Mass, deviations: float, known: float) -> bool:
+        """Whether a mass is known to that share of the range, and the same as half a second before."""
+        return new.noise < known * self._span and self._agree(new, old, deviations * new.noise, deviations)
 
     def _agree(self, new: Mass, old: Mass, room: float, deviations: float) -> bool:
         """Whether two masses differ by no more than ``room``, kg, and ``deviations`` of what the uncertain numbers make
