@@ -72,13 +72,13 @@ class Balance:
         return self.machine.parameters.states.get(MASS, ca.SX.sym('no_load'))
 
     @cached_property
-    def _motion(self) -> ca.Function:
+    def motion(self) -> ca.Function:
         """``(near, X, p, mass)`` -> pistons, speeds, their derivatives by X, those of g by X, size of the levers."""
         b = self.found
         levers = ca.sqrt(ca.sum2(b.levers ** 2))
         outputs = [b.pistons, b.speeds, ca.densify(b.rates), ca.densify(ca.jacobian(b.g, b.X)), levers]
-        return ca.Function('mbse_calibration_motion', [b.near, b.X, self.machine.parameters.symbol, self._mass], outputs,
-                           {'cse': True})
+        inputs = [b.near, b.X, self.machine.parameters.symbol, self._mass]
+        return ca.Function('mbse_calibration_motion', inputs, outputs, {'cse': True})
 
     def moments(self, windows: Windows, half: float, mass: float = 0.0) -> Moments:
         """Of windows of 2 ``half`` s: the mechanism's coordinates, and which equations count. Instants that the
@@ -88,7 +88,7 @@ class Balance:
         n, a, c, nx = len(near), self.found.g.numel(), len(self.machine.cylinders), len(self.names)
         if not n:
             return Moments(near, w.X, *(np.zeros((0, size)) for size in (a, a, c, c, a)))
-        found = self._motion(near.T, w.X.T, self.machine.parameters.mean, mass)
+        found = self.motion(near.T, w.X.T, self.machine.parameters.mean, mass)
         pistons, speeds, rates, slopes, levers = map(np.asarray, found)
         pistons, speeds, levers = pistons.T, speeds.T, levers.T
         rates, slopes = (item.reshape(size, nx, n, order='F').transpose(2, 0, 1) for item, size in

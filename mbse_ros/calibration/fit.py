@@ -117,7 +117,8 @@ class Problem:
             rho[:, large] = 2 * HUBER * root - HUBER ** 2, HUBER / root, -0.5 * HUBER / root ** 3
             return rho
 
-        found = least_squares(lambda u: np.concatenate([both(u)[0], u]), np.zeros(self.size) if start is None else start,
+        first = np.zeros(self.size) if start is None else start
+        found = least_squares(lambda u: np.concatenate([both(u)[0], u]), first,
                               jac=lambda u: np.vstack([both(u)[1], np.eye(self.size)]), loss=loss, x_scale=1.0,
                               max_nfev=30, xtol=1e-6, ftol=1e-8)
         return found.x

@@ -17,12 +17,13 @@ from ..errors import DescriptionError, SettingError
 
 OPTION = '--free'
 _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
-            (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False), (r'bulk_modulus', 0.1, True),
-            (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False), (r'\.bias$', 0.002, False))
+            (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False),
+            (r'bulk_modulus', 0.1, True), (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False),
+            (r'\.bias$', 0.002, False))
 """By key: a deviation of a number of which the file says none, SI or a share of the value."""
 _UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke|closed_length|volume)$', 'm'),
           (r'\.(coulomb|static)$', 'N'), (r'\.viscous$', 'N*s/m'), (r'\.transition_velocity$', 'm/s'),
-          (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.(offset|bulk_modulus|oil_bulk_modulus|cylinder_bulk_modulus)$', 'Pa'),
+          (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.offset$|bulk_modulus$', 'Pa'),
           (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'))
 """By key: the unit of a deviation that is given with one."""
 
@@ -39,7 +40,9 @@ def freed(text: str, file: str, free: Sequence[str]) -> str:
     for word in free:
         pattern, sign, deviation = word.partition('=')
         for key, scalar in _matching(description, pattern.strip(), word).items():
-            stddev = _deviation(key, scalar.value, deviation.strip(), word) if sign else scalar.stddev or _usual(key, scalar)
+            stddev = scalar.stddev or _usual(key, scalar)
+            if sign:
+                stddev = _deviation(key, scalar.value, deviation.strip(), word)
             if not stddev > 0.0:
                 raise SettingError(OPTION, word, f'a deviation, KEY=DEVIATION: {key} is 0 and the file states none')
             chosen[in_file(description, key)] = Number(scalar.value, stddev, '' if sign else scalar.source)

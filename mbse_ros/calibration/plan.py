@@ -24,15 +24,16 @@ SLOW = 0.05                     # of the stroke in a second
 FAST = 0.15
 REST = 0.5e6                    # Pa, in the chamber that does not carry
 EXACT = 0.01                    # of the force: what no model knows
-NOISE = 60e3                    # Pa, at most, of a mean of pressures
+NOISE = 6e3                     # Pa, of a mean of pressures
 ITERATIONS = 4
 ENDS = 0.03                     # of the stroke that poses keep clear of
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Motion of one ``cylinder`` (all where it is '') slowly out and in at coordinates ``z`` (g,); ``rows`` (r, k): derivatives by
-    the errors of the numbers, in standard deviations; ``load``, kg; ``forces`` (c,) of the cylinders, N."""
+    """Motion of one ``cylinder``, or of each where it is '', slowly out and in at coordinates ``z`` (g,), where the
+    pistons are at ``pistons`` (c,), m, with a ``load``, kg; ``rows`` (r, k): derivatives of the residuals by the errors
+    of the numbers, in standard deviations."""
 
     cylinder: str
     z: np.ndarray
@@ -109,7 +110,7 @@ class Planner:
         X[:, :g], X[:, pressures] = self.grid[k], REST
         near, p = np.tile(self.near[k], (n, 1)), self.machine.parameters.mean
         for step in range(ITERATIONS):
-            pistons, _, rates, slopes, levers = map(np.asarray, balance._motion(near.T, X.T, p, load))
+            pistons, _, rates, slopes, levers = map(np.asarray, balance.motion(near.T, X.T, p, load))
             rates, slopes = (item.reshape(len(item), len(names), n, order='F').transpose(2, 0, 1)
                              for item in (rates, slopes))
             if not step:
@@ -118,17 +119,12 @@ class Planner:
             missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 5), p, np.full(n, load))
             for i in range(n):
                 X[i, pressures] += np.linalg.lstsq(slopes[i][:, pressures], -missing[i], rcond=None)[0]
-                X[i, pressures] = _lifted(X[i, pressures])
+                X[i, pressures] = np.maximum(X[i, pressures], REST)
         forces = np.abs(slopes[:, :, pressures]) @ np.abs(X[0, pressures])
-        variance = (EXACT * forces) ** 2 + (np.abs(slopes[:, :, pressures]).sum(axis=2) * NOISE / 10) ** 2
+        variance = (EXACT * forces) ** 2 + (np.abs(slopes[:, :, pressures]).sum(axis=2) * NOISE) ** 2
         moving = np.abs(speeds) > 0
         counts = np.array([moving[:, row].all(axis=1) for row in balance.found.concerns]).T
         return Moments(near, X, counts, variance, pistons.T, speeds, levers.T), pistons[:, 0]
-
-
-def _lifted(p: np.ndarray) -> np.ndarray:
-    """Pressures that are not below that of a chamber that does not carry."""
-    return np.maximum(p, REST)
 
 
 def choose(candidates: Sequence[Sequence[Candidate]], covariance: np.ndarray, fewest: int, most: int

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import casadi as ca
 import numpy as np
 
 from .balance import Balance
 from .fit import Fit, Log
 from .plan import Candidate, Planner, choose
 
+UNKNOWN = 'unknown'         # begins the name of a load that nobody knows
 LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
 TIED = 0.9          # correlation from which two numbers cannot be told apart
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
@@ -27,8 +29,8 @@ def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarra
     kept = [k for k in range(len(names)) if after[k] > LEARNT * before[k]]
     blind = [k for k in kept if _blind(balance, fit, k)]
     lines += [f'{names[k]}: nothing in these bags depends on it: it keeps its prior' for k in blind]
-    lines += [f'{names[k]}: these bags say next to nothing of it ({after[k] / before[k]:.0%} of its deviation is left): '
-              'it keeps its prior' for k in kept if k not in blind]
+    lines += [f'{names[k]}: these bags say next to nothing of it ({after[k] / before[k]:.0%} of its deviation is '
+              'left): it keeps its prior' for k in kept if k not in blind]
     for i in range(len(names)):
         lines += [f'{names[i]} and {names[j]} cannot be told apart (correlation {correlation[i, j]:+.2f}): only what '
                   'they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
@@ -53,45 +55,40 @@ def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
         speeds = np.concatenate([log.moments.speeds[own, c] for log, own in zip(logs, counts)])
         places = np.concatenate([log.moments.pistons[own, c] for log, own in zip(logs, counts)])
         if not len(speeds):
-            lines.append(f'cylinder {name} never moved steadily, away from its ends: its friction and what its forces say '
-                         'of masses keep their prior: move it')
+            lines.append(f'cylinder {name} never moved steadily, away from its ends: its friction keeps its prior, '
+                         'and its forces say nothing of masses: move it')
             continue
         if (speeds > 0).all() or (speeds < 0).all():
             lines.append(_one_way(balance, logs, counts, c, bool(speeds[0] > 0)))
         low, high = machine.stroke[c]
         if np.ptp(places) < ONE_POSE * (high - low):
-            lines.append(f'cylinder {name} moved in one pose alone ({1e3 * places.min():.0f} to {1e3 * places.max():.0f} mm): '
-                         'masses, their centres, the base and the offsets of its pressures cannot be told apart: move it '
-                         'over its stroke')
+            lines.append(f'cylinder {name} moved in one pose alone ({1e3 * places.min():.0f} to '
+                         f'{1e3 * places.max():.0f} mm): masses, their centres, the base and the offsets of its '
+                         'pressures cannot be told apart: move it over its stroke')
     return lines
 
 
 def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray], c: int, out: bool) -> str:
     """Of cylinder ``c``, which moved one way alone."""
-    circuit, machine = balance.machine.circuit, balance.machine
+    machine = balance.machine
     first = balance.names.index(f'pressure/{machine.volumes[0]}')
     p = np.concatenate([log.moments.X[own, first:first + len(machine.volumes)] for log, own in zip(logs, counts)])
-    values = machine.system.values
-    force = _function(circuit, values)(p.T, values.mean).full()[c]
+    values, symbol = machine.system.values, ca.SX.sym('p', len(machine.volumes))
+    hydraulic = ca.Function('forces', [symbol, values.symbol], [machine.circuit.hydraulic_forces(symbol)])
+    force = hydraulic(p.T, values.mean).full()[c]
     lifting = bool(np.median(force) > 0) == out
     word, other = ('lifting', 'lower it') if lifting else ('lowering', 'lift it')
-    return (f'cylinder {machine.cylinders[c]} only moved {"out" if out else "in"}: from {word} alone friction and load cannot '
-            f'be told apart, nor friction and masses: {other} too')
-
-
-def _function(circuit: object, values: object) -> object:
-    import casadi as ca
-    p = ca.SX.sym('p', len(circuit.volumes))
-    return ca.Function('forces', [p, values.symbol], [circuit.hydraulic_forces(p)])
+    return (f'cylinder {machine.cylinders[c]} only moved {"out" if out else "in"}: from {word} alone friction and load '
+            f'cannot be told apart, nor friction and masses: {other} too')
 
 
 def _of_loads(logs: Sequence[Log]) -> list[str]:
     """Of bags without a load, or with one that is not known."""
     lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are told apart by '
-             'other bags alone' for log in logs if log.load.name.startswith('unknown ')]
-    if not any(log.load.mass > 0.0 and not log.load.name.startswith('unknown ') for log in logs):
-        lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is told by the '
-                     'empty machine alone: lift a weight that is known')
+             'other bags alone' for log in logs if log.load.name.startswith(UNKNOWN)]
+    if not any(log.load.mass > 0.0 and not log.load.name.startswith(UNKNOWN) for log in logs):
+        lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is told by '
+                     'the empty machine alone: lift a weight that is known')
     return lines
 
 
@@ -111,7 +108,7 @@ def advice(balance: Balance, fit: Fit) -> list[str]:
             break
         lines.append(in_words(planner, item, covariance))
         covariance = item.after(covariance)
-    return lines or ['more of this motion would add little: the rest takes better sensors, or numbers that are measured']
+    return lines or ['more motion would add little: the rest takes better sensors, or numbers that are measured']
 
 
 def in_words(planner: Planner, item: Candidate, covariance: np.ndarray) -> str:
@@ -120,8 +117,8 @@ def in_words(planner: Planner, item: Candidate, covariance: np.ndarray) -> str:
     before, after = (np.sqrt(np.einsum('ij,jk,ik->i', F, P, F)) for P in (covariance, item.after(covariance)))
     k = int(np.argmin(after / before))
     load = f'with a known load near {item.load:g} kg' if item.load else 'empty'
-    return (f'move {item.cylinder} slowly out and in at {pose_text(planner, item)}, {load}: {names[k]} would be known to '
-            f'{after[k] / before[k]:.0%} of its deviation now')
+    return (f'move {item.cylinder} slowly out and in at {pose_text(planner, item)}, {load}: {names[k]} would be known '
+            f'to {after[k] / before[k]:.0%} of its deviation now')
 
 
 def pose_text(planner: Planner, item: Candidate) -> str:
