@@ -121,8 +121,10 @@ def run(job: tuple[str, int, int]) -> dict:
     numbers, (low, high) = truth(prior, rng), prior.description.payload.limits
     still = WorkCycle(0.3, (Move(0.0, 1.0),))
     known = steps.load * (1 + KNOWN * rng.standard_normal())
-    frames = {label: procedure(SimulatedCrane(prior, load, 1000 * number + k, still, parameters=numbers, plant=plant), poses)
-              for k, (label, load, poses) in enumerate((('empty', 0.0, steps.poses), ('load', known, steps.loaded)))}
+    frames = {}
+    for k, (label, load, poses) in enumerate((('empty', 0.0, steps.poses), ('load', known, steps.loaded))):
+        crane = SimulatedCrane(prior, load, 1000 * number + k, still, parameters=numbers, plant=plant)
+        frames[label] = procedure(crane, poses)
     begin = time.perf_counter()
     found = calibrated(prior, text, [recording(prior, item, label) for label, item in frames.items()],
                        {'load': Load('known', steps.load, KNOWN * steps.load)}, balance)
@@ -144,19 +146,20 @@ def run(job: tuple[str, int, int]) -> dict:
 def table(name: str, rows: list[dict]) -> None:
     """Errors and coverage with each file."""
     low, high = parts(name)[1].description.payload.limits
-    print(f'{name}: {len(rows)} machines, {sum(len(row["lifts"]) for row in rows)} lifts; full scale {high - low:g} kg; '
-          f'procedure {np.mean([sum(row["procedure"].values()) for row in rows]):.0f} s; missing force '
-          f'{np.mean([row["rms"][0] for row in rows]):.0f} N before, {np.mean([row["rms"][1] for row in rows]):.0f} N '
-          f'after; NEES {np.mean([row["nees"] for row in rows]):.2f}; '
+    before, after = np.mean([row['rms'] for row in rows], axis=0)
+    duration = np.mean([sum(row['procedure'].values()) for row in rows])
+    print(f'{name}: {len(rows)} machines, {sum(len(row["lifts"]) for row in rows)} lifts; full scale '
+          f'{high - low:g} kg; procedure {duration:.0f} s; missing force {before:.0f} N before, {after:.0f} N after; '
+          f'NEES {np.mean([row["nees"] for row in rows]):.2f}; '
           f'{np.mean([row["seconds"] for row in rows]):.1f} s a calibration')
     print('file         hold   mean kg  mean |e| kg  of full   rms kg   half kg (median)')
     for key in FILES:
         error, half = np.array([lift[key] for row in rows for lift in row['lifts']]).T
         hold, there = np.abs(error) <= half, np.isfinite(error)
         size = np.abs(error[there])
-        print(f'{key:11} {hold.mean():6.3f} {error[there].mean():8.2f} {size.mean():11.2f} '
-              f'{100 * size.mean() / (high - low):8.2f} % {np.sqrt(np.mean(size ** 2)):8.2f} {np.median(half[there]):9.2f}',
-              flush=True)
+        share = 100 * size.mean() / (high - low)
+        print(f'{key:11} {hold.mean():6.3f} {error[there].mean():8.2f} {size.mean():11.2f} {share:8.2f} % '
+              f'{np.sqrt(np.mean(size ** 2)):8.2f} {np.median(half[there]):9.2f}', flush=True)
 
 
 def main() -> None:

@@ -72,8 +72,8 @@ def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
 def show(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> None:
     """Numbers, residuals, what the bags do not tell, what would help."""
     console = wide_console()
-    rows = [[item.key, f'{number(item.before)} +- {number(item.stddev_before)}',
-             f'{number(item.after)} +- {number(item.stddev_after)}', '' if item.learnt else 'prior kept']
+    rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
+             '' if item.learnt else 'prior kept']
             for item in found.parameters]
     print_table(console, f'{found.machine.name}: numbers, 1 sigma, SI', ['number', 'before', 'after', ''], rows)
     rows = [[item.bag, str(item.count), number(item.before), number(item.after)] for item in found.bags]
@@ -93,3 +93,11 @@ def show(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> No
                           soft_wrap=True)
     if output is not None:
         console.print(f'wrote {output}: mbse check {output} shows what was understood', markup=False, soft_wrap=True)
+
+
+def spread(value: float, stddev: float) -> str:
+    """Both to two digits of the standard deviation."""
+    digits = 1 - math.floor(math.log10(stddev)) if stddev > 0.0 else 6
+    if not 0 <= digits <= 8:
+        return f'{value:.6g} +- {stddev:.2g}'
+    return f'{round(value, digits) + 0.0:.{digits}f} +- {stddev:.{digits}f}'
