@@ -21,7 +21,7 @@ WRONG = ('cylinders.*.friction.scale=30 %', 'bodies.*.mass=5 %', 'sensors.*.offs
 OFF = {'cylinders.lift.friction.scale': 1.3, 'bodies.boom.mass': 1.05 * 143.66, 'sensors.lift_piston.offset': 50e3,
        'sensors.lift_rod.offset': -50e3, 'base.pitch': np.radians(1.0)}
 LOAD, TRUE = Load('known', 500.0, 2.5), 502.0
-MOVES = (Move(0.0, 0.5), Move(5.0, 14.0), Move(0.0, 0.5), Move(-5.0, 12.0, until=0.1), Move(0.0, 0.5))
+MOVES = (Move(0.0, 0.5), Move(8.0, 8.0), Move(0.0, 0.5), Move(-8.0, 7.0, until=0.1), Move(0.0, 0.5))
 
 
 class Crane(NamedTuple):

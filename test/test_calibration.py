@@ -9,7 +9,7 @@ from calibration_support import LOAD, OFF, TRUE, both, crane, logs, numbers_of, 
 from scipy.special import chdtri
 
 from mbse_ros.calibration.fit import Load, Problem, fit, left_out, weighed
-from mbse_ros.calibration.plan import FEWEST, MOST, plan
+from mbse_ros.calibration.plan import FEWEST, MOST, Candidate, choose, plan
 from mbse_ros.calibration.tells import advice, cannot_tell
 from mbse_ros.calibration.windows import windows_of
 from mbse_ros.errors import DescriptionError
@@ -143,6 +143,25 @@ def test_a_machine_that_does_not_measure_what_it_needs():
     other = {name: sensor for name, sensor in description.sensors.items() if name != 'lift_rod'}
     with pytest.raises(DescriptionError, match='pressure/lift_rod'):
         windows_of(Machine(replace(description, sensors=other)), series(0.0))
+
+
+def test_standstill_and_turning_count_nothing():
+    """Friction there may be anything."""
+    for log in logs():
+        speeds, own = log.moments.speeds[:, 0], log.moments.counts[:, 0]
+        assert own.sum() > 10 and (np.abs(speeds[own]) > 0.01).all() and (~own).sum() >= 3
+        turning = np.abs(np.diff(speeds, prepend=0.0, append=0.0))
+        assert not own[np.maximum(turning[1:], turning[:-1]) > 0.1].any()
+
+
+def test_the_motion_that_adds_most_comes_first():
+    """And what it told counts no more."""
+    def one(*row):
+        return [Candidate('lift', np.zeros(1), np.zeros(1), 0.0, np.array([row]))]
+    groups = [one(1.0, 0.0), one(3.0, 0.0), one(0.0, 2.0), one(2.9, 0.0)]
+    chosen, covariance = choose(groups, np.eye(2), 2, 2)
+    assert chosen == [groups[1], groups[2]] and np.diag(covariance) == pytest.approx([0.1, 0.2])
+    assert choose(groups, np.eye(2), 0, 9)[0] == [groups[1], groups[2], groups[3]]       # the last adds 0.03 nats
 
 
 def test_the_procedure():
