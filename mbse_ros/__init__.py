@@ -17,6 +17,7 @@ __version__ = '0.1.0'
 if TYPE_CHECKING:
     from . import errors
     from .api.bags import read_bag, write_bag
+    from .api.calibrate import calibrate
     from .api.estimate import estimate
     from .api.export_c import export_c
     from .api.inverse_dynamics import inverse_dynamics
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from .api.smooth import smooth
     from .api.tune import tune
 
-__all__ = ['Observer', 'Samples', 'errors', 'estimate', 'export_c', 'inverse_dynamics', 'load', 'observability',
-           'read_bag', 'simulate', 'smooth', 'tune', 'write_bag']
+__all__ = ['Observer', 'Samples', 'calibrate', 'errors', 'estimate', 'export_c', 'inverse_dynamics', 'load',
+           'observability', 'read_bag', 'simulate', 'smooth', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
 
 

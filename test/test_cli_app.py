@@ -12,7 +12,7 @@ from source_tree import ROOT
 from mbse_ros.cli import app as module
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
-            'convert', 'export-c', 'graph', 'observability', 'tune', 'up', 'replay', 'demo', 'benchmark')
+            'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'up', 'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError, SettingError
-from .arguments import Json, Plots, Sources, Valve, names_of, sources_of
+from .arguments import Json, Plots, Sources, Valve, names_of, refuse_options, sources_of
+from .calibrate import calibrate
 from .doctor import doctor
 from .import_table import import_command
 from .studies import benchmark
@@ -28,13 +29,6 @@ Set = Annotated[list[str] | None, typer.Option(
                   'of a mechanism linkage.gate=0.999; repeat it.')]
 Coordinates = Annotated[str | None, typer.Option(
     help="natural, reference_point or relative instead of the mechanism file's.")]
-
-
-def refuse_options(needs: str, options: Mapping[str, object]) -> None:
-    """Raise SettingError for the first option that was given, though it applies only to what ``needs`` says."""
-    for option, value in options.items():
-        if value is not None:
-            raise SettingError(f'--{option}', str(value), f'no such option here: it is for {needs}')
 
 
 @app.command()
@@ -324,6 +318,9 @@ def tune(
     """
     from .tune import Request, tune_command
     tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)
+
+
+app.command()(calibrate)
 
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})

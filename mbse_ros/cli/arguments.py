@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,3 +52,10 @@ def whole_numbers(option: str, text: str) -> list[int]:
     if not found or min(found) < 1:
         raise SettingError(option, text, 'whole numbers above zero, separated by commas')
     return found
+
+
+def refuse_options(needs: str, options: Mapping[str, object]) -> None:
+    """Raise SettingError for the first option that was given, though it applies only to what ``needs`` says."""
+    for option, value in options.items():
+        if value is not None:
+            raise SettingError(f'--{option}', str(value), f'no such option here: it is for {needs}')

@@ -44,12 +44,12 @@ def _trailing(block: list[str]) -> list[str]:
     return block[len(block) - count:]
 
 
-def _flow(value: object) -> str:
+def flow_text(value: object) -> str:
     """A value on one line."""
     if isinstance(value, dict):
-        return '{' + ', '.join(f'{key}: {_flow(item)}' for key, item in value.items()) + '}'
+        return '{' + ', '.join(f'{key}: {flow_text(item)}' for key, item in value.items()) + '}'
     if isinstance(value, list):
-        return '[' + ', '.join(map(_flow, value)) + ']'
+        return '[' + ', '.join(map(flow_text, value)) + ']'
     text = '' if value is None else str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
 
@@ -60,7 +60,7 @@ def _format(entry: Entry) -> list[str]:
 
 def _ground(entry: Entry) -> list[str]:
     points = entry.mapping(['points'])['points'].named('points')
-    return ['points:'] + [f'  {name}: {{fixed: {_flow(point.value)}}}' for name, point in points.items()]
+    return ['points:'] + [f'  {name}: {{fixed: {flow_text(point.value)}}}' for name, point in points.items()]
 
 
 def _sensors(entry: Entry) -> list[str]:
@@ -69,7 +69,7 @@ def _sensors(entry: Entry) -> list[str]:
     for kind, words, end in (('position', 'kind: stroke, cylinder', '_stroke'), ('pressure', 'kind: pressure, volume',
                                                                                '')):
         for owner, noise in (parts[kind].named('sensors').items() if kind in parts else ()):
-            stddev = _flow(noise.mapping(['stddev'])['stddev'].value)
+            stddev = flow_text(noise.mapping(['stddev'])['stddev'].value)
             lines.append(f'  {owner}{end}: {{{words}: {owner}, stddev: {stddev}}}')
     return lines
 

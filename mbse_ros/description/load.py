@@ -17,6 +17,7 @@ from .document import read_document
 from .entry import Entry
 from .generate import CHAIN, n_four_bar
 from .load_bodies import read_bodies
+from .load_calibration import read_calibration
 from .load_coordinates import read_drivers, read_independent, read_initial, read_named
 from .load_cylinders import read_cylinders
 from .load_forces import read_forces, read_springs
@@ -35,7 +36,7 @@ from .urdf import read_urdf
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
 OLD = 'mbse/machine/1'
-MACHINE = ('cylinders', 'hydraulics', 'payload', 'base')     # sections of a machine
+MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # sections of a machine
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
@@ -96,7 +97,10 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     mechanism = _mechanism(parts, file, references, springs)
     check_mechanism(mechanism, _placed(parts, mechanism))
     check_machine(mechanism)
-    return with_assumptions(mechanism)
+    mechanism = with_assumptions(mechanism)
+    if 'calibration' in parts:
+        mechanism = replace(mechanism, calibration=read_calibration(parts['calibration'], mechanism))
+    return mechanism
 
 
 def _check_format(root: Entry) -> None:
@@ -194,7 +198,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
 
     cylinders = read('cylinders', read_cylinders, default={})
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
-                       ('sources', 'cylinders')):
+                       ('sources', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
             raise parts[one].error(f'the section `{other}` beside it, which is missing')
     own = read('springs', read_springs, default={})

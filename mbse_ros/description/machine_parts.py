@@ -154,3 +154,18 @@ class Base:
 
     roll: Scalar
     pitch: Scalar
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Errors of the numbers ``keys`` that bags have made depend on each other.
+
+    ``rows``: of each number so many numbers as its place, their squares' sum 1: the error of number i is its standard
+    deviation times the sum of ``rows[i][j] u[j]``, with independent u of standard deviation 1. ``date`` and ``bags``:
+    when and from what it was found.
+    """
+
+    keys: tuple[str, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
+    date: str = ''
+    bags: tuple[str, ...] = ()

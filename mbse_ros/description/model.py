@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
 from .entry import Entry
-from .machine_parts import Base, Cylinder, Hydraulics, Payload
+from .machine_parts import Base, Calibration, Cylinder, Hydraulics, Payload
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
 FORCES = {'rad': 'N*m', 'm': 'N'}
@@ -206,7 +206,7 @@ class MechanismDescription:
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
     ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
-    stands, for the room `sources` to read.
+    stands, for the room `sources` to read; ``calibration``: which of its numbers' errors depend on each other.
     """
 
     file: str
@@ -233,6 +233,7 @@ class MechanismDescription:
     payload: Payload | None = None
     base: Base | None = None
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
+    calibration: Calibration | None = None
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

@@ -81,7 +81,7 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
         q = model.dependent
         moved = ca.substitute(moved[system.dependent, :], system.q, machine.joined(q, z)) if q.numel() else moved[:0, :]
     slopes = ca.jacobian(expression, numbers) + ca.jacobian(expression, q) @ moved
-    return ca.horzcat(slopes @ ca.diag(machine.parameters.stddev[places]), held)
+    return ca.horzcat(slopes @ ca.sparsify(ca.DM(machine.parameters.factor(places))), held)
 
 
 def forgotten(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, dt: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -29,6 +29,7 @@ NODE = {'position': ('z', 1.0), 'velocity': ('zd', 1.0), 'acceleration': ('zdd',
 class MachineKinds:
     """Kinds of one machine; ``names`` of the uncertain numbers that forces depend on, ``scale`` their stddev.
 
+    ``factor`` (p, p): of their covariance, where a calibration has made them depend on each other not diagonal.
     ``follow``: dependent coordinates, piston positions and speeds along a motion. ``needs`` (a, cylinders): which
     cylinders are in each equation; ``levers`` (g,): metres of piston motion for a unit of each coordinate, NaN where
     no cylinder moves it.
@@ -38,6 +39,7 @@ class MachineKinds:
     jerk: FactorKind
     names: tuple[str, ...]
     scale: np.ndarray
+    factor: np.ndarray
     follow: Scan
     needs: np.ndarray
     levers: np.ndarray
@@ -58,6 +60,7 @@ def machine_kinds(machine: Machine, backend: str = 'auto') -> MachineKinds:
     levers = [np.nan if lever is None else lever for lever in coordinate_scale(machine)]
     return MachineKinds(balance, constant_jerk(len(machine.coordinates)),
                         tuple(machine.parameters.names[k] for k in used), machine.parameters.stddev[used],
+                        machine.parameters.factor(used),
                         _follow(machine), np.array(ca.DM(rates.sparsity(), 1.0).full(), dtype=bool).T, np.array(levers))
 
 
@@ -70,8 +73,8 @@ def _balance(machine: Machine, found: Residual, force: ca.SX, used: list[int], b
     names, _ = state_names(machine)
     symbols, theta = machine.parameters.symbol, ca.SX.sym('theta', len(used))
     values = ca.SX(machine.parameters.mean)
-    for i, k in enumerate(used):
-        values[k] += machine.parameters.stddev[k] * theta[i]
+    if used:
+        values[used] += ca.sparsify(ca.DM(machine.parameters.factor(used))) @ theta
     nodes, X = _nodes(names)
     unknown, d = machine.payload, ca.SX.sym('d', len(machine.actuated))
     variables = {**nodes, 'force': d, 'payload': unknown, **({'parameters': theta} if used else {})}

@@ -169,5 +169,5 @@ def smoothed(machine: Machine, kinds: MachineKinds, t: np.ndarray, nodes: dict[s
     mean = machine.parameters.mean[[machine.parameters.names.index(name) for name in kinds.names]]
     return MachineSmoothed(t, **{name: values for name, (values, _) in nodes.items()}, mass=mass[0],
                            mass_stddev=mass[1], stddev={name: stddev for name, (_, stddev) in nodes.items()},
-                           names=kinds.names, parameters=mean + kinds.scale * theta[0],
-                           parameters_stddev=kinds.scale * theta[1], **rest)
+                           names=kinds.names, parameters=mean + kinds.factor @ theta[0],
+                           parameters_stddev=np.sqrt(kinds.factor ** 2 @ theta[1] ** 2), **rest)

@@ -45,7 +45,7 @@ class Machine:
         self.model = Model(description)
         self.system: MechanismSystem = self.model.partition().system
         self.circuit = Circuit(description, self.system.values)
-        self.parameters = Parameters(self.system.values, state_keys(description))
+        self.parameters = Parameters(self.system.values, state_keys(description), description.calibration)
         self.coordinates = self.model.independent
         if not self.coordinates:
             raise DescriptionError(description.file, 'joints', list(description.joints), 'a body that can move')

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
 
+from ..description.machine_parts import Calibration
 from ..mechanism.values import Values
 
 
@@ -15,21 +16,32 @@ class Parameters:
     """Symbols of the uncertain numbers; every compiled function takes them as one vector.
 
     ``names`` are keys of the file, ``mean`` and ``stddev`` (k,) in SI. The mass of the payload and measured
-    inclinations have symbols too, in ``states`` by their keys: they are not parameters.
+    inclinations have symbols too, in ``states`` by their keys: they are not parameters. ``correlated``: where a
+    calibration has made errors depend on each other.
     """
 
-    def __init__(self, values: Values, states: set[str]) -> None:
+    def __init__(self, values: Values, states: set[str], calibration: Calibration | None = None) -> None:
         self._all = dict(zip(values.names, ca.vertsplit(values.symbol) if values.names else []))
         self._mean, self._places = values.mean, [i for i, name in enumerate(values.names) if name not in states]
         self.names = tuple(name for name in values.names if name not in states)
         self.states = {name: symbol for name, symbol in self._all.items() if name in states}
         self.stddev = values.stddev[self._places]
         self.symbol = ca.vertcat(*(self._all[name] for name in self.names)) if self.names else ca.SX(0, 1)
+        self.correlated = calibration is not None and len(calibration.keys) > 1
+        self._correlation = _correlation(self.names, calibration) if self.correlated else np.eye(len(self.names))
 
     @property
     def mean(self) -> np.ndarray:
         """Nominal values, SI."""
         return self._mean[self._places].copy()
+
+    def factor(self, places: Sequence[int] | None = None) -> np.ndarray:
+        """Lower triangular (k, k), SI: times independent errors of standard deviation 1 it gives those of the numbers,
+        or of some (k,) of them; diagonal where no calibration has made them depend on each other."""
+        some = np.arange(len(self.names)) if places is None else np.asarray(places, dtype=int)
+        if not self.correlated:
+            return np.diag(self.stddev[some])
+        return self.stddev[some, None] * np.linalg.cholesky(self._correlation[np.ix_(some, some)])
 
     def assume(self, mean: np.ndarray) -> None:
         """Take other nominal values (k,), SI, as of a file that is wrong: what is built from then on uses them."""
@@ -49,3 +61,14 @@ class Parameters:
         for name, value in (states or {}).items():
             found[list(self._all).index(name)] = value
         return found
+
+
+def _correlation(names: tuple[str, ...], calibration: Calibration) -> np.ndarray:
+    """Of the errors of the numbers ``names`` (k, k)."""
+    own = [k for k, key in enumerate(calibration.keys) if key in names]
+    rows = np.zeros((len(calibration.keys), len(calibration.keys)))
+    for k, row in enumerate(calibration.rows):
+        rows[k, :k + 1] = np.array(row) / np.linalg.norm(row)
+    places, found = [names.index(calibration.keys[k]) for k in own], np.eye(len(names))
+    found[np.ix_(places, places)] = rows[own] @ rows[own].T
+    return found

@@ -150,6 +150,8 @@ class InverseDynamics:
         self._count = len(state_names(machine)[0])
         self._size = self._count ** 2
         self._p = np.concatenate([np.zeros(self._size + LEADING), machine.parameters.mean])
+        p = machine.parameters
+        self._mixed = p.factor() / p.stddev if p.correlated else None
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
@@ -180,6 +182,8 @@ class InverseDynamics:
         if not isfinite(y[-1, 0]):
             self._x = None
             raise PositionProblemError(float('nan'), NEWTON, mean[-1, :len(self.machine.coordinates)])
+        if self._mixed is not None:     # what errors that depend on each other have in common counts once
+            y[:, 2:-1] = y[:, 2:-1] @ self._mixed
         return MassSamples(y[:, :-1], y[:, -1], int(self._x[-1]))
 
 

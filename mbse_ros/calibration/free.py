@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers of a machine are calibrated, and what is known of them before: the file's deviations, or others."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from ..description.basics import Scalar, scalars, uncertain
+from ..description.edit import Number, in_file, with_numbers
+from ..description.entry import Entry
+from ..description.load import parse_mechanism
+from ..description.model import MechanismDescription
+from ..description.quantity import not_negative, read_number
+from ..errors import DescriptionError, SettingError
+
+OPTION = '--free'
+_SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
+            (r'inertia', 0.2, True), (r'\.offset$', 50e3, False), (r'\.gain$', 0.005, False),
+            (r'bulk_modulus', 0.1, True), (r'^base\.', 0.0175, False), (r'points\.|^points', 0.002, False),
+            (r'\.bias$', 0.002, False))
+"""By key: a deviation of a number of which the file says none, SI or a share of the value."""
+_UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke|closed_length|volume)$', 'm'),
+          (r'\.(coulomb|static)$', 'N'), (r'\.viscous$', 'N*s/m'), (r'\.transition_velocity$', 'm/s'),
+          (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.offset$|bulk_modulus$', 'Pa'),
+          (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'))
+"""By key: the unit of a deviation that is given with one."""
+
+
+def freed(text: str, file: str, free: Sequence[str]) -> str:
+    """The file's text with deviations of the numbers ``free``: KEY, with `*` for any part, or KEY=DEVIATION, such as
+    `cylinders.*.friction.scale=30 %`, `sensors.lift_piston.offset=50 kPa`.
+
+    Without a deviation that of the file counts, or, where it states none, a usual one. Raises SettingError for a key
+    that no number of the file has, or a deviation that is none.
+    """
+    description = parse_mechanism(text, file)
+    chosen: dict[str, Number] = {}
+    for word in free:
+        pattern, sign, deviation = word.partition('=')
+        for key, scalar in _matching(description, pattern.strip(), word).items():
+            stddev = scalar.stddev or _usual(key, scalar)
+            if sign:
+                stddev = _deviation(key, scalar.value, deviation.strip(), word)
+            if not stddev > 0.0:
+                raise SettingError(OPTION, word, f'a deviation, KEY=DEVIATION: {key} is 0 and the file states none')
+            chosen[in_file(description, key)] = Number(scalar.value, stddev, '' if sign else scalar.source)
+    try:
+        return with_numbers(text, file, chosen)
+    except DescriptionError as error:
+        raise SettingError(OPTION, error.key, 'the key of a number in the text of the file itself') from None
+
+
+def _matching(description: MechanismDescription, pattern: str, word: str) -> dict[str, Scalar]:
+    """Numbers whose keys the pattern fits: all that have one, and a friction's common factor where it is left out."""
+    known = {key.removeprefix('parameters.') if key.startswith('parameters.') else key: item
+             for key, item in scalars(description).items() if not key.startswith('payload.mass')}
+    for name in description.cylinders:
+        known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
+    fits = re.compile('.*'.join(map(re.escape, pattern.removeprefix('parameters.').split('*'))))
+    found = {key: item for key, item in known.items() if fits.fullmatch(key)}
+    if '*' in pattern:      # a part of a number that is 0, as the y of a planar machine's points, stays so
+        found = {key: item for key, item in found.items() if item.value or item.stddev or _usual(key, item)
+                 and not key.endswith(']')}
+    if not found:
+        close = difflib.get_close_matches(pattern, list(known), 3, 0.5)
+        raise SettingError(OPTION, word, 'the key of a number of the file, such as '
+                           + ', '.join(close or sorted(uncertain(description))[:6]))
+    return found
+
+
+def _deviation(key: str, value: float, text: str, word: str) -> float:
+    """In SI; a percentage is of the value."""
+    try:
+        if text.endswith('%') and not key.endswith('.gain'):
+            return read_number(Entry(OPTION, key, text), not_negative('1')) * abs(value)
+        unit = next((unit for pattern, unit in _UNITS if re.search(pattern, key)), '1')
+        return read_number(Entry(OPTION, key, text), not_negative(unit))
+    except DescriptionError as error:
+        raise SettingError(OPTION, word, f'KEY=DEVIATION, {error.expected}') from None
+
+
+def _usual(key: str, scalar: Scalar) -> float:
+    """Standard deviation of a number of which the file states none."""
+    for pattern, spread, share in _SPREADS:
+        if re.search(pattern, key):
+            return spread * abs(scalar.value) if share else spread
+    return 0.1 * abs(scalar.value)

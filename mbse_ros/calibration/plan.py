@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which motion would tell most of a machine's numbers: poses and sweeps, chosen one after the other (D-optimal).
+
+Each candidate is what steady slow motion of one cylinder, out and in, would show at a place, with the errors of the
+numbers as the prior or earlier bags leave them. What it adds is the logarithm of the determinant of their information
+(V. V. Fedorov, Theory of optimal experiments, 1972).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from .balance import Balance, Moments
+
+SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
+COARSE = (0.15, 0.5, 0.85)      # of the range of each coordinate, where there are more than two
+FEWEST, MOST = 6, 10            # poses
+WORTH = 0.1                     # nats that a pose beyond the fewest must add
+SLOW = 0.05                     # of the stroke in a second
+FAST = 0.15
+REST = 0.5e6                    # Pa, in the chamber that does not carry
+EXACT = 0.01                    # of the force: what no model knows
+NOISE = 6e3                     # Pa, of a mean of pressures
+ITERATIONS = 4
+ENDS = 0.03                     # of the stroke that poses keep clear of
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Motion of one ``cylinder``, or of each where it is '', slowly out and in at coordinates ``z`` (g,), where the
+    pistons are at ``pistons`` (c,), m, with a ``load``, kg; ``rows`` (r, k): derivatives of the residuals by the errors
+    of the numbers, in standard deviations."""
+
+    cylinder: str
+    z: np.ndarray
+    pistons: np.ndarray
+    load: float
+    rows: np.ndarray
+
+    def gain(self, covariance: np.ndarray) -> float:
+        """Nats that it adds where the errors have this covariance (k, k)."""
+        return 0.5 * float(np.linalg.slogdet(np.eye(len(self.rows)) + self.rows @ covariance @ self.rows.T)[1])
+
+    def after(self, covariance: np.ndarray) -> np.ndarray:
+        """The covariance with it."""
+        column = covariance @ self.rows.T
+        return covariance - column @ np.linalg.solve(np.eye(len(self.rows)) + self.rows @ column, column.T)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``poses``, one candidate each; ``sweeps``, one a cylinder; ``loaded``: the same with the load ``load``, kg;
+    ``before`` and ``after`` (k,): standard deviations of the numbers ``keys``, SI."""
+
+    poses: tuple[Candidate, ...]
+    sweeps: tuple[Candidate, ...]
+    loaded: tuple[Candidate, ...]
+    load: float
+    keys: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+
+
+class Planner:
+    """Candidates of one machine."""
+
+    def __init__(self, balance: Balance) -> None:
+        self.balance, self.machine = balance, balance.machine
+        self.factor = self.machine.parameters.factor()
+        actuated = self.machine.actuated
+        self._start = np.array(self.machine.model.start.q)[list(self.machine.model.z)]
+        low, high = self.machine.range.T
+        shares, self.grid = SHARES.get(len(actuated), COARSE), []
+        for chosen in product(shares, repeat=len(actuated)):
+            z = self._start.copy()
+            z[actuated] = low[actuated] + np.array(chosen) * (high - low)[actuated]
+            self.grid.append(z)
+        near, reached = balance.solved(np.array(self.grid))
+        self.near, self.grid = near, np.array(self.grid)[reached]
+
+    def candidates(self, loads: Iterable[float] = (0.0,)) -> list[Candidate]:
+        """Each cylinder at each pose of a grid that can be reached, with each load."""
+        return [found for load in loads for k in range(len(self.grid)) for found in self.at(k, load)]
+
+    def at(self, k: int, load: float, share: float = SLOW) -> list[Candidate]:
+        """Of each cylinder at pose k of the grid, at a share of its stroke in a second."""
+        balance, machine, found = self.balance, self.machine, []
+        stroke = machine.stroke[:, 1] - machine.stroke[:, 0]
+        for place, name in enumerate(machine.cylinders):
+            speeds = np.zeros((2, len(stroke)))
+            speeds[:, place] = share * stroke[place] * np.array([1.0, -1.0])
+            moments, pistons = self._moments(k, speeds, load)
+            if (np.abs(pistons / stroke - 0.5) > 0.5 - ENDS).any():
+                return []
+            _, J, _ = balance.terms(moments, machine.parameters.mean, np.full(2, load))
+            rows = (J @ self.factor / np.sqrt(moments.variance)[:, :, None])[moments.counts]
+            found.append(Candidate(name, self.grid[k], pistons, load, rows))
+        return found
+
+    def _moments(self, k: int, speeds: np.ndarray, load: float) -> tuple[Moments, np.ndarray]:
+        """Of steady motion at piston speeds (2, c): pressures balance the forces."""
+        balance, g = self.balance, len(self.machine.coordinates)
+        names, n = balance.names, len(speeds)
+        pressures = [i for i, name in enumerate(names) if name.startswith('pressure/')]
+        X = np.zeros((n, len(names)))
+        X[:, :g], X[:, pressures] = self.grid[k], REST
+        near, p = np.tile(self.near[k], (n, 1)), self.machine.parameters.mean
+        for step in range(ITERATIONS):
+            pistons, _, rates, slopes, levers = map(np.asarray, balance.motion(near.T, X.T, p, load))
+            rates, slopes = (item.reshape(len(item), len(names), n, order='F').transpose(2, 0, 1)
+                             for item in (rates, slopes))
+            if not step:
+                X[:, g:2 * g] = [np.linalg.lstsq(rates[i][:, g:2 * g], speeds[i], rcond=None)[0] for i in range(n)]
+                continue
+            missing, _, _ = balance.terms(Moments(near, X, *[np.zeros(0)] * 5), p, np.full(n, load))
+            for i in range(n):
+                X[i, pressures] += np.linalg.lstsq(slopes[i][:, pressures], -missing[i], rcond=None)[0]
+                X[i, pressures] = np.maximum(X[i, pressures], REST)
+        forces = np.abs(slopes[:, :, pressures]) @ np.abs(X[0, pressures])
+        variance = (EXACT * forces) ** 2 + (np.abs(slopes[:, :, pressures]).sum(axis=2) * NOISE) ** 2
+        moving = np.abs(speeds) > 0
+        counts = np.array([moving[:, row].all(axis=1) for row in balance.found.concerns]).T
+        return Moments(near, X, counts, variance, pistons.T, speeds, levers.T), pistons[:, 0]
+
+
+def choose(candidates: Sequence[Sequence[Candidate]], covariance: np.ndarray, fewest: int, most: int
+           ) -> tuple[list[Sequence[Candidate]], np.ndarray]:
+    """Groups of candidates that add most, one after the other, and the covariance of the errors after them."""
+    chosen, left = [], [group for group in candidates if group]
+    while left and len(chosen) < most:
+        gains = [_whole(group).gain(covariance) for group in left]
+        best = int(np.argmax(gains))
+        if len(chosen) >= fewest and gains[best] < WORTH:
+            break
+        chosen.append(left.pop(best))
+        covariance = _whole(chosen[-1]).after(covariance)
+    return chosen, covariance
+
+
+def _whole(group: Sequence[Candidate]) -> Candidate:
+    """The motion of all cylinders at one pose."""
+    first = group[0]
+    return Candidate('', first.z, first.pistons, first.load, np.concatenate([item.rows for item in group]))
+
+
+def plan(balance: Balance) -> Plan:
+    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load."""
+    planner, machine = Planner(balance), balance.machine
+    prior = np.eye(len(machine.parameters.mean))
+    poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)
+    sweeps = []
+    for name in machine.cylinders:
+        own = [[item] for k in range(len(planner.grid)) for item in planner.at(k, 0.0, FAST) if item.cylinder == name]
+        best, covariance = choose(own, covariance, 1, 1)
+        sweeps += [item for group in best for item in group]
+    loaded, load = [], 0.0
+    if machine.description.payload is not None:
+        low, high = machine.description.payload.limits
+        load = float(f'{low + 0.5 * (high - low):.2g}')
+        loaded, covariance = choose([planner.at(k, load) for k in range(len(planner.grid))], covariance, 2, 2)
+    F = planner.factor
+    deviations = [np.sqrt(np.einsum('ij,jk,ik->i', F, item, F)) for item in (prior, covariance)]
+    return Plan(tuple(map(_whole, poses)), tuple(sweeps), tuple(map(_whole, loaded)), load, machine.parameters.names,
+                *deviations)

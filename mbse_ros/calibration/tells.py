@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In words: what bags do not tell of a machine's numbers, and which motion would help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from .balance import Balance
+from .fit import Fit, Log
+from .plan import Candidate, Planner, choose
+
+UNKNOWN = 'unknown'         # begins the name of a load that nobody knows
+LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
+TIED = 0.9          # correlation from which two numbers cannot be told apart
+ONE_POSE = 0.1      # of the stroke within which all motion is one pose
+HELPS = 3           # pieces of advice
+WORTH = 0.2         # nats that a motion must add to be advised
+BLIND = 1e-9        # of the information of the prior: nothing depends on the number
+
+
+def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarray, correlation: np.ndarray
+                ) -> list[str]:
+    """One line for each thing that the bags do not tell; deviations (k,) and correlation (k, k) of the numbers."""
+    lines = _of_motion(balance, fit.logs) + _of_loads(fit.logs)
+    names = balance.machine.parameters.names
+    kept = [k for k in range(len(names)) if after[k] > LEARNT * before[k]]
+    blind = [k for k in kept if _blind(balance, fit, k)]
+    lines += [f'{names[k]}: nothing in these bags depends on it: it keeps its prior' for k in blind]
+    lines += [f'{names[k]}: these bags say next to nothing of it ({after[k] / before[k]:.0%} of its deviation is '
+              'left): it keeps its prior' for k in kept if k not in blind]
+    for i in range(len(names)):
+        lines += [f'{names[i]} and {names[j]} cannot be told apart (correlation {correlation[i, j]:+.2f}): only what '
+                  'they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
+    return lines
+
+
+def _blind(balance: Balance, fit: Fit, k: int) -> bool:
+    """Whether nothing depends on number k."""
+    F = balance.machine.parameters.factor()
+    unit = np.linalg.solve(F, np.eye(len(F))[:, k])
+    unit /= np.linalg.norm(unit)
+    size = len(F)
+    return float(unit @ fit.information[:size, :size] @ unit) < BLIND
+
+
+def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
+    """Of cylinders that did not move, in one direction alone, or in one pose."""
+    machine, lines = balance.machine, []
+    for c, name in enumerate(machine.cylinders):
+        rows = balance.found.concerns[:, c]
+        counts = [log.moments.counts[:, rows].any(axis=1) for log in logs]
+        speeds = np.concatenate([log.moments.speeds[own, c] for log, own in zip(logs, counts)])
+        places = np.concatenate([log.moments.pistons[own, c] for log, own in zip(logs, counts)])
+        if not len(speeds):
+            lines.append(f'cylinder {name} never moved steadily, away from its ends: its friction keeps its prior, '
+                         'and its forces say nothing of masses: move it')
+            continue
+        if (speeds > 0).all() or (speeds < 0).all():
+            lines.append(_one_way(balance, logs, counts, c, bool(speeds[0] > 0)))
+        low, high = machine.stroke[c]
+        if np.ptp(places) < ONE_POSE * (high - low):
+            lines.append(f'cylinder {name} moved in one pose alone ({1e3 * places.min():.0f} to '
+                         f'{1e3 * places.max():.0f} mm): masses, their centres, the base and the offsets of its '
+                         'pressures cannot be told apart: move it over its stroke')
+    return lines
+
+
+def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray], c: int, out: bool) -> str:
+    """Of cylinder ``c``, which moved one way alone."""
+    machine = balance.machine
+    first = balance.names.index(f'pressure/{machine.volumes[0]}')
+    p = np.concatenate([log.moments.X[own, first:first + len(machine.volumes)] for log, own in zip(logs, counts)])
+    values, symbol = machine.system.values, ca.SX.sym('p', len(machine.volumes))
+    hydraulic = ca.Function('forces', [symbol, values.symbol], [machine.circuit.hydraulic_forces(symbol)])
+    force = hydraulic(p.T, values.mean).full()[c]
+    lifting = bool(np.median(force) > 0) == out
+    word, other = ('lifting', 'lower it') if lifting else ('lowering', 'lift it')
+    return (f'cylinder {machine.cylinders[c]} only moved {"out" if out else "in"}: from {word} alone friction and load '
+            f'cannot be told apart, nor friction and masses: {other} too')
+
+
+def _of_loads(logs: Sequence[Log]) -> list[str]:
+    """Of bags without a load, or with one that is not known."""
+    lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are told apart by '
+             'other bags alone' for log in logs if log.load.name.startswith(UNKNOWN)]
+    if not any(log.load.mass > 0.0 and not log.load.name.startswith(UNKNOWN) for log in logs):
+        lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is told by '
+                     'the empty machine alone: lift a weight that is known')
+    return lines
+
+
+def advice(balance: Balance, fit: Fit) -> list[str]:
+    """The motions that would add most to what the bags tell, and what they would tell of."""
+    machine = balance.machine
+    planner, size = Planner(balance), len(machine.parameters.names)
+    loads = [0.0]
+    if machine.description.payload is not None:
+        low, high = machine.description.payload.limits
+        loads.append(float(f'{low + 0.5 * (high - low):.2g}'))
+    covariance, lines = fit.covariance[:size, :size], []
+    chosen, _ = choose([[item] for item in planner.candidates(loads)], covariance, 0, HELPS)
+    for group in chosen:
+        item, = group
+        if item.gain(covariance) < WORTH:
+            break
+        lines.append(in_words(planner, item, covariance))
+        covariance = item.after(covariance)
+    return lines or ['more motion would add little: the rest takes better sensors, or numbers that are measured']
+
+
+def in_words(planner: Planner, item: Candidate, covariance: np.ndarray) -> str:
+    """A motion and what it would tell of most."""
+    F, names = planner.factor, planner.machine.parameters.names
+    before, after = (np.sqrt(np.einsum('ij,jk,ik->i', F, P, F)) for P in (covariance, item.after(covariance)))
+    k = int(np.argmin(after / before))
+    load = f'with a known load near {item.load:g} kg' if item.load else 'empty'
+    return (f'move {item.cylinder} slowly out and in at {pose_text(planner, item)}, {load}: {names[k]} would be known '
+            f'to {after[k] / before[k]:.0%} of its deviation now')
+
+
+def pose_text(planner: Planner, item: Candidate) -> str:
+    """Where the pistons, and joints that no cylinder moves, are."""
+    parts = [f'{name} {1e3 * value:.0f} mm' for name, value in zip(planner.machine.cylinders, item.pistons)]
+    return ', '.join(parts)

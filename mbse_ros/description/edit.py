@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a file written anew in its text: what does not change keeps its comments and layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from ..errors import DescriptionError
+from .convert import flow_text
+from .model import MechanismDescription
+from .units import parse_unit, split_number
+
+_INDEX = re.compile(r'(.*)\[(\d+)\]')
+_SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}
+DIGITS = 10
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value and its standard deviation, SI, and where they are from."""
+
+    value: float
+    stddev: float
+    source: str = ''
+
+
+def with_numbers(text: str, file: str, numbers: Mapping[str, Number]) -> str:
+    """The text of a file with other numbers, by their keys; what the file leaves out is put in.
+
+    Values keep their unit. Raises DescriptionError for a key whose section is not in the text, as of a URDF beside it.
+    """
+    text = _without_aliases(text)
+    root = yaml.compose(text, Loader=yaml.BaseLoader)
+    changes: list[tuple[int, int, str]] = []
+    vectors: dict[str, dict[int, Number]] = {}
+    added: dict[str, list[str]] = {}
+    for key, number in numbers.items():
+        indexed, section = _INDEX.fullmatch(key), key.rpartition('.')[0]
+        node = _find(root, key.split('.'))
+        if indexed:
+            vectors.setdefault(indexed[1], {})[int(indexed[2])] = number
+        elif node is not None:
+            changes.append(_scalar(node, number))
+        elif section == 'base' or isinstance(_find(root, section.split('.')), yaml.MappingNode):
+            added.setdefault(section, []).append(_new(key, number))
+        else:
+            raise DescriptionError(file, key, None, 'a number in this file, to be written anew')
+    changes += [_vector(root, key, parts, file) for key, parts in vectors.items()]
+    base = added.pop('base', None) if _find(root, ['base']) is None else None
+    changes += [_put_in(_find(root, section.split('.')), lines) for section, lines in added.items()]
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text if base is None else with_section(text, 'base', 'base: {' + ', '.join(base) + '}')
+
+
+def with_section(text: str, name: str, block: str) -> str:
+    """The text with a section, at its end or in the place of an older one of this name."""
+    root = yaml.compose(text, Loader=yaml.BaseLoader)
+    for k, (key, value) in enumerate(root.value):
+        if key.value == name:
+            later = root.value[k + 1:]
+            end = later[0][0].start_mark.index if later else value.end_mark.index
+            text = text[:key.start_mark.index] + text[end:]
+    return text.rstrip('\n') + '\n\n' + block.rstrip('\n') + '\n'
+
+
+def _without_aliases(text: str) -> str:
+    """Each alias written out: its numbers will be others than those of its anchor."""
+    anchors, aliases = {}, []
+
+    def gather(node: yaml.Node) -> None:
+        anchors[node.start_mark.index, node.end_mark.index] = node
+        for item in node.value if not isinstance(node, yaml.ScalarNode) else ():
+            for inner in item if isinstance(item, tuple) else (item,):
+                if (inner.start_mark.index, inner.end_mark.index) not in anchors:
+                    gather(inner)
+
+    gather(yaml.compose(text, Loader=yaml.BaseLoader))
+    named: dict[str, int] = {}
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            aliases.append((event.start_mark.index, event.end_mark.index, named[event.anchor]))
+        elif getattr(event, 'anchor', None):
+            named[event.anchor] = event.start_mark.index
+    nodes = {start: node for (start, _), node in reversed(anchors.items())}
+    for start, end, anchor in reversed(aliases):
+        text = text[:start] + flow_text(_data(nodes[anchor])) + text[end:]
+    return text
+
+
+def _data(node: yaml.Node) -> object:
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _data(value) for key, value in node.value}
+    return [_data(item) for item in node.value] if isinstance(node, yaml.SequenceNode) else node.value
+
+
+def in_file(machine: MechanismDescription, key: str) -> str:
+    """Key in the file of an uncertain number as a model names it: named parameters stand in their section."""
+    return f'parameters.{key}' if key in machine.parameters else key
+
+
+def _scalar(node: yaml.Node, number: Number) -> tuple[int, int, str]:
+    old = _nominal(node)
+    unit, factor = _unit(old.value if isinstance(old, yaml.ScalarNode) else '')
+    return _replaced(node, _mapping(_amount(number.value, unit, factor), _amount(number.stddev, unit, factor),
+                                    number.source))
+
+
+def _new(key: str, number: Number) -> str:
+    """A number that the file leaves out."""
+    name = key.rpartition('.')[2]
+    unit, factor = _SHOWN.get(name, ('', 1.0))
+    return f'{name}: ' + _mapping(_amount(number.value, unit, factor), _amount(number.stddev, unit, factor),
+                                  number.source)
+
+
+def _put_in(parent: yaml.MappingNode, lines: list[str]) -> tuple[int, int, str]:
+    """First in a mapping."""
+    start = parent.start_mark.index
+    if parent.flow_style:
+        return start + 1, start + 1, ', '.join(lines) + (', ' if parent.value else '')
+    return start, start, ''.join(line + '\n' + ' ' * parent.start_mark.column for line in lines)
+
+
+def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file: str) -> tuple[int, int, str]:
+    node = _find(root, key.split('.'))
+    inner = None if node is None else _nominal(node)
+    if not isinstance(inner, yaml.SequenceNode):
+        raise DescriptionError(file, key, None, 'a list of numbers in this file, to be written anew')
+    values, spreads = [], []
+    old = dict((k.value, v) for k, v in node.value) if isinstance(node, yaml.MappingNode) else {}
+    for k, item in enumerate(inner.value):
+        unit, factor = _unit(item.value)
+        number = parts.get(k)
+        values.append(item.value if number is None else _amount(number.value, unit, factor))
+        spreads.append(_old_spread(old.get('stddev'), k, item.value, unit) if number is None
+                       else _amount(number.stddev, unit, factor))
+    source = next(iter(parts.values())).source
+    return _replaced(node, _mapping(f'[{", ".join(values)}]', f'[{", ".join(spreads)}]', source))
+
+
+def _old_spread(node: yaml.Node | None, k: int, value: str, unit: str) -> str:
+    """Of a component that stays as it is."""
+    if node is None:
+        return f'0 {unit}'.strip()
+    text = node.value[k].value if isinstance(node, yaml.SequenceNode) else node.value
+    zero = text.strip().endswith('%') and float(split_number(value)[0]) == 0.0
+    return f'0 {unit}'.strip() if zero else text
+
+
+def _find(node: yaml.Node | None, path: list[str]) -> yaml.Node | None:
+    for name in path:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        node = next((value for key, value in node.value if key.value == name), None)
+    return node
+
+
+def _nominal(node: yaml.Node) -> yaml.Node:
+    """What stands for the value of a number."""
+    found = _find(node, ['value'])
+    return node if found is None else found
+
+
+def _unit(text: str) -> tuple[str, float]:
+    """Unit of a number as it stands, and its factor to SI; none of arithmetic."""
+    try:
+        number, unit = split_number(text)
+        return unit, parse_unit(unit)[0] if unit else 1.0
+    except ValueError:
+        return '', 1.0
+
+
+def _amount(value: float, unit: str, factor: float) -> str:
+    return f'{value / factor:.{DIGITS}g} {unit}'.strip()
+
+
+def _mapping(value: str, stddev: str, source: str) -> str:
+    more = f', source: "{source}"' if source else ''
+    return f'{{value: {value}, stddev: {stddev}{more}}}'
+
+
+def _replaced(node: yaml.Node, text: str) -> tuple[int, int, str]:
+    """A node in its place; a block mapping ends at what follows, and so does the text."""
+    start, end = node.start_mark, node.end_mark
+    flow = isinstance(node, yaml.ScalarNode) or node.flow_style
+    return (start.index, end.index, text) if flow else (start.index, end.index, text + '\n' + ' ' * end.column)

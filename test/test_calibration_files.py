@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A calibrated file: values, deviations and what they have in common, as the machine, the mass and the text have them;
+the command on bags, and what it refuses."""
+
+import json
+
+import casadi as ca
+import numpy as np
+import pytest
+from calibration_support import LOAD, TRUE, WRONG, crane, series
+from cli_support import mbse, recorded, refused
+
+import mbse_ros as mbse_api
+from mbse_ros.calibration.free import freed
+from mbse_ros.description.basics import scalars
+from mbse_ros.description.edit import Number, with_numbers, with_section
+from mbse_ros.description.load import known_machines, parse_mechanism
+from mbse_ros.errors import DescriptionError, SettingError
+from mbse_ros.estimators.force_balance import force_balance
+from mbse_ros.estimators.hydraulic_model import hydraulic_model
+from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.weighing import by_doubtful
+from mbse_ros.machine.machine import Machine
+from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.offline.calibrate import calibrated
+from mbse_ros.offline.calibration_bags import Recording
+
+TWO = '''
+calibration:
+  keys: [bodies.boom.mass, sensors.lift_piston.offset]
+  rows: [[1], [%s, 0.1]]
+'''
+
+
+@pytest.fixture(scope='module')
+def found():
+    c = crane()
+    bags = [Recording('empty', series(0.0), '2026-02-01'), Recording('load', series(TRUE), '2026-02-03')]
+    return calibrated(c.machine, c.text, bags, {'load': LOAD}, c.balance)
+
+
+def test_the_file_gives_the_numbers_back(found):
+    """Values, deviations, and their covariance."""
+    p = Machine(parse_mechanism(found.text)).parameters
+    assert p.names == found.machine.parameters.names and p.correlated
+    after = np.array([item.after for item in found.parameters])
+    scale = np.sqrt(np.diag(found.covariance))
+    assert p.mean == pytest.approx(after, rel=1e-6, abs=1e-12)
+    factor = p.factor()
+    assert np.allclose(factor, np.tril(factor))
+    wanted = found.covariance / np.outer(scale, scale)
+    assert factor @ factor.T / np.outer(scale, scale) == pytest.approx(wanted, abs=1e-5)
+    assert np.abs(wanted - np.eye(len(wanted))).max() > 0.4        # there is something to lose
+    some = [4, 8, 9]
+    part = p.factor(some)
+    assert part @ part.T == pytest.approx((factor @ factor.T)[np.ix_(some, some)], rel=1e-9)
+
+
+def test_what_is_in_the_file(found):
+    description = parse_mechanism(found.text)
+    assert description.calibration.date == '2026-02-03' and description.calibration.bags == ('empty', 'load')
+    mass = scalars(description)['bodies.boom.mass']
+    assert mass.source == 'calibrated 2026-02-03' and 'hydraulics.oil_bulk_modulus' not in description.calibration.keys
+    assert '# bolted down and levelled' in found.text
+    assert 'oil_bulk_modulus: {value: 1650 MPa, stddev: 10 %}' in found.text
+
+
+def test_a_calibrated_file_is_calibrated_again(found):
+    """What was known is the prior, with what it has in common: nothing becomes worse, and the section is replaced."""
+    again = calibrated(Machine(parse_mechanism(found.text)), found.text,
+                       [Recording('more', series(0.0, 2), '2026-03-01')], {})
+    assert again.text.count('\ncalibration:') == 1 and 'bags: ["more"]' in again.text
+    for old, new in zip(found.parameters, again.parameters):
+        assert new.stddev_before == pytest.approx(old.stddev_after, rel=1e-6)
+        assert new.stddev_after <= new.stddev_before * (1 + 1e-9)
+    assert Machine(parse_mechanism(again.text)).parameters.correlated
+
+
+def test_the_mass_knows_what_errors_have_in_common(tmp_path):
+    """The boom's mass and an offset that make the same error: together worse, against each other better."""
+    bag, text, half = recorded(tmp_path / 'bag'), known_machines()['patu655_lift'].read_text(), {}
+    text = freed(text, 'text', ['bodies.boom.mass=5 %', 'sensors.lift_piston.offset=50 kPa'])
+    for sign, more in (('none', ''), ('same', TWO % '0.995'), ('other', TWO % '-0.995')):
+        machine = Machine(parse_mechanism(text + more))
+        for weighing in ('joint', 'apart'):
+            tuning = {'observer': ObserverSettings(weighing=weighing)}
+            mass = estimate_bag(bag, machine, tuning, backend='vm').outputs[-1].payload
+            half[sign, weighing] = mass.upper - mass.mass
+    for weighing in ('joint', 'apart'):
+        small, middle, large = sorted(half[sign, weighing] for sign in ('none', 'same', 'other'))
+        assert small < 0.9 * middle < 0.81 * large and half['none', weighing] == middle
+
+
+def test_slopes_by_errors_in_common():
+    """Derivatives for one deviation of each independent error: those of the numbers times the factor."""
+    text, found = known_machines()['patu655_lift'].read_text(), {}
+    for more in ('', TWO.replace('sensors.lift_piston.offset', 'base.pitch') % '0.995'):
+        machine = Machine(parse_mechanism(text + more))
+        model = hydraulic_model(machine, True)
+        g = force_balance(machine, model.names, open_loops=True)
+        slopes = by_doubtful(machine, model, g.g)
+        symbols = [g.near, g.X, machine.parameters.symbol, machine.payload]
+        X = np.full(len(model.names), 0.1)
+        found[bool(more)] = machine, ca.Function('s', symbols, [slopes])(
+            machine.model.start.q, X, machine.parameters.mean, 50.0).full()[0]
+    (plain, one), (tied, other) = found[False], found[True]
+    k = len(plain.parameters.names)
+    mixed = one[:k] / plain.parameters.stddev @ tied.parameters.factor()
+    assert other[:k] == pytest.approx(mixed, rel=1e-9, abs=1e-12) and not np.allclose(one[:k], other[:k])
+
+
+@pytest.mark.parametrize('section, key', [
+    ('keys: [bodies.boom.mass, nonsense]\n  rows: [[1], [0, 1]]', 'calibration.keys[1]'),
+    ('keys: [bodies.boom.mass, bodies.boom.mass]\n  rows: [[1], [0, 1]]', 'calibration.keys[1]'),
+    ('keys: [bodies.boom.mass]\n  rows: [[1], [0, 1]]', 'calibration.rows'),
+    ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [1]]', 'calibration.rows[1]'),
+    ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [0.5, 0.5]]', 'calibration.rows[1]'),
+    ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [1, 0]]', 'calibration.rows[1]'),
+    ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [two, 1]]', 'calibration.rows[1][0]')])
+def test_wrong_sections(section, key):
+    with pytest.raises(DescriptionError) as caught:
+        parse_mechanism(known_machines()['patu655_lift'].read_text() + f'\ncalibration:\n  {section}\n')
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize('name', ['patu655_lift', 'patu655', 'zx200', 'lut_simple_crane'])
+def test_deviations_are_written_into_every_file(name):
+    """Of numbers, vectors, what the file leaves out, and what an alias repeats; the values stay."""
+    text = known_machines()[name].read_text()
+    before = Machine(parse_mechanism(text, name))
+    after = Machine(parse_mechanism(freed(text, name, [*WRONG, 'cylinders.*.friction.viscous']), name))
+    old, new = scalars(before.description), scalars(after.description)
+    p = dict(zip(after.parameters.names, after.parameters.stddev))
+    for key, item in old.items():
+        assert new[key].value == pytest.approx(item.value, rel=1e-9, abs=1e-15)
+    for cylinder in after.cylinders:
+        assert p[f'cylinders.{cylinder}.friction.scale'] == pytest.approx(0.3)
+        assert p[f'cylinders.{cylinder}.friction.viscous'] == pytest.approx(
+            0.3 * old[f'cylinders.{cylinder}.friction.viscous'].value)
+    assert [p[key] for key in p if key.endswith('.offset')] == pytest.approx([50e3] * len(before.volumes))
+    assert p['base.pitch'] == pytest.approx(np.radians(1.0))
+
+
+def test_sections_are_replaced():
+    text = with_section('a: 1\ncalibration:\n  x: 2\nb: 3\n', 'calibration', 'calibration: {y: 4}')
+    assert text == 'a: 1\nb: 3\n\ncalibration: {y: 4}\n'
+    with pytest.raises(DescriptionError, match='bodies.boom.mass'):
+        with_numbers('a: 1\n', 'file', {'bodies.boom.mass': Number(1.0, 0.1)})
+
+
+@pytest.mark.parametrize('free, text', [('bodies.bom.mass', 'bodies.boom.mass'), ('nothing.*', 'the key of a number'),
+                                        ('bodies.boom.mass=lots', 'KEY=DEVIATION'), ('base.roll=0 deg', 'a deviation'),
+                                        ('bodies.boom.mass=3 m', 'KEY=DEVIATION')])
+def test_wrong_keys(free, text):
+    with pytest.raises(SettingError, match=text):
+        freed(known_machines()['patu655_lift'].read_text(), 'file', [free])
+
+
+def test_the_command(tmp_path):
+    """From bags to a file that the estimate takes; what is refused says why, and writes nothing."""
+    one, two = recorded(tmp_path / 'one'), recorded(tmp_path / 'two')
+    file, result = tmp_path / 'out' / 'new.yaml', tmp_path / 'result.json'
+    done = mbse('calibrate', one, two, '--payload', 'one=50', '--payload', 'two=50+-1', '-o', file, '--json', result,
+                '--plots', tmp_path / 'plots', '--cross-validate', '--free', 'cylinders.*.friction.viscous')
+    assert done.status == 0 and 'cannot tell' in done.out, done
+    said = json.loads(result.read_text())
+    keys = {'key', 'before', 'stddev_before', 'after', 'stddev_after', 'correlated_with'}
+    assert keys <= said['parameters'][0].keys()
+    assert {'residual_rms_before', 'residual_rms_after', 'cannot_tell', 'advice'} <= said.keys()
+    assert said['residual_rms_after'] <= said['residual_rms_before'] and len(said['cross_validation']) == 2
+    assert 'cylinders.lift.friction.viscous' in [item['key'] for item in said['parameters']]
+    assert {path.name for path in (tmp_path / 'plots').iterdir()} == {'residuals_by_pose.png', 'residuals_by_speed.png'}
+    assert mbse('check', file).status == 0
+    same = mbse_api.calibrate([one], 'patu655_lift', payloads={'one': 50.0})
+    assert [item.key for item in same.parameters] == list(same.machine.parameters.names) and same.text
+    assert 'expected the name of one of the bags: one' in refused('calibrate', one, '--payload', 'three=50')
+    assert 'expected a mass from 0' in refused('calibrate', one, '--payload', 'one=-5')
+    assert 'BAG=KG' in refused('calibrate', one, '--payload', 'one')
+    assert 'each bag once' in refused('calibrate', one, '--payload', 'one=5', '--payload', 'one=6')
+    assert 'a bag of the machine patu655_lift, expected one of zx200' in refused('calibrate', one, '--machine', 'zx200')
+    assert 'such as bodies.boom.mass' in refused('calibrate', one, '--free', 'bodies.bom.mass')
+    assert 'another bag is named one' in refused('calibrate', one, recorded(tmp_path / 'other' / 'one'))
+    assert 'one bag or more' in refused('calibrate')
+    assert 'two bags or more' in refused('calibrate', one, '--cross-validate')
+    assert 'ends with .yaml' in refused('calibrate', one, '-o', tmp_path / 'x.txt')
+    assert 'it is for bags' in refused('calibrate', one, '--plan', 'patu655_lift')
+
+
+def test_the_procedure_is_printed(tmp_path):
+    done = mbse('calibrate', '--plan', 'patu655_lift', '--json', tmp_path / 'plan.json')
+    said = json.loads((tmp_path / 'plan.json').read_text())
+    assert done.status == 0 and 'from below' in done.out and f'pose {len(said["poses"])}' in done.out
+    assert said['load'] == 500.0 and all(0.0 < item['pistons']['lift'] < 0.535 for item in said['poses'])
