@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a file written anew in its text: what does not change keeps its comments and layout."""
+"""Numbers of a file written again in its text: what does not change keeps its comments and layout."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number]) -> str:
         elif section == 'base' or isinstance(_find(root, section.split('.')), yaml.MappingNode):
             added.setdefault(section, []).append(_new(key, number))
         else:
-            raise DescriptionError(file, key, None, 'a number in this file, to be written anew')
+            raise DescriptionError(file, key, None, 'a number in this file, to be written again')
     changes += [_vector(root, key, parts, file) for key, parts in vectors.items()]
     base = added.pop('base', None) if _find(root, ['base']) is None else None
     changes += [_put_in(_find(root, section.split('.')), lines) for section, lines in added.items()]
@@ -130,7 +130,7 @@ def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file:
     node = _find(root, key.split('.'))
     inner = None if node is None else _nominal(node)
     if not isinstance(inner, yaml.SequenceNode):
-        raise DescriptionError(file, key, None, 'a list of numbers in this file, to be written anew')
+        raise DescriptionError(file, key, None, 'a list of numbers in this file, to be written again')
     values, spreads = [], []
     old = dict((k.value, v) for k, v in node.value) if isinstance(node, yaml.MappingNode) else {}
     for k, item in enumerate(inner.value):
