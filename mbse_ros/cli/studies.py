@@ -15,13 +15,14 @@ benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, wha
 
 @benchmark.command()
 def kernels(json_: Json = None,
-            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 60) -> None:
+            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 60,
+            case: Annotated[str, typer.Option(help='Cases, separated by commas. [all]')] = '') -> None:
     """One observer step in VM, C and NumPy.
 
     Online, in a batch, and from a cold start, all in one run.
     """
     from ..studies.kernels import run_kernels
-    run_kernels(json_, rounds)
+    run_kernels(json_, rounds, names_of(case))
 
 
 @benchmark.command()

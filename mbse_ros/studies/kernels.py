@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import numpy as np
 import typer
 
 from ..compiled import Kernel, Scan, have_compiler
+from ..errors import SettingError
 from ..estimators.hydraulic_model import HydraulicModel, hydraulic_model
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.paper_reference import PaperModel, paper_step
@@ -46,28 +47,38 @@ print(time.perf_counter() - start)
 '''
 
 
-def run_kernels(json_file: Path | None, rounds: int) -> None:
-    """Measure, print and write."""
+def run_kernels(json_file: Path | None, rounds: int, chosen: Sequence[str] = ()) -> None:
+    """Measure, print and write; ``chosen`` cases, none: all. Raises SettingError for an unknown one."""
     check_file(json_file)
-    machines = {name: load_machine(machine) for name, (machine, _) in CASES.items()}
-    models = {name: hydraulic_model(machines[name], weighing == 'joint') for name, (_, weighing) in CASES.items()}
+    for name in chosen:
+        if name not in CASES:
+            raise SettingError('--case', name, 'one of ' + ', '.join(CASES))
+    names = [name for name in CASES if name in chosen or not chosen]
+    machines = {name: load_machine(CASES[name][0]) for name in names}
+    models = {name: model_of(name, machines[name]) for name in names}
     backends = ['vm', *(['c'] if have_compiler() else [])]
     crane, *_ = CASES
-    calls = {'numpy': (_numpy_step(machines[crane], models[crane]), 20)}
-    for name, backend in product(CASES, backends):
+    calls = {'numpy': (_numpy_step(machines[crane], models[crane]), 20)} if crane in names else {}
+    for name, backend in product(names, backends):
         online, batch = _steps(machines[name], CASES[name][1], backend)
         calls[f'{name} {backend} online'], calls[f'{name} {backend} batch'] = (online, 500), (batch, 2)
     best = interleaved(calls, rounds)
     cases = [{'name': name, 'backend': backend, 'states': len(models[name].names),
               'online_us': 1e6 * best[f'{name} {backend} online'],
               'batch_us': 1e6 * best[f'{name} {backend} batch'] / BATCH,
-              'first_step_s': _first_step(*CASES[name], backend)} for name, backend in product(CASES, backends)]
-    online = 1e6 * best['numpy']
-    cases.insert(len(backends), {'name': crane, 'backend': 'numpy', 'states': len(models[crane].names),
-                                 'online_us': online, 'batch_us': online, 'first_step_s': None})
+              'first_step_s': _first_step(*CASES[name], backend)} for name, backend in product(names, backends)]
+    if crane in names:
+        online = 1e6 * best['numpy']
+        cases.insert(len(backends), {'name': crane, 'backend': 'numpy', 'states': len(models[crane].names),
+                                     'online_us': online, 'batch_us': online, 'first_step_s': None})
     result = {'machine': machine_name(), 'cases': cases}
     write_json(json_file, result)
     _show(result)
+
+
+def model_of(case: str, machine: Machine) -> HydraulicModel:
+    """What the observer of a case estimates."""
+    return hydraulic_model(machine, CASES[case][1] == 'joint')
 
 
 def usual_samples(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
