@@ -88,9 +88,9 @@ class InterpolationNode(ManagedNode):
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
-        for channel, stamp_ns, value in self._waiting.items(topic, message):
+        for sample in self._waiting.items(topic, message):
             try:
-                segments = self.interpolator.add(channel, stamp_ns, value)
+                segments = self.interpolator.add(*sample)
             except SampleError as error:
                 self._refuse(error)
                 continue

@@ -142,9 +142,9 @@ def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Sett
     pipeline, outputs = Pipeline(machine, **tuning, backend=backend), []
     dropped: dict[int, SampleError] = {}
     start = time.perf_counter()
-    for place, (channel, stamp_ns, value) in enumerate(samples):
+    for place, sample in enumerate(samples):
         try:
-            outputs.extend(pipeline.add(channel, stamp_ns, value))
+            outputs.extend(pipeline.add(*sample))
         except SampleError as error:
             dropped[place] = error
     return _Passed(pipeline, tuple(outputs), dropped, time.perf_counter() - start)

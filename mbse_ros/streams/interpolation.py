@@ -14,7 +14,8 @@ comes later than it is waited for.
 Values. Linear between consecutive samples of a channel, exact at a sample. A sample that is NaN says that the sensor
 has no value: both intervals that touch it are missing (NaN), and nobody waits for a better one. An interval longer than
 ``max_gap`` is missing. ``repeats`` is the sample interval over the step, at least 1: so many steps share one sample's
-information and are to be weighed with repeats times the sample's variance.
+information and are to be weighed with repeats times the sample's variance. Where a sample says that it is less exact
+than the channel's noise it is that times its ``share``.
 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
 slowest sensor's rate or faster is waited for, and so is one whose rate is not known yet, until a sensor has sent a
@@ -110,8 +111,11 @@ class Interpolator:
         """Inputs without which nothing goes on: before the start all that are missing, then the one awaited next."""
         return self._grid.waiting_for
 
-    def add(self, channel: str, stamp_ns: int, value: float) -> tuple[Segment, ...]:
+    def add(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
         """Take one sample (stamp in ns, value in SI; NaN: missing); returns the segments that it completes.
+
+        ``share``: the information of so many samples of the channel's own noise, 1 to 1000, is one of this and the next
+        ones.
 
         Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated or backward): the sample
         is dropped and counted, the stream goes on.
@@ -122,6 +126,7 @@ class Interpolator:
         if not isfinite(value) and (buffer.held or value == value):
             expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
             raise self._refusal('not finite', channel, stamp, value, expected)
+        buffer.share = share
         if not self._reorder.delay:
             return self._add(channel, stamp, value)
         found: list[Segment] = []
