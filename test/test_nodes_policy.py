@@ -50,7 +50,8 @@ def machine(tmp_path_factory):
     text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
     assert text.count('\nsensors:\n') == 1
     assert text.count('\nbase: {') == 1
-    path.write_text(text.replace('\nsensors:\n', f'\nsensors:\n  {IMU}\n').replace('\nbase: {', f'\nbase: {{{SUPPORT}, '))
+    text = text.replace('\nbase: {', f'\nbase: {{{SUPPORT}, ')
+    path.write_text(text.replace('\nsensors:\n', f'\nsensors:\n  {IMU}\n'))
     return path
 
 
