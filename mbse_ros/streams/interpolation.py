@@ -47,6 +47,7 @@ from operator import index as integer
 from ..errors import SampleError
 from ..settings import Settings, setting
 from .channel_buffer import ChannelBuffer
+from .clocks import Clocks
 from .records import Segment
 from .reorder import Reorder
 from .segment_grid import SegmentGrid
@@ -71,6 +72,8 @@ class Interpolator:
     """Turns samples, one at a time, into segments; see the module's text for the rules.
 
     ``channels`` (at least one) are interpolated, ``commands`` held: the columns of the segments, in this order.
+    ``clocks`` says which of them have a clock that is not that of the others: where it is ahead, it is the others that
+    seem to be silent.
     """
 
     def __init__(self, channels: Sequence[str], commands: Sequence[str] = (),
@@ -80,6 +83,7 @@ class Interpolator:
         self._grid = SegmentGrid(self.channels, self.commands)
         self._inputs = self._grid.inputs()
         self._reorder = Reorder()
+        self.clocks = Clocks()
         self.configure(settings)
 
     def configure(self, settings: InterpolationSettings) -> None:
@@ -94,6 +98,7 @@ class Interpolator:
         """Forget all samples and which inputs have sent; ``dropped`` and the segments' sequence go on."""
         self._grid.reset()
         self._reorder.reset()
+        self.clocks.reset()
         self._inputs = self._grid.inputs()
 
     @property
@@ -127,6 +132,7 @@ class Interpolator:
             expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
             raise self._refusal('not finite', channel, stamp, value, expected)
         buffer.share = share
+        self.clocks.take(channel, stamp)
         if not self._reorder.delay:
             return self._add(channel, stamp, value)
         found: list[Segment] = []
