@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,7 @@ from mbse_ros.errors import BagError, MbseError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes import recorder_node, replay_node
 from mbse_ros.nodes._messages import header, stamp_of, to_ns
+from mbse_ros.nodes._qos import sensor_input
 from mbse_ros.nodes.graph import machine_topics
 from mbse_ros.nodes.recorder_node import wanted_topics
 from mbse_ros.nodes.settings import RecorderSettings
@@ -147,6 +149,21 @@ def test_rate_and_its_change(player):
     go(node, 0.1)
     assert len(node.stamps) == pytest.approx(61, abs=2)
     assert not node.set_parameters([Parameter('rate', value=0.0)])[0].successful
+
+
+@pytest.mark.parametrize('rate, reliability, warned', [(5.0, 'best_effort', True), (5.0, 'reliable', False),
+                                                       (1.0, 'best_effort', False)])
+def test_a_bag_played_faster_says_who_may_lose_messages(player, monkeypatch, rate, reliability, warned):
+    """Of readers that are there when it begins, and when its speed is changed."""
+    lines, node = [], player(rate=rate)
+    monkeypatch.setattr(node, 'get_logger', lambda: SimpleNamespace(warning=lines.append, info=lines.append))
+    reader = node.create_subscription(JointState, 'sensors/position', lambda message: None, sensor_input(reliability))
+    node.tick()
+    found = [line for line in lines if 'sensor_reliability:=reliable' in line]
+    assert [f'{rate:g} times as fast: replay_node may miss' in line for line in found] == [True] * warned
+    assert node.set_parameters([Parameter('rate', value=8.0)])[0].successful
+    assert any('8 times' in line for line in lines) == (reliability == 'best_effort')
+    node.destroy_subscription(reader)
 
 
 def test_pause(player):

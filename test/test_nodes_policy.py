@@ -40,14 +40,17 @@ CHILDREN = {'topics': ('topic', {'publish', 'subscribe'}), 'services': ('service
 NOT_EVERYWHERE = {'~/get_type_description', *([] if find_spec('tf2_msgs') else ['/tf'])}
 TIME = {'use_sim_time': True}
 IMU = 'boom_imu: {kind: gyro, body: boom, stddev: 0.1 deg/s}'
+SUPPORT = 'support: {corners: [[2, 1], [2, -1], [-2, 0]]}'
 
 
 @pytest.fixture(scope='module')
 def machine(tmp_path_factory):
-    """A machine with an IMU."""
+    """A machine with an IMU, that says on what it stands."""
     path = tmp_path_factory.mktemp('machine') / 'crane_imu.yaml'
     text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
     assert text.count('\nsensors:\n') == 1
+    assert text.count('\nbase: {') == 1
+    text = text.replace('\nbase: {', f'\nbase: {{{SUPPORT}, ')
     path.write_text(text.replace('\nsensors:\n', f'\nsensors:\n  {IMU}\n'))
     return path
 

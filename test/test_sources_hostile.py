@@ -99,4 +99,4 @@ def test_values_that_are_no_numbers_are_left_out():
     for value in ('text', None, [1.0], 10 ** 400, {}):
         assert topic.samples(SimpleNamespace(x=value), 5, refused.append) == []
     assert len(refused) == 5 and {error.why for error in refused} <= {'not readable', 'not finite'}
-    assert topic.samples(SimpleNamespace(x=True), 5, refused.append) == [('position/lift', 5, 1.0)]
+    assert topic.samples(SimpleNamespace(x=True), 5, refused.append) == [('position/lift', 5, 1.0, 1.0)]

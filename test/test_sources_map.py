@@ -166,7 +166,8 @@ def test_delay_is_taken_off_the_stamp():
     types = store(False)
     source = one('position/lift', '{topic: a, path: data, unit: m, stamp: arrival, delay: 20 ms}')
     topic = TopicSamples('/a', [source], 'std_msgs/msg/Float64', store_fields(types))
-    assert topic.samples({'data': 2.0}, 10 ** 9, pytest.fail) == [('position/lift', 10 ** 9 - 20_000_000, 2.0)]
+    assert topic.samples({'data': 2.0}, 10 ** 9, pytest.fail) == [
+        ('position/lift', 10 ** 9 - 20_000_000, 2.0, 1.0)]
     refused = []
     assert not topic.samples({'data': math.nan}, 10 ** 9, refused.append) and refused[0].why == 'not finite'
 

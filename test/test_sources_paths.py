@@ -87,7 +87,10 @@ def test_the_angles_of_a_quaternion():
         message = as_object({'orientation': dict(zip('xyzw', q))})
         found = [value(f'orientation.{angle}', message, IMU) for angle in ('roll', 'pitch', 'yaw')]
         np.testing.assert_allclose(found, [roll, pitch, yaw], atol=1e-9)
-    assert math.isnan(value('orientation.pitch', as_object({'orientation': dict.fromkeys('xyzw', 0.0)}), IMU))
+    for length in (0.0, 0.9, math.nan):         # nobody fills it in, or it is no attitude
+        for angle in ('roll', 'pitch', 'yaw'):
+            with pytest.raises(ValueError, match=f'a quaternion of length {length:.3g}, not 1'):
+                value(f'orientation.{angle}', as_object({'orientation': dict.fromkeys('xyzw', length / 2.0)}), IMU)
     assert 'roll, pitch, yaw (rad)' in fault('orientation.rol', IMU)
 
 

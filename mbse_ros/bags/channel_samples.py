@@ -18,11 +18,13 @@ _PLURAL = {'position': 'positions', 'velocity': 'velocities'}
 
 
 class Sample(NamedTuple):
-    """Value of a channel at the stamp of its message's header; SI, NaN: missing."""
+    """Value of a channel at the stamp of its message's header; SI, NaN: missing. ``share``: how many samples of the
+    machine's noise have the information of this one, 1 or more."""
 
     channel: str
     stamp_ns: int
     value: float
+    share: float = 1.0
 
 
 class TopicReader(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from .assumptions import is_assumed
 from .basics import MISSING, uncertain
 from .fingerprint import fingerprint
-from .machine_parts import Cylinder, Valve, Volume
+from .machine_parts import Cylinder, Support, Valve, Volume
 from .model import (
     FORCES,
     GROUND,
@@ -203,7 +203,17 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
         rows += [row(name, value, 'm') for name, value in (('hanging', hangs), ('gyration radius', turns)) if value]
     if machine.base is not None:
         rows += [row(f'base {name}', getattr(machine.base, name), 'rad') for name in ('roll', 'pitch')]
+        rows += _support(machine.base.support)
     return [*sections, Section('payload and base', tuple(rows))]
+
+
+def _support(support: Support | None) -> Iterable[Row]:
+    if support is not None:
+        corners = ', '.join(f'({x:g}, {y:g})' for x, y in support.corners)
+        yield Row('support', f'{len(support.corners)} corners', f'{corners} m, at z = {support.height:g} m')
+        if support.mass:
+            center = ', '.join(f'{value:g}' for value in support.center_of_mass)
+            yield Row('mass of the support', show(support.mass, 'kg'), f'at ({center}) m')
 
 
 def _cylinder(cylinder: Cylinder) -> Iterable[Row]:

@@ -15,6 +15,7 @@ def fingerprint(description: MechanismDescription) -> str:
     """Eight hexadecimal digits of the SHA-256 of a description.
 
     Where its file is, its comments and its layout do not count; each value with its unit and source does, and what
-    replaced the file's valves.
+    replaced the file's valves. A key that came later does not count where a file leaves it out.
     """
-    return hashlib.sha256(repr(replace(description, file='')).encode()).hexdigest()[:DIGITS]
+    text = repr(replace(description, file='')).replace(', calibration=None)', ')')
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from .assumptions import level
 from .basics import GROUND, Scalar, Vector
 from .entry import Entry
+from .load_support import read_support
 from .machine_parts import Base, Payload
 from .quantity import Kind, not_negative
 from .references import References
@@ -44,13 +45,13 @@ def read_payload(entry: Entry, references: References) -> Payload:
 
 
 def read_base(entry: Entry, references: References) -> Base:
-    """Roll and pitch of the machine's frame; what the file leaves out is 0, uncertain."""
+    """Roll and pitch of the machine's frame, 0 and uncertain where the file leaves them out, and on what it stands."""
     if references.planar:
         raise entry.error('no base; it can be inclined in space only (dimension: 3)')
-    parts = entry.mapping([], ['roll', 'pitch'])
+    parts = entry.mapping([], ['roll', 'pitch', 'support'])
     kind = Kind('rad', -STEEPEST, STEEPEST)
-    return Base(*(references.numbers.optional(parts, name, kind, level(name))
-                  for name in ('roll', 'pitch')))
+    return Base(*(references.numbers.optional(parts, name, kind, level(name)) for name in ('roll', 'pitch')),
+                read_support(parts['support'], references) if 'support' in parts else None)
 
 
 def _check_hanging(parts: dict[str, Entry], center: Vector, references: References) -> None:

@@ -143,17 +143,32 @@ class Payload:
     hanging: Scalar | None = None
 
     def __repr__(self) -> str:
-        """What the file leaves out is not in it: the fingerprints of files without these keys stay as they were."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return f'Payload({", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)})'
+        return _stated(self)
+
+
+@dataclass(frozen=True)
+class Support:
+    """On what the machine stands: corners (k >= 3) of the convex polygon x, y, m, counterclockwise seen from above, in
+    the plane z = ``height``, m, of the machine's frame; ``mass``, kg, and ``center_of_mass``, m, of what does not move.
+    """
+
+    corners: tuple[tuple[float, float], ...]
+    height: float = 0.0
+    mass: float = 0.0
+    center_of_mass: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Base:
-    """Attitude of the machine's frame: roll about x, then pitch about y, rad, both 0 where z points up."""
+    """Attitude of the machine's frame: roll about x, then pitch about y, rad, both 0 where z points up; ``support``:
+    None where the file does not say."""
 
     roll: Scalar
     pitch: Scalar
+    support: Support | None = None
+
+    def __repr__(self) -> str:
+        return _stated(self)
 
 
 @dataclass(frozen=True)
@@ -169,3 +184,10 @@ class Calibration:
     rows: tuple[tuple[float, ...], ...] = ()
     date: str = ''
     bags: tuple[str, ...] = ()
+
+
+def _stated(part: Payload | Base) -> str:
+    """What the file leaves out is not in it: the fingerprints of files without these keys stay as they were."""
+    values = {item.name: getattr(part, item.name) for item in fields(part)}
+    said = ', '.join(f'{name}={value!r}' for name, value in values.items() if value is not None)
+    return f'{type(part).__name__}({said})'

@@ -59,7 +59,7 @@ class MachineFrames:
         system, frames = machine.system, [machine.system.frames[name] for name in self.bodies]
         self._all = Kernel(ca.Function('mbse_frames', [system.q, system.values.symbol], [
             ca.horzcat(*(_space(frame.origin) for frame in frames)).T,
-            ca.vertcat(*(_turned(frame.rotation) for frame in frames))], {'cse': True}), 'vm')
+            ca.vertcat(*(turned(frame.rotation) for frame in frames))], {'cse': True}), 'vm')
         self._load = None if payload is None else _load_kernel(machine)
 
     def transforms(self, q: np.ndarray) -> tuple[Transform, ...]:
@@ -107,7 +107,7 @@ def _load_kernel(machine: Machine) -> Kernel:
     """Of coordinates, components of the swing and all numbers: the entries of a LoadPose."""
     system, payload = machine.system, machine.description.payload
     swing, frame = ca.SX.sym('swing', len(machine.swings)), system.frames[payload.body]
-    place, rotation = _space(hook(machine)), _turned(frame.rotation)
+    place, rotation = _space(hook(machine)), turned(frame.rotation)
     turning = ca.jacobian(frame.omega, system.qd) @ machine.reduced.R
     turns = rotation @ turning if machine.description.dimension == 3 else ca.vertcat(
         ca.SX.zeros(2, turning.shape[1]), turning)
@@ -127,6 +127,6 @@ def _space(vector: ca.SX) -> ca.SX:
     return ca.vertcat(vector, ca.SX.zeros(3 - vector.numel()))
 
 
-def _turned(rotation: ca.SX) -> ca.SX:
+def turned(rotation: ca.SX) -> ca.SX:
     """A rotation (3, 3) of one (2, 2), about z, or (3, 3)."""
     return ca.diagcat(rotation, ca.SX.eye(3 - rotation.shape[0])) if rotation.shape[0] < 3 else rotation

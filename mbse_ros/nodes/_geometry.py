@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms, poses, wrenches and numbers of a machine as messages of geometry_msgs, tf2_msgs and std_msgs."""
+"""Transforms, poses, points, wrenches and numbers of a machine as messages of geometry_msgs, tf2_msgs and std_msgs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..streams.linkage.sources import FLOAT64
 from ._messages import packed, serialized
 
 POSE, WRENCH = 'geometry_msgs/msg/PoseWithCovarianceStamped', 'geometry_msgs/msg/WrenchStamped'
+POINT = 'geometry_msgs/msg/PointStamped'
 TF_MESSAGE = 'tf2_msgs/msg/TFMessage'
 
 
@@ -42,6 +43,11 @@ def packed_weight(stamp_ns: int, frame: str, load: LoadPose, mass: float) -> byt
     force = _make('Vector3', *(mass * load.gravity).tolist())
     return serialized(WRENCH, _make('WrenchStamped', messages.header(stamp_ns, frame), _make(
         'Wrench', force, _make('Vector3', 0.0, 0.0, 0.0))))
+
+
+def packed_point(stamp_ns: int, frame: str, place: np.ndarray) -> bytes:
+    """Serialized PointStamped of a place (3,), m."""
+    return serialized(POINT, _make('PointStamped', messages.header(stamp_ns, frame), _make('Point', *place.tolist())))
 
 
 def packed_number(value: float) -> bytes:

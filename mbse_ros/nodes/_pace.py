@@ -11,7 +11,9 @@ class Pace:
         self._last: dict[str, int] = {}
 
     def is_due(self, kind: str, stamp_ns: int, rate: float) -> bool:
-        """Whether a period of the rate, Hz, has gone by since the last one, or time went back."""
+        """Whether a period of the rate, Hz, has gone by since the last one, or time went back; never at 0 Hz."""
+        if rate == 0.0:
+            return False
         last = self._last.get(kind)
         return last is None or not 0 <= stamp_ns - last < 0.999e9 / rate
 

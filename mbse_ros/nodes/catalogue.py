@@ -51,7 +51,8 @@ NODES: dict[str, Entry] = {
     'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
                                 (SensorNodeSettings,), VisualizationSettings),
-    'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load.',
+    'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load, what holds '
+                          'the machine, margin to tipping over.',
                           (OutputsNodeSettings,), OutputsSettings),
     'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
                           (LinkageNodeSettings,), LinkageSettings),

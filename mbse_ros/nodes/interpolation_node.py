@@ -55,6 +55,7 @@ class InterpolationNode(ManagedNode):
         """Take the sensors from here on."""
         self.interpolator.reset()
         self._lost: set[str] = set()
+        self._apart: set[str] = set()
         self._end: int | None = None        # of the newest segment, ns
         self._patience, self._health = time.monotonic() + SILENCE, time.monotonic()
         self._own = {*self.machine.model.names, *self.machine.valves}
@@ -78,19 +79,21 @@ class InterpolationNode(ManagedNode):
         look, now = self._foreign.look(), time.monotonic()
         if now >= self._patience:
             missing = self._foreign.missing()
+            missing = '; '.join(part for part in (missing, self.interpolator.clocks.words) if part)
             self.get_logger().warning(f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
                                       + (f' ({missing})' if missing else ''))
             self._patience = now + 4 * SILENCE
         if now >= self._health:
             self._health = now + HEALTH
+            self._log_clocks()
             self._diagnosed.publish(self._diagnostics())
         return min(self._patience, self._health, now + (HEALTH if look is None else look)) - now
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
-        for channel, stamp_ns, value in self._waiting.items(topic, message):
+        for sample in self._waiting.items(topic, message):
             try:
-                segments = self.interpolator.add(channel, stamp_ns, value)
+                segments = self.interpolator.add(*sample)
             except SampleError as error:
                 self._refuse(error)
                 continue
@@ -129,7 +132,7 @@ class InterpolationNode(ManagedNode):
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
         fault = self._foreign.fault
-        text = '; '.join(part for part in (fault, text) if part)
+        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, text) if part)
         dropped = {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
         dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
         return diagnostic_array(self.get_clock().now().nanoseconds, ERROR if fault else WARN if text else OK,
@@ -142,6 +145,13 @@ class InterpolationNode(ManagedNode):
             missing = (segment.start_ns - end) * 1e-9
             jump = f'time went back {-missing:.3f} s' if missing < 0.0 else f'nothing for {missing:.3f} s'
             self.warnings('restart', f'{jump}: the segments start again')
+
+    def _log_clocks(self) -> None:
+        """A line in the log where the clock of an input turns out not to be that of the others, or agrees again."""
+        apart = set(self.interpolator.clocks.apart)
+        if apart - self._apart:
+            self.get_logger().warning(f'{self.interpolator.clocks.words}: what seems silent may be the others')
+        self._apart = apart
 
     def _log_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

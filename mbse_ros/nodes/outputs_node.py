@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States and payloads as the standard messages of ROS: TF, the load's pose, mass and weight."""
+"""States and payloads as the standard messages of ROS: TF, the load's pose, mass and weight, and what it asks of the
+machine."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from ..bags.topics import PAYLOAD, STATE
 from ..errors import MbseError
 from ..machine import Machine
 from ..machine.frames import LoadPose, MachineFrames
-from ..streams.records import ObserverStatus, PayloadStatus, StateEstimate
+from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
+from ._diagnostics import status_text
 from ._geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
 from ._lifecycle import ManagedNode
+from ._load_effects import LoadEffects, Pose
 from ._messages import check_sender, message_class, stamp_of, unpacked
 from ._pace import Pace
 from ._pairs import Pairs
@@ -31,8 +34,10 @@ from ._tree import FrameNames, tree_of
 # The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
             PayloadStatus.ACCELERATING)
-PLACE = 0       # streams of what makes a weight
+PLACE = 0       # streams of what makes a weight, and of what the load asks of the machine
 MASS = 1
+SELDOM = 1.0    # Hz, where the diagnostics alone are read
+OVERDUE = 2_000_000_000     # ns, after which an estimate of the mass that does not come is missing
 
 
 class OutputsNode(ManagedNode):
@@ -48,12 +53,15 @@ class OutputsNode(ManagedNode):
         self._weight = self.output(WrenchStamped, 'payload/wrench')
         self._pose = self.output(PoseWithCovarianceStamped, 'payload/pose')
         self._tf = self._broadcaster()
+        self._effects = LoadEffects(machine, self.output, self.executable, self._names.machine)
 
     def connect(self) -> None:
         """Take states and payloads from here on."""
         self._pace = Pace()
         self._q: np.ndarray | None = None       # the last solution, where the next one begins
         self._pairs = Pairs()                   # of a load's pose and its mass
+        self._matched = Pairs()                 # of the machine's and the estimate of its load
+        self._heard: int | None = None          # stamp of the newest payload, before it of the first state
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
 
@@ -61,7 +69,7 @@ class OutputsNode(ManagedNode):
         """Where bodies and load are."""
         try:
             stamp = stamp_of(cdr)
-            if not self._pace.is_due('state', stamp, self.tuning.rate) or not _any(self._tf, self._pose, self._weight):
+            if not self._pace.is_due('state', stamp, self._rate):
                 return
             message = unpacked('state', STATE, cdr)
             check_sender(message, 'state', self.machine.name, self.fingerprint)
@@ -70,6 +78,8 @@ class OutputsNode(ManagedNode):
             self._pace.done('state', stamp)
             if state.status is not ObserverStatus.LOST:
                 self._place(state)
+            else:
+                self._effects.unknown(stamp, f'the state, {status_text(state.status, state.reason)}')
         except MbseError as error:
             self._q = None      # the next one from the file's start: the branch may be a wrong one
             self.warnings('state', f'state dropped: {error}')
@@ -78,7 +88,7 @@ class OutputsNode(ManagedNode):
         """What the load weighs."""
         try:
             stamp = stamp_of(cdr)
-            if not _any(self._mass, self._weight):
+            if not self._payload_is_read:
                 return
             message = unpacked('payload', PAYLOAD, cdr)
             check_sender(message, 'payload', self.machine.name, self.fingerprint)
@@ -86,12 +96,26 @@ class OutputsNode(ManagedNode):
         except MbseError as error:
             self.warnings('payload', f'payload dropped: {error}')
             return
+        self._heard = stamp
         if payload.status not in RELIABLE or not math.isfinite(payload.mass):
+            self._effects.unknown(stamp, f'the mass, {status_text(payload.status, payload.reason)}')
             return
         if self._pace.is_due('mass', stamp, self.tuning.rate) and _any(self._mass):
             self._pace.done('mass', stamp)
             self._mass.publish(packed_number(payload.mass))
         self._weigh(MASS, stamp, payload.mass)
+        self._ask(MASS, stamp, payload)
+
+    @property
+    def _payload_is_read(self) -> bool:
+        return _any(self._mass, self._weight, self._effects.watched, *self._effects.publishers)
+
+    @property
+    def _rate(self) -> float:
+        """States per second that are wanted, 0 where nobody reads what comes of them."""
+        if _any(self._tf, self._pose, self._weight, *self._effects.publishers):
+            return self.tuning.rate
+        return SELDOM if _any(self._effects.watched) else 0.0
 
     def _place(self, state: StateEstimate) -> None:
         """Publish TF and the load's pose; raises MbseError where the machine cannot be so."""
@@ -103,6 +127,9 @@ class OutputsNode(ManagedNode):
         if not np.isfinite([*z, *base.values(), *swung]).all():
             return
         q = self._q = machine.position(z, None if state.restart else self._q)
+        zd, zdd = (np.array([entries[f'{kind}/{name}'] for name in machine.coordinates])
+                   for kind in ('velocity', 'acceleration'))
+        self._ask(PLACE, stamp, Pose(q, zd, zdd, base))
         load = None
         if self._frames.load_parent is not None:
             load = self._frames.load(q, base, swung)
@@ -118,6 +145,19 @@ class OutputsNode(ManagedNode):
         pair = self._pairs.take(stream, stamp, item) if _any(self._weight) else None
         if pair is not None:
             self._weight.publish(packed_weight(stamp, self._names.load, *pair))
+
+    def _ask(self, stream: int, stamp: int, item: Pose | PayloadEstimate) -> None:
+        """Publish what the load asks of the machine once pose and mass of one instant are there."""
+        if self.machine.description.payload is None:
+            self._effects.known(stamp, item, None, self.tuning)
+            return
+        pair = self._matched.take(stream, stamp, item)
+        if pair is not None:
+            self._effects.known(stamp, *pair, self.tuning)
+        elif self._heard is None:
+            self._heard = stamp
+        elif abs(stamp - self._heard) > OVERDUE:
+            self._effects.unknown(stamp, 'the mass, no estimate of it comes')
 
     def _broadcaster(self) -> Publisher | None:
         """Publisher of /tf; None where it is not wanted, or not possible, which a line in the log says."""

@@ -8,6 +8,7 @@ import time
 from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.qos import ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
@@ -102,7 +103,19 @@ class ReplayNode(Runnable, Node):
         if late:
             self.get_logger().warning(f'too few subscribers on {", ".join(late)}')
         self._wait_until = None
+        self._warn_of_losses()
         return True
+
+    def _warn_of_losses(self) -> None:
+        """A line where the bag is played faster than it was recorded to those who do not ask for what gets lost: the
+        middleware does not tell them either."""
+        if self._tuning.rate <= 1.0:
+            return
+        hasty = sorted({info.node_name for topic in self._outputs for info in self.get_subscriptions_info_by_topic(
+            self._outputs[topic].topic_name) if info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT})
+        if hasty:
+            self.get_logger().warning(f'played {self._tuning.rate:g} times as fast: {", ".join(hasty)} may miss '
+                                      'messages unseen; sensor_reliability:=reliable asks for what gets lost')
 
     def _own_topics(self) -> list[str]:
         return [publisher.topic_name for publisher in self._outputs.values()
@@ -111,6 +124,7 @@ class ReplayNode(Runnable, Node):
     def _retune(self, tuning: ReplayTuning) -> None:
         self.tick()
         self._tuning = tuning
+        self._warn_of_losses()
 
     def _end(self) -> None:
         self._over = True

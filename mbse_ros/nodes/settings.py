@@ -125,6 +125,10 @@ class OutputsSettings(Settings):
 
     rate: float = setting(50.0, 'Messages per second of the stamps on each topic, at most those of state and payload',
                           'Hz', 0.1, 1000.0)
+    dynamic: bool = setting(False, 'feed_forward and stability/... with the velocities and accelerations of the state; '
+                                   'false: what holds the machine where it is')
+    tipping_share: float = setting(0.75, 'Share of the load that tips the machine over above which the diagnostics '
+                                         'warn; ISO 10567 rates excavators by 75 %', '', 0.01, 1.0)
 
 
 @dataclass(frozen=True)

@@ -142,9 +142,9 @@ def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Sett
     pipeline, outputs = Pipeline(machine, **tuning, backend=backend), []
     dropped: dict[int, SampleError] = {}
     start = time.perf_counter()
-    for place, (channel, stamp_ns, value) in enumerate(samples):
+    for place, sample in enumerate(samples):
         try:
-            outputs.extend(pipeline.add(channel, stamp_ns, value))
+            outputs.extend(pipeline.add(*sample))
         except SampleError as error:
             dropped[place] = error
     return _Passed(pipeline, tuple(outputs), dropped, time.perf_counter() - start)
@@ -159,7 +159,7 @@ def _judged(found: _Passed, samples: Sequence[Sample], warnings: list[str], trut
     warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
     warnings += mass_lines(outputs, t, machine.description.payload.limits)
     warnings += [finding.line for finding in judged(samples, machine).findings]
-    warnings += [pipeline.observer.note] if pipeline.observer.note else []
+    warnings += [line for line in (pipeline.observer.note, pipeline.interpolator.clocks.words) if line]
     loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)
     return Estimate(machine, outputs, truth, tuple(warnings), found.seconds, loads, pipeline.payload.budget)
 
@@ -173,6 +173,7 @@ def _nothing(pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[s
         reason = 'no sample of ' + ', '.join(silent)
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (--valve unknown needs no command)'
+    reason += f'; {pipeline.interpolator.clocks.words}' if pipeline.interpolator.clocks.apart else ''
     others = [line for line in warnings if line.partition(':')[0] not in silent]
     return '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others])
 

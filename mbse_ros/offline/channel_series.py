@@ -34,7 +34,7 @@ class Means(NamedTuple):
 def series_of(samples: Iterable[tuple[str, int, float]]) -> dict[str, Series]:
     """Finite samples ``(channel, stamp in ns, value)`` by channel; of those with one stamp the first."""
     found: dict[str, tuple[list[int], list[float]]] = {}
-    for channel, stamp, value in samples:
+    for channel, stamp, value, *_ in samples:
         if np.isfinite(value):
             stamps, values = found.setdefault(channel, ([], []))
             stamps.append(stamp)

@@ -46,7 +46,7 @@ def sample_lines(samples: Sequence[Sample], refused: Collection[int], start_ns: 
     """
     stamps: dict[str, list[int]] = {}
     missing: dict[str, list[int]] = {}
-    for place, (channel, stamp, value) in enumerate(samples):
+    for place, (channel, stamp, value, *_) in enumerate(samples):
         if place not in refused:
             stamps.setdefault(channel, []).append(stamp)
             if value != value:
@@ -66,7 +66,7 @@ def sample_lines(samples: Sequence[Sample], refused: Collection[int], start_ns: 
 def stroke_lines(samples: Iterable[Sample], machine: Machine) -> list[str]:
     """Positions that the machine cannot have: outside a stroke or a joint's limits by more than 1 % of them."""
     values: dict[str, list[float]] = {}
-    for channel, _, value in samples:
+    for channel, _, value, *_ in samples:
         values.setdefault(channel, []).append(value)
     lines = []
     for name, (low, high, what, unit) in _ranges(machine).items():

@@ -14,6 +14,7 @@ from .path import Path, Selection, path_text
 from .words import near
 
 Get = Callable[[Any], Any]
+UNIT = 0.02      # largest error of a quaternion's squared length: coarser than any rounding
 
 
 class Absent(LookupError):
@@ -195,16 +196,27 @@ def _angles(kind: Kind) -> str:
     return f', {", ".join(ANGLES)} (rad)' if kind.base == QUATERNION else ''
 
 
+def _unit(q: Any) -> Any:
+    """The same; raises ValueError for one that is no attitude: not of unit length."""
+    size = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z
+    if not abs(size - 1.0) <= UNIT:
+        raise ValueError(f'a quaternion of length {math.sqrt(size) if size >= 0.0 else size:.3g}, not 1')
+    return q
+
+
 def _roll(q: Any) -> float:
+    q = _unit(q)
     return math.atan2(2.0 * (q.w * q.x + q.y * q.z), q.w * q.w - q.x * q.x - q.y * q.y + q.z * q.z)
 
 
 def _pitch(q: Any) -> float:
+    q = _unit(q)
     size = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z
-    return math.asin(max(-1.0, min(1.0, 2.0 * (q.w * q.y - q.z * q.x) / size))) if size else math.nan
+    return math.asin(max(-1.0, min(1.0, 2.0 * (q.w * q.y - q.z * q.x) / size)))
 
 
 def _yaw(q: Any) -> float:
+    q = _unit(q)
     return math.atan2(2.0 * (q.w * q.z + q.x * q.y), q.w * q.w + q.x * q.x - q.y * q.y - q.z * q.z)
 
 

@@ -19,7 +19,8 @@ def section_of(machine: Machine) -> SourceMap | None:
 
 
 def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
-    """The map without the optional channels that the machine lacks, and without commands that nobody asks for.
+    """The map without the optional channels that the machine lacks, and without commands that nobody asks for, with
+    the noises of the machine's sensors.
 
     Raises DescriptionError for another channel that the machine has not, or one in a unit that is not the machine's.
     """
@@ -35,7 +36,10 @@ def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
             if name in units and way.unit != units[name]:
                 raise way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} of '
                                       f'{machine.name} is in')
-    return replace(sources, channels={name: ways for name, ways in sources.channels.items() if name in wanted})
+    noises = {channel.name: channel.sensor.noise for channel in machine.all_channels}
+    return replace(sources, channels={
+        name: tuple(replace(way, noise=noises.get(name, 0.0)) for way in ways)
+        for name, ways in sources.channels.items() if name in wanted})
 
 
 def left_over(sources: SourceMap, machine: Machine) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -22,8 +22,8 @@ HEADER_STAMP, ARRIVAL = 'header', 'arrival'
 NO_MAP = 'none'         # as the name of a map: none, the machine's own section neither
 USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/s, deg/s', 'Pa': 'Pa, kPa, MPa, bar',
          'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV'}
-_OF_TOPIC = ('type', 'stamp', 'delay', 'rate')
-_OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', *_OF_TOPIC)
+_OF_TOPIC = ('type', 'stamp', 'delay', 'rate', 'require')
+_OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', 'variance', *_OF_TOPIC)
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
 _TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg/)?[A-Za-z][A-Za-z0-9]*')
 
@@ -44,7 +44,9 @@ class Source:
     """One way to get a channel: ``gain * number + bias``, in ``unit``, of the field at ``path``.
 
     ``stamp``: 'header', 'arrival', or a path; ``delay_ns`` is taken off it. ``rate``: expected, Hz, None: any.
-    ``type``: of the message, '' where the topic's counts. ``optional``: a machine may lack the channel.
+    ``type``: of the message, '' where the topic's counts. ``optional``: a machine may lack the channel. ``variance``:
+    path to that of the number, () where the machine's file counts alone; ``require``: paths, and the text that must be
+    there. ``noise``: standard deviation of the machine's sensor, SI, 0 where it is not known.
     """
 
     channel: str
@@ -59,6 +61,9 @@ class Source:
     rate: float | None = None
     type: str = ''
     optional: bool = False
+    variance: paths.Path = ()
+    require: tuple[tuple[str, str], ...] = ()
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,9 @@ def _source(channel: str, entry: Entry, wanted: tuple[str, ...], topics: Mapping
                   round(1e9 * _number(parts['delay'], 's', '20 ms')) if 'delay' in parts else 0,
                   _rate(parts['rate']) if 'rate' in parts else None,
                   _type(parts['type']) if 'type' in parts else '',
-                  'optional' in parts and parts['optional'].flag())
+                  'optional' in parts and parts['optional'].flag(),
+                  _path(parts['variance']) if 'variance' in parts else (),
+                  _require(parts['require']) if 'require' in parts else ())
 
 
 def _topic_name(entry: Entry) -> str:
@@ -187,6 +194,15 @@ def _stamp(entry: Entry) -> str:
     if text not in (HEADER_STAMP, ARRIVAL):
         _path(entry)
     return text
+
+
+def _require(entry: Entry) -> tuple[tuple[str, str], ...]:
+    """Paths to text, and what must stand there."""
+    if not isinstance(entry.value, dict) or not entry.value:
+        raise entry.error('a mapping from paths to text such as {child_frame_id: base_link}')
+    found = {path: Entry(entry.file, f'{entry.key}.{path}', text) for path, text in entry.value.items()}
+    return tuple((paths.path_text(_path(Entry(entry.file, entry.key, path))), item.text('the text that must be there'))
+                 for path, item in found.items())
 
 
 def _sign(entry: Entry) -> float:

@@ -12,6 +12,7 @@ from ..bags.channel_samples import Refuse, Sample
 from ..errors import DescriptionError, SampleError, shown
 from .fields import Fields
 from .getters import Absent, number_getter
+from .guards import Unfit, guard_of
 from .map import Source
 from .path import path_text
 from .stamps import stamp_getter
@@ -23,7 +24,8 @@ MOST = 40       # names in one message
 
 
 class LeftOut(SampleError):
-    """A sample that a message does not have, or not as a number: ``why`` is one of the four words above, ``source``
+    """A sample that a message does not have, or not as a number: ``why`` is one of the four words above or those of
+    `guards`, ``source``
     what was read."""
 
     def __init__(self, source: Source, stamp_ns: int, value: object, expected: str, why: str) -> None:
@@ -41,6 +43,7 @@ class _Bound(NamedTuple):
     value: Callable[[Any], Any]
     stamp: Callable[[Any], int] | None
     expected: str
+    guard: Callable[[Any], float] | None
 
 
 class TopicSamples:
@@ -69,8 +72,8 @@ class TopicSamples:
         if isinstance(message, Mapping):
             message = as_object(message)
         found, known = [], {}
-        for source, value_of, stamp_of, expected in self._bound:
-            stamp = arrival_ns
+        for source, value_of, stamp_of, expected, guard in self._bound:
+            stamp, share = arrival_ns, 1.0
             try:
                 if stamp_of is not None:
                     stamp = known.get(stamp_of)
@@ -79,7 +82,12 @@ class TopicSamples:
                     if stamp == 0:
                         refuse(LeftOut(source, 0, 0, FILLED, UNSTAMPED))
                         continue
+                if guard is not None:
+                    share = guard(message)
                 value = float(value_of(message))
+            except Unfit as unfit:
+                refuse(LeftOut(source, stamp, unfit.what, unfit.expected, unfit.why))
+                continue
             except Absent as absent:
                 self.absent[source.channel] = absent
                 refuse(LeftOut(source, arrival_ns, absent.what, expected, ABSENT))
@@ -90,7 +98,7 @@ class TopicSamples:
             if not isfinite(value):
                 refuse(LeftOut(source, stamp, value, f'a finite number in {expected}', UNFINITE))
                 continue
-            found.append(Sample(source.channel, stamp - source.delay_ns, source.gain * value + source.bias))
+            found.append(Sample(source.channel, stamp - source.delay_ns, source.gain * value + source.bias, share))
         return found
 
     def candidates(self, source: Source) -> str:
@@ -112,13 +120,15 @@ class TopicSamples:
             key, value = 'stamp', source.stamp
             if source.stamp not in stamps:
                 stamps[source.stamp] = stamp_getter(source.stamp, msgtype, fields)
+            key, value = 'variance', path_text(source.variance)
+            guard = guard_of(source, msgtype, fields)
         except KeyError as error:
             raise source.place.error('type', msgtype, f'a message type whose definition is known; {error.args[0]} is '
                                      'neither in the bag nor installed: name its .msg file below `definitions`'
                                      ) from error
         except ValueError as error:
             raise source.place.error(key, value, f'{error} (messages of {self.topic}: {msgtype})') from None
-        return _Bound(source, get, stamps[source.stamp], f'{path_text(source.path)} of {self.topic}')
+        return _Bound(source, get, stamps[source.stamp], f'{path_text(source.path)} of {self.topic}', guard)
 
 
 def as_object(value: Any) -> Any:

@@ -19,9 +19,11 @@ class ChannelBuffer:
     ``stamps`` (ns) and ``values`` (SI) run in parallel. ``interval`` is the time between the two samples before the
     cursor, where none counts before ``since``; 0 or less while there is none. ``suspect`` is the last refused sample
     with a stamp far back. ``target`` is the index of the sample that the next segment aims at, -1 while not known.
+    ``share`` of the newest sample, see `Interpolator.add`.
     """
 
-    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'since', 'target')
+    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'since', 'target',
+                 'share')
 
     def __init__(self, name: str, held: bool) -> None:
         self.name, self.held = name, held
@@ -29,6 +31,7 @@ class ChannelBuffer:
         self.values: list[float] = []
         self.newest = NEVER
         self.seen = self.lost = False
+        self.share = 1.0
         self.forget()
 
     def forget(self) -> None:

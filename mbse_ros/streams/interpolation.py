@@ -14,7 +14,8 @@ comes later than it is waited for.
 Values. Linear between consecutive samples of a channel, exact at a sample. A sample that is NaN says that the sensor
 has no value: both intervals that touch it are missing (NaN), and nobody waits for a better one. An interval longer than
 ``max_gap`` is missing. ``repeats`` is the sample interval over the step, at least 1: so many steps share one sample's
-information and are to be weighed with repeats times the sample's variance.
+information and are to be weighed with repeats times the sample's variance. Where a sample says that it is less exact
+than the channel's noise it is that times its ``share``.
 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
 slowest sensor's rate or faster is waited for, and so is one whose rate is not known yet, until a sensor has sent a
@@ -46,6 +47,7 @@ from operator import index as integer
 from ..errors import SampleError
 from ..settings import Settings, setting
 from .channel_buffer import ChannelBuffer
+from .clocks import Clocks
 from .records import Segment
 from .reorder import Reorder
 from .segment_grid import SegmentGrid
@@ -70,6 +72,8 @@ class Interpolator:
     """Turns samples, one at a time, into segments; see the module's text for the rules.
 
     ``channels`` (at least one) are interpolated, ``commands`` held: the columns of the segments, in this order.
+    ``clocks`` says which of them have a clock that is not that of the others: where it is ahead, it is the others that
+    seem to be silent.
     """
 
     def __init__(self, channels: Sequence[str], commands: Sequence[str] = (),
@@ -79,6 +83,7 @@ class Interpolator:
         self._grid = SegmentGrid(self.channels, self.commands)
         self._inputs = self._grid.inputs()
         self._reorder = Reorder()
+        self.clocks = Clocks()
         self.configure(settings)
 
     def configure(self, settings: InterpolationSettings) -> None:
@@ -93,6 +98,7 @@ class Interpolator:
         """Forget all samples and which inputs have sent; ``dropped`` and the segments' sequence go on."""
         self._grid.reset()
         self._reorder.reset()
+        self.clocks.reset()
         self._inputs = self._grid.inputs()
 
     @property
@@ -110,8 +116,11 @@ class Interpolator:
         """Inputs without which nothing goes on: before the start all that are missing, then the one awaited next."""
         return self._grid.waiting_for
 
-    def add(self, channel: str, stamp_ns: int, value: float) -> tuple[Segment, ...]:
+    def add(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
         """Take one sample (stamp in ns, value in SI; NaN: missing); returns the segments that it completes.
+
+        ``share``: the information of so many samples of the channel's own noise, 1 to 1000, is one of this and the next
+        ones.
 
         Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated or backward): the sample
         is dropped and counted, the stream goes on.
@@ -122,6 +131,8 @@ class Interpolator:
         if not isfinite(value) and (buffer.held or value == value):
             expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
             raise self._refusal('not finite', channel, stamp, value, expected)
+        buffer.share = share
+        self.clocks.take(channel, stamp)
         if not self._reorder.delay:
             return self._add(channel, stamp, value)
         found: list[Segment] = []

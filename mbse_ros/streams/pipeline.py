@@ -40,14 +40,14 @@ class Pipeline:
         self._merger = Merger(round(1e9 * segment)) if segment > 0 else None
         self._inputs = frozenset(machine.channels + machine.commands)
 
-    def add(self, channel: str, stamp_ns: int, value: float) -> tuple[Output, ...]:
+    def add(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Output, ...]:
         """Take a sample; the segments it completes come out estimated. Commands the machine does not need are ignored.
 
         Raises SampleError when the sample cannot be used; the next one may come all the same.
         """
         if channel not in self._inputs and channel.startswith('command/'):
             return ()
-        segments = self.interpolator.add(channel, stamp_ns, value)
+        segments = self.interpolator.add(channel, stamp_ns, value, share)
         if segments and self._merger is not None:
             segments = tuple(joined for segment in segments for joined in self._merger.add(segment))
         return tuple(self._estimate(segment) for segment in segments) if segments else ()

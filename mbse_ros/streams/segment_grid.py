@@ -226,9 +226,10 @@ class SegmentGrid:
                 line = 0.0, 0.0, step
             at_end.append(line[0])
             slopes.append(line[1])
-            repeats.append(line[2] / step if line[2] > step else 1.0)
+            repeats.append((line[2] / step if line[2] > step else 1.0) * buffer.share)
         to_end = self._line[-steps:]
         values = to_end.dot(np.array((at_end, slopes)))
         for column in pieced:
-            repeats[column] = self.sensors[column].interpolate(values[:, column], cursor, step, gap, to_end[:, 1])
+            buffer = self.sensors[column]
+            repeats[column] = buffer.share * buffer.interpolate(values[:, column], cursor, step, gap, to_end[:, 1])
         return values, np.array(repeats)

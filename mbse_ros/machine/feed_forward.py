@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feed-forward: the joint torques and cylinder forces that hold a machine with its load in a pose, or move it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from ..compiled import Kernel
+from ..description.load_payload import MASS
+from ..dynamics.inertial_forces import inertial_forces
+from ..errors import DescriptionError, SettingError, SingularConfigurationError
+from .joint_forces import carrying_joints
+from .machine import Machine
+
+
+class Efforts(NamedTuple):
+    """What a motion takes: ``torques`` (k,) about the joints, N m, or along prismatic ones, N; ``forces`` (c,) of the
+    cylinders' oil on the rods without friction, N, positive where they extend; ``load_pressures`` (c,), Pa: by how much
+    the pressure on the piston is above that on the rod side times the ratio of areas. Each ``..._stddev`` is one
+    standard deviation, of the load's mass alone.
+    """
+
+    torques: np.ndarray
+    torques_stddev: np.ndarray
+    forces: np.ndarray
+    forces_stddev: np.ndarray
+    load_pressures: np.ndarray
+    load_pressures_stddev: np.ndarray
+
+
+class FeedForward:
+    """Inverse dynamics of one machine, at the nominal numbers of its file.
+
+    ``joints`` (k,) are those between the ground and the load, by the names of the file, a swing included; the
+    independent coordinates where these joints do not determine the position. ``cylinders`` (c,). Where several
+    cylinders work on one coordinate, the squares of their load pressures have the least sum. A load that hangs counts
+    as a point at its hook. Raises DescriptionError where there are fewer cylinders than coordinates that they move.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, system, reduced = machine, machine.system, machine.reduced
+        self.joints = carrying_joints(machine) or machine.coordinates
+        self.cylinders = machine.cylinders
+        if len(self.cylinders) < len(machine.actuated):
+            raise DescriptionError(machine.description.file, 'cylinders', list(self.cylinders),
+                                   f'at least {len(machine.actuated)}, as many as the coordinates that they move')
+        zdd = ca.SX.sym('zdd', len(machine.coordinates))
+        motion = reduced.R @ zdd + reduced.S @ reduced.c
+        along = reduced.R.T @ ca.substitute(inertial_forces(system, motion), system.qd, reduced.qd)     # (g,)
+        torques = ca.solve(reduced.R[system.indices(self.joints), :].T, along)
+        levers, area = machine.piston_rates[:, machine.actuated], self._areas
+        shared = ca.diag(ca.DM(area ** 2)) @ levers
+        forces = shared @ ca.solve(levers.T @ shared, along[machine.actuated])
+        efforts = ca.vertcat(torques, forces)
+        mass = machine.parameters.states.get(MASS)
+        by_mass = ca.SX.zeros(efforts.numel()) if mass is None else ca.densify(ca.jacobian(efforts, mass))
+        self._kernel = Kernel(ca.Function('mbse_feed_forward', [system.q, reduced.zd, zdd, system.values.symbol],
+                                          [efforts, by_mass], {'cse': True}), 'vm')
+
+    @property
+    def _areas(self) -> np.ndarray:
+        return np.array([item.piston_area for item in self.machine.description.cylinders.values()])
+
+    def __call__(self, q: np.ndarray, mass: float = 0.0, stddev: float = 0.0, zd: np.ndarray | None = None,
+                 zdd: np.ndarray | None = None, base: Mapping[str, float] | None = None) -> Efforts:
+        """Efforts at coordinates q (n,) that satisfy the constraints, with velocities ``zd`` and accelerations ``zdd``
+        (g,) of the independent ones, by default at rest, m or rad and s.
+
+        ``mass``, ``stddev``: of the load, kg; ``base``: measured 'roll' and 'pitch' of the machine's frame, rad; what
+        is not measured is the file's. Raises SettingError for a mass or deviation that is not known, and
+        SingularConfigurationError at a dead point, where no force holds the machine.
+        """
+        for name, value in (('mass', mass), ('stddev', stddev)):
+            if not (np.isfinite(value) and value >= 0.0):
+                raise SettingError(name, value, 'a finite number from 0 kg on')
+        still, k = np.zeros(len(self.machine.coordinates)), len(self.joints)
+        states = {f'base.{axis}': angle for axis, angle in (base or {}).items()}
+        if self.machine.description.payload is not None:
+            states[MASS] = mass
+        numbers = self.machine.parameters.numbers(self.machine.parameters.mean, states)
+        efforts, by_mass = self._kernel(q, still if zd is None else zd, still if zdd is None else zdd, numbers)
+        if not np.isfinite(efforts).all():
+            raise SingularConfigurationError(self.machine.coordinates, float('inf'))
+        spread = np.abs(by_mass) * stddev
+        return Efforts(efforts[:k], spread[:k], efforts[k:], spread[k:], efforts[k:] / self._areas,
+                       spread[k:] / self._areas)
