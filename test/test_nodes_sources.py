@@ -12,12 +12,16 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 import rclpy
+from geometry_msgs.msg import PoseWithCovarianceStamped, Quaternion
 from nodes_in_process import make  # noqa: F401
 from nodes_support import Peer, joint_state, ros
 from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import FluidPressure, Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
+from test_sources_base import KINDS, NOISE, pose_message
+from test_sources_base import MAP as BASE_MAP
+from test_sources_base import machine as base_machine
 
 from mbse_ros.bags.messages import typestore
 from mbse_ros.errors import DescriptionError, MbseError
@@ -31,7 +35,10 @@ from mbse_ros.nodes._waiting import Waiting
 from mbse_ros.nodes.graph import machine_graph, parse_arguments
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.sources.fields import store_fields
+from mbse_ros.sources.machine import for_machine
+from mbse_ros.sources.map import parse_sources
 from mbse_ros.sources.propose import propose
+from mbse_ros.sources.samples import TopicSamples
 
 MAP = '''
 format: mbse/sources/1
@@ -265,3 +272,22 @@ def test_when_messages_that_waited_arrived():
     assert found == [(1, 499), (2, 500), (3, 600), (7, None), 'x']
     found.clear()
     assert not list(waiting.items('a', 4)) and found == [(4, None)]
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_poses_of_the_base_are_read_from_ros_messages(kind):
+    """Of the classes that subscriptions give, as of a bag's definitions."""
+    like = pose_message(kind, variances=(4 * NOISE ** 2, 0.0))
+    turn, message = Quaternion(**vars(like.pose.pose.orientation if hasattr(like, 'pose') else like.orientation)), None
+    if kind.endswith('Imu'):
+        message = Imu(orientation=turn, orientation_covariance=np.array(like.orientation_covariance, float))
+    else:
+        odometry = pytest.importorskip('nav_msgs.msg').Odometry if kind.endswith('Odometry') else None
+        message = odometry(child_frame_id='base_link') if odometry else PoseWithCovarianceStamped()
+        message.pose.pose.orientation, message.pose.covariance = turn, like.pose.covariance
+    message.header.stamp.sec, message.header.frame_id = 1, 'odom'
+    known = for_machine(parse_sources(BASE_MAP), base_machine()).channels
+    ways = [ways[KINDS.index(kind)] for ways in known.values()]
+    found = TopicSamples(ways[0].topic, ways, kind, class_fields).samples(message, 5, pytest.fail)
+    assert [sample.value for sample in found] == pytest.approx([0.05, -0.1])
+    assert [sample.share for sample in found] == [4.0, 1.0]
