@@ -11,10 +11,8 @@ and the machine take without the node. Messages are unpacked when all is over.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import rclpy
@@ -29,6 +27,7 @@ from mbse_ros.nodes._messages import stamp_of, to_ns
 from mbse_ros.nodes._run import _Executor as Executor
 from mbse_ros.nodes.graph import Graph
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.processor import cpu_seconds
 from mbse_ros.nodes.up import RunningGraph
 
 PREPARED = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')
@@ -79,19 +78,13 @@ def main() -> None:
     running.start()
     try:
         _watch(listener, executor, running, seconds)
-        shares = {name: _cpu(child.pid) / seconds for name, child in running.children.items()}
+        shares = {name: cpu_seconds(child.pid) / seconds for name, child in running.children.items()}
         running.children['linkage_plant_node'].terminate()
         _spin(executor, 5.0)        # what is on its way
     finally:
         running.stop()
     _print(listener)
     print('share of a core: ' + ', '.join(f'{name} {100 * share:.0f} %' for name, share in shares.items()))
-
-
-def _cpu(pid: int) -> float:
-    """Time of a process on the processor so far, s (Linux)."""
-    words = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def _spin(executor: Executor, seconds: float) -> None:

@@ -25,6 +25,7 @@ from ..dynamics.motion import simulate
 from ..errors import MbseError
 from ..machine import load_machine
 from ..nodes.graph import COMPOSED, MachineArguments, machine_graph
+from ..nodes.processor import cpu_seconds
 from ..nodes.up import RunningGraph
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..report.linkage_drawing import write_linkage
@@ -236,7 +237,7 @@ class CpuMeter:
         if self.seconds < START_UP:
             return
         for name, pid in processes.items():
-            used = _cpu_seconds(pid)
+            used = cpu_seconds(pid)
             if used is not None:
                 self._readings.setdefault(name, []).append((time.monotonic(), used))
 
@@ -245,11 +246,3 @@ class CpuMeter:
         readings = self._readings.get(name, [(0.0, 0.0)])
         (begin, first), (end, last) = readings[0], readings[-1]
         return (last - first) / (end - begin) if end > begin else 0.0
-
-
-def _cpu_seconds(pid: int) -> float | None:
-    try:
-        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
-    except OSError:
-        return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')

@@ -140,3 +140,20 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
     from ..studies.faults import run_faults
     run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration, clean,
                jobs, json_, output)
+
+
+@benchmark.command()
+def graph(rates: Annotated[str, typer.Option(help='Rates of the sensors, Hz, separated by commas.')] =
+          '100,200,500,1000',
+          composed: Annotated[bool | None, typer.Option(
+              '--composed/--separate', help='The nodes in one process, or one process each. [both]')] = None,
+          seconds: Annotated[float, typer.Option(min=1.0, max=3600.0, help='Measured length of each run, s.')] = 10.0,
+          machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] = 'patu655_lift',
+          json_: Json = None) -> None:
+    """Latency, losses and processor of the nodes.
+
+    Interpolation, observer and payload over DDS, fed in real time; beside a node of rclpy that only passes on.
+    """
+    from .graph_benchmark import run_graph
+    run_graph(machine, whole_numbers('--rates', rates), (True, False) if composed is None else (composed,), seconds,
+              json_)

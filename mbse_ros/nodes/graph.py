@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..bags.channel_samples import topic_readers
@@ -21,7 +22,7 @@ from ..settings import Settings, setting
 from ..simulation.crane import cycle_by_name, plant_machine
 from ..sources.machine import for_machine
 from ..sources.map import NO_MAP, load_sources
-from .settings import CYCLE_CHOICES, VALVES
+from .settings import CYCLE_CHOICES, RELIABILITY, VALVES
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
 TOPICS = {
@@ -45,6 +46,7 @@ OUTPUTS = {         # of outputs_node, where it runs
 }
 MARKERS_FRAME = 'machine'
 COMPOSED = 'machine_nodes'      # executable that has several nodes
+OURS, AUTO = 'mbse_ros', 'auto'
 SIMULATED_WAIT = 60.0       # s
 # Of a simulation nothing is missing, it only comes late on a busy computer.
 PATIENT = {'lost_after': 5.0, 'command_wait': 5.0}      # s
@@ -68,7 +70,8 @@ class Process:
     """One process: executable of a package, its node, parameters, remappings, plain arguments.
 
     ``respawn``: started again when it dies, with the parameters ``again`` in addition; ``final``: when it ends by
-    itself the graph ends. ``parts``: of a process of several nodes, the parameters of each.
+    itself the graph ends. ``parts``: of a process of several nodes, the parameters of each. ``files``: of parameters,
+    which count more than ``parameters``.
     """
 
     executable: str
@@ -82,6 +85,7 @@ class Process:
     final: bool = False
     again: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def own_parameters(self) -> dict[str, Any]:
         """Parameters of its ``parts``, as ``node:parameter``."""
@@ -110,11 +114,36 @@ class GraphArguments(Settings):
     rviz: bool = setting(False, 'Start RViz')
     autostart: bool = setting(True, 'The nodes configure and activate themselves')
     record: str = setting('', 'Folder of a bag to write; empty: none')
+    sensor_reliability: str = setting(AUTO, 'How sensors are read: best_effort matches every publisher, reliable only '
+                                            'reliable ones; auto: reliable with simulate, else best_effort',
+                                      choices=(AUTO, *RELIABILITY))
+    frame: str = setting('', "Frame of the markers, and root of a machine's bodies, such as base_link; empty: machine, "
+                             'of a mechanism: mechanism')
+    params_file: str = setting('', 'Files of parameters for the nodes (YAML, as ros2 run takes them), separated by '
+                                   'blanks; they count more than these arguments')
+    remap: str = setting('', 'Other names of topics, as from:=to separated by blanks, for all nodes of the graph: '
+                             'remap:="sensors/position:=joint_states"')
 
     @property
     def reliability(self) -> str:
         """How the sensors are read."""
+        if self.sensor_reliability != AUTO:
+            return self.sensor_reliability
         return 'reliable' if self.simulate else 'best_effort'
+
+    def complete(self, processes: Iterable[Process]) -> Graph:
+        """The graph of processes, the nodes of this package with the files and remappings; raises SettingError for a
+        file that is not there, and for what is no remapping."""
+        files, pairs = tuple(self.params_file.split()), [word.partition(':=') for word in self.remap.split()]
+        for file in files:
+            if not Path(file).is_file():
+                raise SettingError('params_file', file, 'a file')
+        for source, _, target in pairs:
+            if not source or not target:
+                raise SettingError('remap', self.remap, 'from:=to, separated by blanks')
+        remaps = {source: target for source, _, target in pairs}
+        return Graph(tuple(replace(process, files=files, remappings={**process.remappings, **remaps})
+                           if process.package == OURS else process for process in processes))
 
     @property
     def waiting(self) -> dict[str, float]:
@@ -161,6 +190,7 @@ class MachineArguments(GraphArguments):
     cycle: str = setting('lift_hold_lower', 'What moves the simulated machine: a work cycle (lift_hold_lower and boom: '
                          'the first valve; random: all; dig: an excavator), or the topic valve_command',
                          choices=CYCLE_CHOICES)
+    visualization: bool = setting(True, 'Start visualization_node: the markers for RViz')
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
                                    'messages; in a namespace all frames begin with it')
@@ -215,14 +245,15 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     cycle that is not its own."""
     a = arguments
     check_machine(a)        # fail now, not in five processes
-    readers = 1 + bool(a.record) + a.outputs
+    readers = a.visualization + bool(a.record) + a.outputs
     prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
-    frame = prefix + MARKERS_FRAME
+    root = a.frame or MARKERS_FRAME
+    frame = prefix + root
     sources = a.sources or (NO_MAP if a.simulate else '')
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
-    outputs = [a.node('outputs_node', **machine, frame_id=MARKERS_FRAME, frame_prefix=prefix)] if a.outputs else []
+    outputs = [a.node('outputs_node', **machine, frame_id=root, frame_prefix=prefix)] if a.outputs else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
-                      wait_subscribers=2 + bool(a.record))] if a.simulate else []
+                      wait_subscribers=1 + a.visualization + bool(a.record))] if a.simulate else []
     linked = int(a.composed)        # reads no topic
     nodes = (
         a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
@@ -232,10 +263,9 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     if a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
-    return Graph((
-        *nodes,
-        a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),
-        *outputs, *plants, *a.watchers('machine.rviz', frame if prefix else '', machine=a.machine)))
+    drawing = (a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),)
+    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *plants,
+                       *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine)))
 
 
 def check_machine(arguments: MachineArguments) -> None:

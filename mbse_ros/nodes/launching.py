@@ -44,11 +44,12 @@ def node(process: Process) -> Node:
         on_exit = started_again(process.name, lambda: node(process.once_more()))
     own = [('-p', f'{name}:={parameter_text(value)}') for name, value in process.own_parameters().items()]
     words = ['--ros-args', *chain(*own), '--'] if own else []
+    parameters = [dict(process.parameters)] if process.parameters else []
     return Node(
         package=process.package, executable=process.executable, name=None if process.parts else process.name,
-        namespace=process.namespace, parameters=[dict(process.parameters)] if process.parameters else [],
-        remappings=list(process.remappings.items()), arguments=[*process.arguments, *words], output='screen',
-        on_exit=on_exit)
+        namespace=process.namespace, remappings=list(process.remappings.items()),
+        parameters=[*parameters, *process.files], arguments=[*process.arguments, *words],
+        output='screen', on_exit=on_exit)
 
 
 def started_again(name: str, make: Callable[[], Action]) -> OnExit:

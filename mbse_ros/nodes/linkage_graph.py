@@ -79,7 +79,7 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
     reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
     processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
-                        prepared=a.prepared, free=a.free, frame_id=LINKAGE_FRAME)]
+                        prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME)]
     if a.smoother:
         topics |= SMOOTHED
         processes.append(a.node('smoother_node', **reading, lag=a.lag,
@@ -88,4 +88,4 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
         processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate, duration=a.duration,
                                  wait_subscribers=1 + a.smoother + readers))
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
-    return Graph((*processes, *a.watchers('linkage.rviz', topics=recorded)))
+    return a.complete((*processes, *a.watchers('linkage.rviz', a.frame, topics=recorded)))

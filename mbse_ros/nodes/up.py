@@ -52,6 +52,8 @@ def command(process: Process) -> list[str]:
         words += ['-r', f'{source}:={target}']
     for name, value in (*process.parameters.items(), *process.own_parameters().items()):
         words += ['-p', f'{name}:={parameter_text(value)}']
+    for file in process.files:      # last: of two that give the same parameter the later one counts
+        words += ['--params-file', file]
     return words
 
 
