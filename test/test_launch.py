@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from source_tree import ROOT
 
-from mbse_ros.errors import SettingError
+from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, refuse_misspelt, word
 from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.up import BAD_START
@@ -75,7 +75,8 @@ def test_arguments_are_those_of_the_graph(graph, stand_in):
 
 
 @pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'final': '1'}])
-def test_processes_are_those_of_the_graph(graph, stand_in, given):
+def test_processes_are_those_of_the_graph(graph, stand_in, given, monkeypatch):
+    monkeypatch.setattr('mbse_ros.nodes.up.shutil', SimpleNamespace(which=lambda name: f'/bin/{name}'))
     kind, make = GRAPHS[graph]
     given = {{'final': {'linkage': 'duration'}.get(graph, 'cycles')}.get(key, key): given[key] for key in given}
     context = Context({item.name: word(item.default) for item in fields(kind)} | given)
@@ -87,7 +88,55 @@ def test_processes_are_those_of_the_graph(graph, stand_in, given):
     for n, p in zip(nodes, processes):
         assert all(f'{name}:valve:="described"' in n.arguments for name in p.parts)
     assert [type(n.on_exit).__name__ for n in nodes] == [
-        'Shutdown' if p.final else 'function' if p.respawn else 'NoneType' for p in processes]
+        'TimerAction' if p.final else 'function' if p.respawn else 'NoneType' for p in processes]
+
+
+def test_without_rviz_nothing_is_started(graph, stand_in, monkeypatch):
+    monkeypatch.setattr('mbse_ros.nodes.up.shutil', SimpleNamespace(which=lambda name: None))
+    context = Context({item.name: word(item.default) for item in fields(GRAPHS[graph][0])} | {'rviz': 'true'})
+    with pytest.raises(MbseError, match='rviz2 is not installed here'):
+        stand_in.generate_launch_description().args[0][-1].function(context)
+
+
+def test_files_remappings_and_frames_get_to_the_nodes(graph, stand_in, tmp_path):
+    """RViz has neither; a file stands behind the arguments, which it overrides."""
+    file = tmp_path / 'tuning.yaml'
+    file.write_text('{}')
+    given = {'params_file': f'{file} {file}', 'remap': 'a:=b c:=/d', 'frame': 'base_link',
+             'sensor_reliability': 'best_effort'}
+    context = Context({item.name: word(item.default) for item in fields(GRAPHS[graph][0])} | given)
+    nodes = stand_in.generate_launch_description().args[0][-1].function(context)
+    assert nodes and all(n.remappings == [('a', 'b'), ('c', '/d')] for n in nodes)
+    assert all(n.parameters[-2:] == [str(file)] * 2 for n in nodes)
+    kind, make = GRAPHS[graph]
+    processes = make(parse_arguments(given, kind)).processes
+    values = [own for p in processes for own in (p.parts or {'': p.parameters}).values()]
+    assert {own['frame_id'] for own in values if 'frame_id' in own} == {'base_link'}
+    assert {own['sensor_reliability'] for own in values if 'sensor_reliability' in own} == {'best_effort'}
+
+
+@pytest.mark.parametrize('name, value, text', [('params_file', 'no.yaml', 'a file'), ('remap', 'a:=', 'from:=to'),
+                                               ('remap', 'joints', 'from:=to'), ('sensor_reliability', 'x', 'auto')])
+def test_wrong_files_and_remappings_are_refused(name, value, text):
+    for kind, make in GRAPHS.values():
+        with pytest.raises(SettingError, match=f'{name}.*{text}'):
+            make(parse_arguments({name: value}, kind))
+
+
+def test_without_the_drawing_nobody_waits_for_it():
+    def readers(**given):
+        processes = machine_graph(parse_arguments({'composed': 'false', **given})).processes
+        return {p.name: p.parameters['wait_subscribers'] for p in processes if 'wait_subscribers' in p.parameters}
+
+    with_it, without = readers(), readers(visualization='false')
+    assert 'visualization_node' not in without
+    assert {name: with_it[name] - without[name] for name in without} == {
+        'interpolation_node': 0, 'observer_node': 1, 'payload_node': 1, 'plant_node': 1}
+
+
+def test_a_mechanism_without_sensors_is_refused():
+    with pytest.raises(SettingError, match='n_four_bar.*a mechanism with sensors'):
+        linkage_graph(LinkageArguments(mechanism='n_four_bar:2'))
 
 
 def test_what_dies_is_started_again_but_not_what_cannot_start(graph, stand_in):
@@ -156,3 +205,25 @@ def test_sensors_that_are_named_are_those_of_the_mechanism():
     assert given(mechanism='four_bar', sensors='') == ''
     with pytest.raises(SettingError, match='encoder_1.*sensors of four_bar: encoder, crank_gyro'):
         given(mechanism='four_bar', sensors='encoder_1')
+
+
+def test_real_launch_starts_what_dies_again_and_ends_with_the_final_one(tmp_path):
+    """With processes of its own: status 2 is not started again, another is; the end of a final one ends all."""
+    for name in ('launch', 'launch_ros'):
+        pytest.importorskip(name, reason=f'{name} is not installed: the wheels of ROS 2 lack it')
+    from launch import LaunchDescription, LaunchService
+    from launch.actions import ExecuteProcess, Shutdown, TimerAction
+
+    from mbse_ros.nodes.launching import started_again
+
+    def counting(name, status):
+        code = f'open({str(tmp_path / name)!r}, "a").write("x"); raise SystemExit({status})'
+        return ExecuteProcess(cmd=[sys.executable, '-c', code],
+                              on_exit=started_again(name, lambda: counting(name, status)))
+
+    final = TimerAction(period=4.0, actions=[Shutdown(reason='over')])
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([counting('bad', BAD_START), counting('dies', 1), final]))
+    service.run()
+    assert (tmp_path / 'bad').read_text() == 'x'
+    assert 2 <= len((tmp_path / 'dies').read_text()) <= 5

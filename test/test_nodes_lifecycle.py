@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transitions of the nodes: all of them and back, impossible ones, failures."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -9,13 +10,14 @@ pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from nodes_support import Peer, ros, segment, sent
+from nodes_support import MATCH, Peer, ros, segment, sent
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState, SensorSegment
-from mbse_ros.nodes import _lifecycle
+from mbse_ros.nodes import _lifecycle, _plant
 from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS
+from mbse_ros.nodes._plant import RealTimePlant
 from mbse_ros.nodes.observer_node import ObserverNode
 
 PERIOD = 10_000_000
@@ -117,6 +119,29 @@ def test_waits_for_those_who_read_its_output(node, monkeypatch):
         assert node.trigger_activate() == SUCCESS and not logged
     finally:
         peer.close()
+
+
+def test_a_long_start_says_why_a_short_one_does_not(monkeypatch):
+    said = []
+    with _lifecycle.slow(said.append, 'short'):
+        pass
+    monkeypatch.setattr(_lifecycle, 'SLOW', 0.01)
+    with _lifecycle.slow(said.append, 'it compiles'):
+        end = time.monotonic() + MATCH
+        while not said and time.monotonic() < end:
+            time.sleep(0.01)
+    assert said == ['it compiles']
+
+
+def test_a_simulation_that_falls_behind_says_so(monkeypatch):
+    plant, said = RealTimePlant.__new__(RealTimePlant), []
+    plant.active, plant.end_ns, plant._begin, plant._outbox = True, None, 100.0, [(SimpleNamespace(publish=id), b'')]
+    plant._prepare, plant.warnings = (lambda: None), lambda kind, text: said.append(text)
+    for now, due_s, line in ((101.0, 1.2, []), (101.4, 1.0, []), (119.0, 1.0, ['18.0 s behind real time'])):
+        monkeypatch.setattr(_plant, 'time', SimpleNamespace(monotonic=lambda now=now: now))
+        plant._due_ns = round(due_s * 1e9)
+        plant.tick()
+        assert [text.partition(':')[0] for text in said] == line
 
 
 def test_a_reset_forgets_the_state(node):

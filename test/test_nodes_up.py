@@ -16,6 +16,10 @@ from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+
 from mbse_ros.cli.up import up_graph
 from mbse_ros.errors import DescriptionError, MbseError, SettingError
 from mbse_ros.nodes import up as room
@@ -79,6 +83,27 @@ def test_every_parameter_exists_and_the_values_get_there(composed, readers):
     words = command(processes[observer])
     assert ('observer_node:valve:="unknown"' in words) == (composed == 'true')
     assert ('__node:=observer_node' in words) == (composed == 'false') and '__ns:=/a/b' in words
+
+
+def test_a_file_of_parameters_counts_more_than_arguments(ros_domain, tmp_path):
+    """With ROS itself, by the words that a process gets; of two files the later one counts."""
+    files = [tmp_path / 'a.yaml', tmp_path / 'b.yaml']
+    files[0].write_text('/**:\n  ros__parameters: {valve: unknown, window: 0.5}\n')
+    files[1].write_text('observer_node:\n  ros__parameters: {valve: compensated}\n')
+    graph = machine_graph(parse_arguments({'params_file': ' '.join(map(str, files)), 'valve': 'orifice',
+                                         'remap': 'state:=/other', 'composed': 'false'}))
+    words = command(next(process for process in graph.processes if process.name == 'observer_node'))
+    context = Context()
+    rclpy.init(args=words[2:], context=context)
+    try:
+        node = Node('observer_node', context=context, start_parameter_services=False, enable_rosout=False)
+        values = {name: node.declare_parameter(name, 'none' if name == 'valve' else 0.0).value
+                  for name in ('valve', 'window')}
+        assert values == {'valve': 'compensated', 'window': 0.5}
+        assert node.resolve_topic_name('state') == '/other'
+        node.destroy_node()
+    finally:
+        context.try_shutdown()
 
 
 def test_a_cycle_by_a_topic_has_no_end():

@@ -3,8 +3,11 @@
 
 import ast
 import re
+import shutil
 import sys
+import tarfile
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from configparser import ConfigParser
 from subprocess import run
 
@@ -47,6 +50,28 @@ def test_only_the_command_line_gets_on_the_path(tmp_path):
     entries = ConfigParser()
     entries.read(tmp_path / 'mbse_ros.egg-info' / 'entry_points.txt')
     assert dict(entries['console_scripts']) == {'mbse': 'mbse_ros.cli:main'}
+
+
+def test_a_source_distribution_becomes_a_wheel_with_all_that_is_needed(tmp_path):
+    """From the sdist alone, as pip does; without ROS, so without the messages' Python classes. Of a copy: setuptools
+    writes beside what it packs."""
+    pytest.importorskip('setuptools', '70.1', 'bdist_wheel is in setuptools from 70.1 on')
+    copy = shutil.copytree(ROOT, tmp_path / 'copy', ignore=shutil.ignore_patterns(
+        '.git', '.env', '.hypothesis', '.*_cache', '__pycache__', 'build', 'install', 'log', 'out'))
+    setup = [sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base']
+    run([*setup, tmp_path, 'sdist', '-d', tmp_path], cwd=copy, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.glob('*.tar.gz'))) as archive:
+        archive.extractall(tmp_path)
+    unpacked = next(tmp_path.glob('mbse_ros-*/setup.py')).parent
+    run([*setup, unpacked, 'bdist_wheel', '-d', tmp_path], cwd=unpacked, check=True, capture_output=True)
+    with zipfile.ZipFile(next(tmp_path.glob('*.whl'))) as wheel:
+        held = set(wheel.namelist())
+    ours = {str(path.relative_to(ROOT)) for path in (ROOT / 'mbse_ros').rglob('*')
+            if path.is_file() and path.suffix != '.pyc'}
+    data = 'mbse_ros-0.1.0.data/data/share/mbse_ros'
+    shared = {f'{data}/{path.relative_to(ROOT)}' for folder in ('config', 'launch', 'msg', 'rviz')
+              for path in (ROOT / folder).rglob('*') if path.is_file()}
+    assert ours and shared and ours | shared <= held, (ours | shared) - held
 
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'mbse_ros' / 'nodes').glob('*_node.py')), ids=lambda path: path.stem)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Timer
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -31,7 +33,20 @@ from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
 
 HURRY = 1.0     # s
+SLOW = 4.0      # s: with a warm cache all is there before
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+@contextmanager
+def slow(say: Callable[[str], object], text: str) -> Iterator[None]:
+    """Say a line where what follows takes long."""
+    timer = Timer(SLOW, say, (text,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class ManagedNode(Runnable, LifecycleNode):
@@ -135,9 +150,11 @@ class ManagedNode(Runnable, LifecycleNode):
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Load the machine and build the stage, warmed up; FAILURE with a fatal line where that is impossible."""
         def configure() -> None:
-            self.machine = self.settings.load()
-            self.fingerprint = fingerprint(self.machine.description)
-            self.build(self.machine)
+            with slow(self.get_logger().info, f'{self.executable}: a first start compiles functions, which may take '
+                                              'minutes; they are kept for the next time'):
+                self.machine = self.settings.load()
+                self.fingerprint = fingerprint(self.machine.description)
+                self.build(self.machine)
             for line in remarks():
                 self.get_logger().warning(line)
         return self._guarded('configure', configure, state, LifecycleNode.on_configure)

@@ -14,6 +14,8 @@ from ..errors import DivergenceError
 from ._lifecycle import ManagedNode
 from ._messages import message_class, packed, to_time
 
+BEHIND = 0.5        # s
+
 
 class Frame(Protocol):
     """One instant of a simulation, ns from its beginning."""
@@ -66,6 +68,8 @@ class RealTimePlant(ManagedNode):
         left = self._left()
         if left > 0.0:
             return left
+        if left < -BEHIND:
+            self.warnings('behind', f'{-left:.1f} s behind real time: this computer is too slow for the simulation')
         for publisher, message in self._outbox:
             publisher.publish(message)
         if self.end_ns is not None and self._due_ns >= self.end_ns:

@@ -14,8 +14,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from ..settings import Settings
-from .graph import Graph, Process, describe, parse_arguments, refuse_misspelt, word
-from .up import BAD_START, parameter_text
+from .graph import OURS, Graph, Process, describe, parse_arguments, refuse_misspelt, word
+from .up import BAD_START, DRAIN, found, parameter_text
 
 RESPAWN_DELAY = 1.0     # s
 OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
@@ -26,7 +26,11 @@ def launch_description(kind: type[Settings], graph: Callable[[Settings], Graph])
     def processes(context: LaunchContext) -> list[Node]:
         refuse_misspelt(context.argv, kind)
         given = {item.name: LaunchConfiguration(item.name).perform(context) for item in fields(kind)}
-        return [node(process) for process in graph(parse_arguments(given, kind)).processes]
+        described = graph(parse_arguments(given, kind)).processes
+        for process in described:
+            if process.package != OURS:
+                found(process)      # refused before anything runs: launch would leave the others alone behind
+        return [node(process) for process in described]
 
     return LaunchDescription([
         *(DeclareLaunchArgument(item.name, default_value=word(item.default), description=describe(item))
@@ -36,10 +40,11 @@ def launch_description(kind: type[Settings], graph: Callable[[Settings], Graph])
 
 
 def node(process: Process) -> Node:
-    """Action that starts a process, again where it dies; the end of a final one ends all."""
+    """Action that starts a process, again where it dies; the end of a final one ends all, once the others have had
+    the last messages."""
     on_exit = None
     if process.final:
-        on_exit = Shutdown(reason=f'{process.name} has ended')
+        on_exit = TimerAction(period=DRAIN, actions=[Shutdown(reason=f'{process.name} has ended')])
     elif process.respawn:
         on_exit = started_again(process.name, lambda: node(process.once_more()))
     own = [('-p', f'{name}:={parameter_text(value)}') for name, value in process.own_parameters().items()]

@@ -61,6 +61,8 @@ def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str
 def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
     """Names that the argument ``sensors`` stands for, none for all; raises SettingError for one that is not there."""
     known = description.sensors
+    if not known:
+        raise SettingError('mechanism', description.name, 'a mechanism with sensors')
     if words.strip() == ENCODERS and ENCODERS not in known:
         return [name for name, sensor in known.items() if sensor.kind == 'encoder']
     for name in words.split():

@@ -39,10 +39,7 @@ def command(process: Process) -> list[str]:
     if process.package == 'mbse_ros':
         words = [sys.executable, '-m', f'mbse_ros.nodes.{process.executable}']
     else:
-        path = shutil.which(process.executable)
-        if path is None:
-            raise MbseError(f'{process.executable} is not installed here (ROS package {process.package})')
-        words = [path]
+        words = [found(process)]
     words += [*process.arguments, '--ros-args']
     if process.package == 'mbse_ros' and not process.parts:
         words += ['-r', f'__node:={process.name}']
@@ -55,6 +52,14 @@ def command(process: Process) -> list[str]:
     for file in process.files:      # last: of two that give the same parameter the later one counts
         words += ['--params-file', file]
     return words
+
+
+def found(process: Process) -> str:
+    """Path of the executable of another package; raises MbseError where it is not installed."""
+    path = shutil.which(process.executable)
+    if path is None:
+        raise MbseError(f'{process.executable} is not installed here (ROS package {process.package})')
+    return path
 
 
 def check_ros(graph: Graph) -> None:
