@@ -86,9 +86,9 @@ def test_a_recorder_that_cannot_write_says_so(bag):
 
 def test_topics_to_record():
     everything = machine_topics(load_machine('patu655_lift'))
-    assert wanted_topics(RecorderSettings()) == everything and 'sensors/pressure/lift_rod' in everything
-    assert wanted_topics(RecorderSettings(topics='state x:a_msgs/msg/B')) == {
-        'state': 'mbse_ros/msg/HydraulicState', 'x': 'a_msgs/msg/B'}
+    assert wanted_topics(RecorderSettings()) == (everything, set()) and 'sensors/pressure/lift_rod' in everything
+    assert wanted_topics(RecorderSettings(topics='state x:a_msgs/msg/B')) == ({
+        'state': 'mbse_ros/msg/HydraulicState', 'x': 'a_msgs/msg/B'}, set())
     with pytest.raises(SettingError, match='topic:package/msg/Type'):
         wanted_topics(RecorderSettings(topics='nowhere'))
 

@@ -14,8 +14,10 @@ pytest.importorskip('mbse_ros.msg')
 import rclpy
 from geometry_msgs.msg import PoseWithCovarianceStamped, Quaternion
 from nodes_in_process import make  # noqa: F401
-from nodes_support import Peer, joint_state, ros
+from nodes_support import Peer, joint_state, overrides, ros
 from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import FluidPressure, Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
@@ -23,6 +25,7 @@ from test_sources_base import KINDS, NOISE, pose_message
 from test_sources_base import MAP as BASE_MAP
 from test_sources_base import machine as base_machine
 
+from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import typestore
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import load_machine
@@ -34,6 +37,8 @@ from mbse_ros.nodes._surveying import Surveyor
 from mbse_ros.nodes._waiting import Waiting
 from mbse_ros.nodes.graph import machine_graph, parse_arguments
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.recorder_node import RecorderNode
+from mbse_ros.nodes.visualization_node import VisualizationNode
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
@@ -156,6 +161,48 @@ def test_a_topic_that_comes_late_and_one_of_another_type(make, peer, tmp_path): 
     assert not node._foreign.fault
 
 
+def send_until(peer, condition):
+    """Strokes, again and again."""
+    def enough():
+        peer.publish(JointState, 'plc/strokes', joint_state(time.time_ns(), '', ['main'], [STROKE]))
+        return condition()
+    peer.until(enough)
+
+
+def test_a_foreign_driver_moves_the_ghost(make, peer, tmp_path):     # noqa: F811
+    node = make(VisualizationNode, machine='patu655_lift', sources=sources(tmp_path))
+    assert not [s for s in node.subscriptions if '/sensors/' in s.topic_name or 'pressures' in s.topic_name]
+    attended(peer, node)
+    drawn = node.sinks['markers'].messages
+    send_until(peer, lambda: drawn)
+    assert {marker.ns for marker in drawn[0].markers} == {'measured'}
+    own = make(VisualizationNode, machine='patu655_lift')
+    own.on_position(serialize_message(joint_state(time.time_ns(), '', ['lift'], [1e-3 * STROKE - 0.82])))
+    assert [marker.points for marker in drawn[0].markers] == [
+        marker.points for marker in own.sinks['markers'].messages[0].markers]
+
+
+def test_a_recorder_takes_the_topics_of_the_map(peer, tmp_path, monkeypatch):
+    """Of a type that only the publisher knows; ours it leaves out, but for what the map does not name."""
+    init, text = Node.__init__, MAP.replace('rate: 9 Hz', '').rsplit('  pressure/lift_rod', 1)[0]
+    monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+        self, name, parameter_overrides=overrides(bag=str(tmp_path / 'bag'), sources=sources(tmp_path, text),
+                                                  sensor_reliability='reliable'), **more))
+    node = RecorderNode()
+    monkeypatch.undo()
+    attended(peer, node)
+    try:
+        heard = {s.topic_name for s in node.subscriptions}
+        assert '/sensors/pressure/lift_rod' in heard and '/sensors/position' not in heard and '/state' in heard
+        send_until(peer, lambda: node._counts.get('/plc/strokes', 0) >= 5)
+        node.finish()
+    finally:
+        node.destroy_node()
+    bag = open_bag(tmp_path / 'bag')
+    assert bag.topics['/plc/strokes'] == 'sensor_msgs/msg/JointState' and '/plc/pressures' not in bag.topics
+    assert sum(message.topic == '/plc/strokes' for message in bag.messages()) >= 5
+
+
 def test_a_wrong_map_stops_the_node_at_its_start(make, tmp_path):       # noqa: F811
     for text, error in ((MAP.replace('position/lift', 'position/lfit'), 'did you mean position/lift?'),
                         (MAP.replace('unit: bar', 'unit: bra'), 'Pa, kPa, MPa, bar'),
@@ -174,6 +221,8 @@ def test_the_graph_hands_the_map_over(tmp_path):
         graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}))
         node, = [p.parts['interpolation_node'] for p in graph.processes if p.parts]
         assert node['sources'] == expected
+        drawing = next(p for p in graph.processes if p.name == 'visualization_node')
+        assert drawing.parameters['sources'] == expected
     with pytest.raises(DescriptionError, match='position/lift'):
         machine_graph(parse_arguments({'machine': 'zx200', 'sources': path}))
 

@@ -16,14 +16,15 @@ FRESH_NS = 500_000_000      # older values are ignored
 class MeasuredPosition:
     """The newest measured value of each independent coordinate.
 
-    ``possible``: whether a sensor measures each of them itself, none only through others.
+    ``possible``: whether a sensor measures each of them itself, none only through others; ``channels`` are these.
     """
 
     def __init__(self, machine: Machine) -> None:
         channels = direct(machine)
         found = [channels.get(f'position/{name}') for name in machine.coordinates]
         self.possible = all(channel is not None for channel in found)
-        self._names = tuple(channel.name.partition('/')[2] for channel in found if channel is not None)
+        self.channels = tuple(channel.name for channel in found if channel is not None)
+        self._names = tuple(name.partition('/')[2] for name in self.channels)
         self._nominal = np.array([channel.nominal for channel in found if channel is not None]).reshape(-1, 3)
         self.forget()
 

@@ -14,7 +14,6 @@ from ..streams.interpolation import InterpolationSettings
 from ..streams.linkage.settings import LinkageSettings
 from .settings import (
     CompiledNodeSettings,
-    InterpolationNodeSettings,
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
     OutputsNodeSettings,
@@ -45,7 +44,7 @@ class Entry:
 
 NODES: dict[str, Entry] = {
     'interpolation_node': Entry('Sensor samples to segments on the time grid of the observer.',
-                                (InterpolationNodeSettings,), InterpolationSettings),
+                                (SensorNodeSettings,), InterpolationSettings),
     'observer_node': Entry('Segments to states of the hydraulic machine.', (CompiledNodeSettings,), ObserverSettings),
     'payload_node': Entry('States to the payload mass.', (CompiledNodeSettings,), PayloadSettings),
     'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),

@@ -263,9 +263,11 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     if a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
-    drawing = (a.node('visualization_node', **machine, frame_id=frame, sensor_reliability=a.reliability),)
+    drawing = (a.node('visualization_node', **machine, frame_id=frame, sources=sources,
+                      sensor_reliability=a.reliability),)
     return a.complete((*nodes, *drawing[:a.visualization], *outputs, *plants,
-                       *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine)))
+                       *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine,
+                                    sources=sources)))
 
 
 def check_machine(arguments: MachineArguments) -> None:

@@ -12,21 +12,25 @@ from typing import NamedTuple
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
+from ..bags.channel_samples import topic_readers
 from ..bags.room import MB, megabytes
-from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE
+from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 from ..bags.writer import BagWriter
-from ..errors import DiskError, SampleError, SettingError
+from ..errors import DiskError, MbseError, SampleError, SettingError
 from ..machine import load_machine
+from ..sources.machine import left_over
 from ._diagnostics import ERROR, OK, WARN
 from ._messages import message_class, stamp_of
 from ._parameters import declare_entry
 from ._process import ProcessStatus
 from ._qos import OUTPUT, deep_input
 from ._run import Runnable
+from ._sources import node_sources
 from ._waiting import Waiting, drained
-from .graph import machine_topics
+from .graph import machine_topics, sensor_topics
 from .settings import RecorderSettings
 
+LOOK = 0.2          # s between two looks at the graph while a topic of the map is missing
 SETTLED = 10.0      # s, before which the rate says nothing
 SENSORS = (JOINT_STATE, FLUID_PRESSURE, IMU)
 
@@ -50,7 +54,8 @@ class RecorderNode(Runnable, Node):
         Node.__init__(self, 'recorder_node')
         (s,), _ = declare_entry(self, 'recorder_node')
         self._settings, self._counts, self._begin = s, {}, time.monotonic()
-        topics = wanted_topics(s)
+        topics, self._missing = wanted_topics(s)
+        self._look = 0.0
         self._level, self._trouble, self._free = OK, '', 0
         self._waiting = Waiting()
         self._others: list[tuple[Subscription, Callable[[bytes], None]]] = []       # not of sensors
@@ -95,6 +100,30 @@ class RecorderNode(Runnable, Node):
         self._level, self._trouble = ERROR, f'recording has ended: {error}'
         self.get_logger().error(self._trouble)
 
+    def tick(self) -> float | None:
+        """Take topics of the map once somebody publishes them: only then is their type known; seconds until the next
+        look."""
+        if not self._missing:
+            return None
+        now = time.monotonic()
+        if now >= self._look:
+            self._look = now + LOOK
+            for topic in sorted(self._missing):
+                kinds = sorted({info.topic_type for info in
+                                self.get_publishers_info_by_topic(self.resolve_topic_name(topic))})
+                if kinds:
+                    self._missing.discard(topic)
+                    self._take_foreign(topic, kinds[0])
+        return self._look - now
+
+    def _take_foreign(self, topic: str, kind: str) -> None:
+        try:
+            self._listen(topic, kind, self._settings.sensor_reliability, foreign=True)
+        except MbseError as error:
+            self.get_logger().error(f'{topic} is not recorded: {error}')
+        else:
+            self.get_logger().info(f'recording {topic}, too')
+
     def on_sensor(self, topic: str, cdr: bytes) -> None:
         """The same of a sensor, and of all sensors that wait, by their stamps: a bag is estimated in its order."""
         for record in self._waiting.items(topic, cdr):
@@ -107,10 +136,10 @@ class RecorderNode(Runnable, Node):
         except SampleError:
             return self.get_clock().now().nanoseconds
 
-    def _listen(self, topic: str, kind: str, reliability: str) -> None:
+    def _listen(self, topic: str, kind: str, reliability: str, foreign: bool = False) -> None:
         name, sensor = self.resolve_topic_name(topic), topic.startswith('sensors/') and kind in SENSORS
         callback = partial(self.on_sensor, name) if sensor else partial(self.on_message, name, kind)
-        qos = deep_input(reliability) if topic.startswith('sensors/') else OUTPUT
+        qos = deep_input(reliability) if foreign or topic.startswith('sensors/') else OUTPUT
         subscription = self.create_subscription(message_class(kind), topic, callback, qos, raw=True)
         self._counts[name] = 0
         if not sensor:
@@ -128,7 +157,7 @@ class RecorderNode(Runnable, Node):
         if self._level == ERROR:
             self.exit_status = 1
         self._writer.close()
-        silent = [topic for topic, count in self._counts.items() if not count]
+        silent = [*(topic for topic, count in self._counts.items() if not count), *sorted(self._missing)]
         self.get_logger().info(f'{self._writer.count} messages recorded'
                                + (f'; none on {", ".join(silent)}' if silent else ''))
 
@@ -154,18 +183,26 @@ def free_folder(bag: str) -> str:
     return folder
 
 
-def wanted_topics(settings: RecorderSettings) -> dict[str, str]:
-    """Topics to record and their types; raises SettingError for a topic of unknown type."""
-    known = machine_topics(load_machine(settings.machine))
+def wanted_topics(settings: RecorderSettings) -> tuple[dict[str, str], set[str]]:
+    """Topics to record and their types, and topics of the map, whose types their publishers know.
+
+    Raises SettingError for a topic of unknown type, DescriptionError for a wrong map.
+    """
+    machine = load_machine(settings.machine)
+    known = machine_topics(machine)
     if not settings.topics:
-        return known
+        sources = node_sources(settings.sources, machine)
+        own = topic_readers(*left_over(sources, machine), TopicMap(), lambda error: None)
+        foreign = {source.topic for source in sources.sources}
+        replaced = {*sensor_topics(machine)} - {*own} if foreign else set()
+        return {topic: kind for topic, kind in known.items() if topic not in replaced | foreign}, foreign
     wanted = {}
     for word in settings.topics.split():
         topic, _, kind = word.partition(':')
         if not kind and topic not in known:
             raise SettingError('topics', word, f'topic:package/msg/Type, or one of: {", ".join(known)}')
         wanted[topic] = kind or known[topic]
-    return wanted
+    return wanted, set()
 
 
 main = RecorderNode.main

@@ -68,11 +68,6 @@ class ManagedSettings(LifecycleSettings):
 class SensorNodeSettings(SensorSettings, ManagedSettings):
     """Nodes of a hydraulic machine that read sensors."""
 
-
-@dataclass(frozen=True)
-class InterpolationNodeSettings(SensorNodeSettings):
-    """The node that aligns the sensors."""
-
     sources: str = setting('', "Which topics and fields the channels are: a .yaml file, or a name of config/sources. "
                                "Empty: the section `sources` of the machine's file, without one the topics of this "
                                "package; none: these in any case")
@@ -142,6 +137,8 @@ class RecorderSettings(SensorSettings):
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
+    sources: str = setting('', 'Which topics the sensors are on, as the parameter of interpolation_node: these are '
+                               'recorded in place of those of this package, of whatever type their publishers are')
     least_free: int = setting(50, 'Of the disk, this much must stay free: the recorder does not start below it, and '
                                   'closes the bag where it is reached', 'MB', 1, 1_000_000_000)
     low_free: int = setting(1000, 'Warn below this much; 1000 MB last about an hour', 'MB', 0, 1_000_000_000)

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
@@ -14,6 +18,7 @@ from ..bags.messages import payload_record, state_record
 from ..bags.topics import JOINT_STATE, PAYLOAD, STATE, TopicMap
 from ..errors import MbseError
 from ..machine import Machine
+from ..sources.map import SourceMap
 from ..streams.records import PayloadEstimate
 from ._ghost import MeasuredPosition
 from ._lifecycle import ManagedNode
@@ -21,6 +26,8 @@ from ._markers import BLUE, GREY, ORANGE, Canvas, payload_markers
 from ._messages import check_sender, stamp_of, unpacked
 from ._qos import LATEST, OUTPUT, sensor_input
 from ._records import check_names
+from ._sources import ForeignInputs, node_sources
+from ._waiting import Waiting
 
 
 class VisualizationNode(ManagedNode):
@@ -32,6 +39,7 @@ class VisualizationNode(ManagedNode):
         """The one output."""
         self._markers = self.output(MarkerArray, 'markers')
         self._measured = MeasuredPosition(machine)
+        self._sources = only(node_sources(self.settings.sources, machine), self._measured.channels)
         if not self._measured.possible:
             self.get_logger().info('no measured machine is drawn: not every independent coordinate has a sensor')
 
@@ -42,14 +50,15 @@ class VisualizationNode(ManagedNode):
         self._solved: dict[str, np.ndarray] = {}
         self._measured.forget()
         if self._measured.possible:
-            reliability = self.settings.sensor_reliability
-            self.input(JointState, TopicMap().position, self.on_position, sensor_input(reliability), raw=True)
+            qos, self._waiting = sensor_input(self.settings.sensor_reliability), Waiting()
+            self._foreign = ForeignInputs(self, self._sources, self._waiting, qos, self.on_foreign)
+            if set(self._measured.channels) - set(self._sources.channels):
+                self.input(JointState, TopicMap().position, self.on_position, qos, raw=True)
         self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
         self.input(PayloadMessage, 'payload', self.on_payload, LATEST, raw=True)
 
     def on_position(self, cdr: bytes) -> None:
         """The ghost is where the sensors say."""
-        look = self.tuning
         try:
             stamp = stamp_of(cdr)
             message = unpacked(TopicMap().position, JOINT_STATE, cdr)
@@ -57,7 +66,20 @@ class VisualizationNode(ManagedNode):
             self.warnings('position', f'message dropped: {error}')
             return
         self._measured.take(stamp, message.name, message.position.tolist())
-        position = self._measured.at(stamp)
+        self._draw_measured(stamp)
+
+    def on_foreign(self, topic: str, message: Any) -> None:
+        """The same of a topic of the map."""
+        for channel, stamp, value in self._waiting.items(topic, message):
+            self._measured.take(stamp, [channel.partition('/')[2]], [value])
+            self._draw_measured(stamp)
+
+    def tick(self) -> float | None:
+        """Look for topics of the map that were not there yet."""
+        return self._foreign.look() if self.active and self._measured.possible else None
+
+    def _draw_measured(self, stamp: int) -> None:
+        look, position = self.tuning, self._measured.at(stamp)
         if position is not None and self._is_due('measured', stamp):
             self._draw('measured', stamp, position, GREY, GREY, 1.6 * look.line_width, look.ghost_opacity)
 
@@ -104,6 +126,11 @@ class VisualizationNode(ManagedNode):
 
     def _is_due(self, namespace: str, stamp: int) -> bool:
         return self._canvas.is_due(namespace, stamp, self.tuning.rate)
+
+
+def only(sources: SourceMap, channels: Iterable[str]) -> SourceMap:
+    """What a map says of some channels."""
+    return replace(sources, channels={name: ways for name, ways in sources.channels.items() if name in set(channels)})
 
 
 main = VisualizationNode.main
