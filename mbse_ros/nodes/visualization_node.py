@@ -70,7 +70,7 @@ class VisualizationNode(ManagedNode):
 
     def on_foreign(self, topic: str, message: Any) -> None:
         """The same of a topic of the map."""
-        for channel, stamp, value in self._waiting.items(topic, message):
+        for channel, stamp, value, *_ in self._waiting.items(topic, message):
             self._measured.take(stamp, [channel.partition('/')[2]], [value])
             self._draw_measured(stamp)
 
