@@ -84,7 +84,7 @@ def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray]
 
 def _of_loads(logs: Sequence[Log]) -> list[str]:
     """Of bags without a load, or with one that is not known."""
-    lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are told apart by '
+    lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are distinguished by '
              'other bags alone' for log in logs if log.load.name.startswith(UNKNOWN)]
     if not any(log.load.mass > 0.0 and not log.load.name.startswith(UNKNOWN) for log in logs):
         lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is told by '

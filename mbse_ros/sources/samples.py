@@ -24,9 +24,8 @@ MOST = 40       # names in one message
 
 
 class LeftOut(SampleError):
-    """A sample that a message does not have, or not as a number: ``why`` is one of the four words above or those of
-    `guards`, ``source``
-    what was read."""
+    """A sample that a message does not have, or not as a number: ``why`` is one of the four words above or
+    those of `guards`, ``source`` what was read."""
 
     def __init__(self, source: Source, stamp_ns: int, value: object, expected: str, why: str) -> None:
         super().__init__(source.channel, stamp_ns, value, expected)
