@@ -33,8 +33,8 @@ class Trust:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), and whether it was weighed in motion."""
         motion = dt if moved else 0.0
-        self._changing = self._changing + motion if alarm else max(0.0, self._changing - LEAK * motion)
-        if implausible or self._changing > LASTING:
+        self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
+        if implausible or alarm and self._changing >= LASTING:
             if not self.lost:
                 self.wanted = FIRST if self._calm > PROBATION else min(2.0 * self.wanted, LONGEST)
             self.lost, self._calm = True, 0.0
