@@ -2,7 +2,7 @@
 """Pressures near zero with hardly any noise: a transducer in another unit, or without supply.
 
 20 MPa in bar read as Pa are 200 Pa: a rod chamber at the tank's pressure looks much like it. What tells them apart is
-the noise, which shrinks with the unit, too. A sensor that repeats one value is not looked at here: a coarse one does so.
+the noise, which shrinks with the unit, too. A sensor that repeats one value is not looked at here: a coarse one does.
 """
 
 from __future__ import annotations

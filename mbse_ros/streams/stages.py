@@ -285,8 +285,8 @@ class PayloadStage:
                          alarm and self._loads.found, mass.taken > 0)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
-                f'not trusted yet: the masses must agree for {self._trust.wanted:g} s of motion after an implausible one, '
-                'a sensor whose samples were all rejected, or a load that changed for longer than loads do')
+                f'not trusted yet: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
+                'one, a sensor whose samples were all rejected, or a load that changed for longer than loads do')
         return status, reason
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
