@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse calibrate --plan``: the procedure of a machine, with the poses that tell most of its numbers."""
+"""``mbse calibrate --plan``: the procedure of a machine, with the most informative poses of its numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def show(machine: Machine, name: str, found: Plan) -> None:
     rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
     rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
     print_table(console, 'positions of the pistons, mm', ['', *machine.cylinders], rows)
-    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not told by this procedure']
+    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not determined by this procedure']
             for key, before, after in zip(found.keys, found.before, found.after)]
     print_table(console, 'standard deviations, as in the file and as after the procedure, SI',
                 ['number', 'before', 'after', ''], rows)

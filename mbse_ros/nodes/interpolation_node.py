@@ -157,7 +157,7 @@ class InterpolationNode(ManagedNode):
         """A line in the log when an input dies or comes back."""
         lost = set(self.interpolator.lost)
         if lost - self._lost:
-            self.get_logger().warning(f'silent, no longer waited for: {", ".join(sorted(lost - self._lost))}')
+            self.get_logger().warning(f'silent, ignored until it sends again: {", ".join(sorted(lost - self._lost))}')
         if self._lost - lost:
             self.get_logger().info(f'back: {", ".join(sorted(self._lost - lost))}')
         self._lost = lost

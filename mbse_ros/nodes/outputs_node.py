@@ -166,7 +166,7 @@ class OutputsNode(ManagedNode):
         try:
             return self.output(message_class(TF_MESSAGE), '/tf', TF)
         except MbseError as error:
-            self.get_logger().warning(f'no TF: {error} (package tf2_msgs); all else goes on')
+            self.get_logger().warning(f'no TF: {error} (package tf2_msgs); everything else continues')
             return None
 
 
