@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from source_tree import ROOT
+from source_tree import ROOT, files
 
 DOCS = ROOT / 'docs'
 PAGES = sorted([*ROOT.glob('*.md'), *DOCS.glob('*.md'), ROOT / 'examples' / 'README.md',
@@ -81,3 +81,12 @@ def test_files_of_the_page_of_papers_exist():
     named = re.findall(r'`((?:\w+/)+\w+\.(?:py|yaml))`', (DOCS / 'papers.md').read_text())
     assert len(named) > 40
     assert [name for name in named if not (ROOT / name).exists() and not (ROOT / 'mbse_ros' / name).exists()] == []
+
+
+def test_papers_have_names_not_numbers():
+    """Whoever reads one line of code, a page, a message or a file of the configuration knows the paper."""
+    numbered = re.compile(r'\bpaper 00\d', re.IGNORECASE)
+    texts = [path for path in files() if path.suffix in {'.py', '.yaml', '.rst', '.md', '.msg', '.cff', '.html', '.js'}]
+    assert len(texts) > 500
+    assert [str(path.relative_to(ROOT)) for path in [*texts, *DOCS.glob('*.md')] if numbered.search(path.read_text())
+            ] == []

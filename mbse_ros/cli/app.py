@@ -119,7 +119,7 @@ def estimate(
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         estimator: Annotated[str | None, typer.Option(
-            help='Mechanism: filter, by the name of paper 001. [errorEKF_FE]')] = None,
+            help='Mechanism: filter, by its name in Naya et al., review. [errorEKF_FE]')] = None,
         sensors: Annotated[str | None, typer.Option(
             help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
         step: Annotated[float | None, typer.Option(
@@ -272,7 +272,7 @@ def graph(
         coordinates: Coordinates = None) -> None:
     """Factor graph of a mechanism, listed and drawn.
 
-    Variables and factors of its first instants, as in paper 002, figures 2 to 4.
+    Variables and factors of its first instants, as in Blanco-Claraco et al., factor graphs, figures 2 to 4.
     """
     from .graph import graph_command
     graph_command(mechanism, kind, form, output, coordinates)
@@ -303,7 +303,7 @@ def observability(
 def tune(
         sources: Annotated[list[str], typer.Argument(
             help='A mechanism, for simulated logs; or, with --mechanism, bags and CSV tables of its sensors.')],
-        estimator: Annotated[str, typer.Option(help="Filter, by paper 001's name.")],
+        estimator: Annotated[str, typer.Option(help='Filter, by its name in Naya et al., review.')],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
         mechanism: Annotated[str | None, typer.Option(help='Mechanism that the logs are of.')] = None,
         seeds: Annotated[int, typer.Option(min=1, help='Simulated logs.')] = 1,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations and multipliers together, index 1: ``[M J'; J 0] [qdd; lam] = [Q; c]`` (paper 001 Eq. 1).
+"""Accelerations and multipliers together, index 1: ``[M J'; J 0] [qdd; lam] = [Q; c]`` (Naya et al., review, Eq. 1).
 
-Also with a penalty in place of the constraints (paper 001 Eqs. 27, 28).
+Also with a penalty in place of the constraints (Naya et al., review, Eqs. 27, 28).
 """
 
 from __future__ import annotations

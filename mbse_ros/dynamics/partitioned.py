@@ -73,7 +73,8 @@ class Partitioned:
         return qd
 
     def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
-        """Coordinates (n,) at independent ones (g,) on the branch of a guess (paper 000 Eq. 7).
+        """Coordinates (n,) at independent ones (g,) on the branch of a guess (Pyrhönen et al., state transition,
+        Eq. 7).
 
         A far way is gone in steps. Raises PositionProblemError too, also where it ends on another branch.
         """

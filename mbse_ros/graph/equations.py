@@ -19,7 +19,8 @@ from .kinds import Expression, FactorKind
 class Equations:
     """Equations of a model for its factors; redundant constraint rows are left out.
 
-    ``forces``: names of coordinates along which the role ``Q`` acts, N or N m (default: all, as in paper 002);
+    ``forces``: names of coordinates along which the role ``Q`` acts, N or N m (default: all, as in Blanco-Claraco
+    et al., factor graphs);
     ``unknown``: names of numbers (``model.system.values.names``) that the role ``parameters`` holds. Symbols of the
     roles: ``symbols`` (q, qd, qdd, z, zd, zdd, Q, parameters, and the known u, t), scalar expressions (SX).
     ``system`` has Q and the unknown numbers in it. Raises SettingError for names that the model has not.

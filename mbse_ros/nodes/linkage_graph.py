@@ -39,7 +39,7 @@ class LinkageArguments(GraphArguments):
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
     sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
                            'those of that kind, all where there is none. Empty: all')
-    estimator: str = setting('errorEKF_FE', 'Filter, by the name of paper 001', choices=tuple(FILTERS))
+    estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
     options: str = setting('', "The filter's options, as name=word separated by blanks")
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')

@@ -51,7 +51,8 @@ def iteration_function(system: MechanismSystem) -> ca.Function:
     """Function ``-> (q, lam, size of dq and of what is left of Phi)`` after one iteration (arguments: ``Symbols``).
 
     Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
-    ``lam += alpha Phi`` at the new positions (paper 001 section 12.1; mathematics of the augmented Lagrangian).
+    ``lam += alpha Phi`` at the new positions (Naya et al., review, section 12.1; mathematics of the augmented
+    Lagrangian).
     """
     s, terms, constraints = Symbols.of(system), _terms(system), _constraints(system)
     qd, qdd = s.trapezoidal
