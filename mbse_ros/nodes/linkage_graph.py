@@ -45,7 +45,7 @@ class LinkageArguments(GraphArguments):
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
-    smoother: bool = setting(False, 'Start the smoother beside the filter')
+    smoother: bool = setting(False, 'Start the smoother in addition to the filter')
     lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
     duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: without end', 's', 0.0, 1e6)
 
