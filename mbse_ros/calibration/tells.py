@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In words: what bags do not tell of a machine's numbers, and which motion would help."""
+"""In words: what bags do not determine of a machine's numbers, and which motion would help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .balance import Balance
 from .fit import Fit, Log
 from .plan import Candidate, Planner, choose
 
-UNKNOWN = 'unknown'         # begins the name of a load that nobody knows
+UNKNOWN = 'unknown'         # begins the name of an unknown load
 LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
 TIED = 0.9          # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose

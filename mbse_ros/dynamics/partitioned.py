@@ -193,7 +193,7 @@ def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
 
 
 def affordable(backend: str, operations: int) -> str:
-    """'vm' in place of 'auto' for functions that would keep the C compiler busy for long."""
+    """'vm' instead of 'auto' for functions that would keep the C compiler busy for long."""
     return 'vm' if backend == 'auto' and operations > LARGEST_COMPILED else backend
 
 

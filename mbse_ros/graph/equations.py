@@ -79,7 +79,7 @@ class Equations:
                           numbers=self.numbers, backend=self.model.backend)
 
     def inserted(self, expression: ca.SX, active: bool) -> ca.SX:
-        """The expression with the unknown numbers' symbols in place of the system's."""
+        """The expression with the unknown numbers' symbols instead of the system's."""
         if not active or not self.unknown:
             return expression
         return ca.substitute(expression, self.numbers_symbol[self.unknown_places], self.symbols['parameters'])

@@ -95,7 +95,7 @@ class Circuit:
     def valve_flows(self, name: str, spool: ca.SX, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None) -> ca.SX:
         """Flows (2,), m3/s, into ports a and b of a valve at a spool position, V, and pressures, Pa.
 
-        ``supplies``: pressures of measured supplies, Pa, in place of the file's.
+        ``supplies``: pressures of measured supplies, Pa, instead of the file's.
         """
         hydraulics, values = self.description.hydraulics, self.values
         valve = hydraulics.valves[name]

@@ -31,7 +31,7 @@ from ._qos import OUTPUT, TF
 from ._records import check_names
 from ._tree import FrameNames, tree_of
 
-# The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
+# The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
             PayloadStatus.ACCELERATING)
 PLACE = 0       # streams of what makes a weight, and of what the load asks of the machine

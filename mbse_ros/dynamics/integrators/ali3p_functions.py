@@ -99,7 +99,7 @@ def _project(solve: Callable[[Expression], Expression], right: Expression, J: Ex
 
 
 def _solver(T: Expression) -> Callable[[Expression], Expression]:
-    """Solver with a matrix that is positive definite but for small terms: inverse by QR, or sparse QR at run time."""
+    """Solver with a matrix that is positive definite up to small terms: inverse by QR, or sparse QR at run time."""
     if isinstance(T, ca.SX):
         inverse = ca.solve(ca.densify(T), ca.SX.eye(T.shape[0]))
         return lambda right: inverse @ right
