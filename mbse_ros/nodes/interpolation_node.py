@@ -35,7 +35,7 @@ SILENCE = 5.0       # s without a segment before a warning
 HEALTH = 1.0        # s between two diagnostics
 
 
-class InterpolationNode(ManagedNode):
+class InterpolationNode(ManagedNode[Machine]):
     """Aligns the sensors' streams; a sample that cannot be used is dropped with a warning, the stream goes on."""
 
     executable = 'interpolation_node'

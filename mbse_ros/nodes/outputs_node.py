@@ -40,7 +40,7 @@ SELDOM = 1.0    # Hz, where the diagnostics alone are read
 OVERDUE = 2_000_000_000     # ns, after which an estimate of the mass that does not come is missing
 
 
-class OutputsNode(ManagedNode):
+class OutputsNode(ManagedNode[Machine]):
     """Publishes what is due and has a reader; the rest is neither unpacked nor computed."""
 
     executable = 'outputs_node'
