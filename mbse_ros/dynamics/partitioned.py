@@ -161,8 +161,13 @@ class Partitioned:
 
     @cached_property
     def _state(self) -> Kernel:
-        backend = affordable(self._given, self._pieces.operations)
+        backend = affordable(self._given, self.operations)
         return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of the state equations, solutions with the dependent block apart."""
+        return self._pieces.operations
 
     @property
     def _backend(self) -> str:

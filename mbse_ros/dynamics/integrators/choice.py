@@ -37,6 +37,11 @@ class Choice:
         if not condition(J, self.partition.independent) < WORST:
             raise self.refuse(task.start.q, task.start.t)
 
+    @property
+    def limit(self) -> float:
+        """Volume from which another choice is looked for; infinite where it is fixed."""
+        return float(self._limit)
+
     def _wanted(self) -> list[int]:
         """Places of the coordinates asked for."""
         names = self.task.independent
