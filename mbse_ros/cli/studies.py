@@ -43,7 +43,7 @@ def energy(json_: Json = None,
            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
     """Energy balance, accuracy and cost of the integrators.
 
-    Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
+    Pyrhönen et al., state transition, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
     """
     from ..studies.energy import run_energy
     run_energy(json_, output, duration, rounds)
@@ -94,7 +94,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                sensors: Annotated[str | None, typer.Option(
                    help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
                estimators_: Annotated[str | None, typer.Option(
-                   '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
+                   '--estimators', help='Filters by their names in Naya et al., review, with commas. [all]')] = None,
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
                jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
                duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
@@ -103,7 +103,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Accuracy, consistency and cost of all filters.
 
-    Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
+    Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
     run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend)
@@ -123,8 +123,8 @@ def graphs(json_: Json = None,
            backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Accuracy and cost of factor graphs.
 
-    Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size; logs
-    smoothed against the best filter.
+    Blanco-Claraco et al., factor graphs, section 7: forward dynamics by windows, inverse dynamics, growth with window,
+    length and size; logs smoothed against the best filter.
     """
     from ..studies.graphs import run_graphs
     run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,

@@ -200,7 +200,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
                        ('sources', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
-            raise parts[one].error(f'the section `{other}` beside it, which is missing')
+            raise parts[one].error(f'the section `{other}` as well, which is missing')
     own = read('springs', read_springs, default={})
     for name in own:
         if name in springs:
@@ -249,7 +249,7 @@ def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
 
 def _levels(parts: dict[str, Entry], modules: dict[str, tuple[str, ...]]) -> tuple[Level, ...]:
     if modules and 'levels' not in parts:
-        raise parts['modules'].error('the key `levels` beside it, modules have no other use')
+        raise parts['modules'].error('the key `levels` as well, modules serve levels only')
     return read_levels(parts['levels'], modules) if 'levels' in parts else ()
 
 

@@ -136,7 +136,7 @@ def _spatial(body: np.ndarray) -> np.ndarray:
     e = mat2quat(rotation.reshape(3, 3))
     G = _euler_map(e)
     return np.array([[*centre, *e], [*velocity, *(G.T @ omega / 2)],
-                     [*acceleration, *(G.T @ rate / 2)]])       # but for a share along e, which has no inertia
+                     [*acceleration, *(G.T @ rate / 2)]])       # except for a share along e, which has no inertia
 
 
 def _euler_map(e: np.ndarray) -> np.ndarray:

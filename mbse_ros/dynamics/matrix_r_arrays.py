@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix-R on arrays: ``[S R] = inv([J; B])``, ``z = B q`` (paper 001 Eqs. 18-20, paper 003 Eqs. 4-6)."""
+"""Matrix-R on arrays: ``[S R] = inv([J; B])``, ``z = B q`` (Naya et al., review, Eqs. 18-20, Pyrhönen et al., mass
+estimation, Eqs. 4-6)."""
 
 from __future__ import annotations
 

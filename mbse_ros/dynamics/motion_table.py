@@ -221,7 +221,7 @@ def oddities(table: MotionTable, units: Mapping[str, str]) -> list[str]:
         steps = np.abs(np.diff(position))
         if units[name] == 'rad' and steps.max() > np.pi:
             lines.append(f'{table.file}: line {table.lines[np.argmax(steps) + 1]}: {name} jumps by {steps.max():.3g} '
-                         'rad; an angle must go on past 360 deg')
+                         'rad; an angle must continue beyond 360 deg')
         lower, label = position, name
         for kind, rates in (('velocity', table.velocity), ('acceleration', table.acceleration)):
             if name not in rates:

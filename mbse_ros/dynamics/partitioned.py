@@ -73,7 +73,8 @@ class Partitioned:
         return qd
 
     def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
-        """Coordinates (n,) at independent ones (g,) on the branch of a guess (paper 000 Eq. 7).
+        """Coordinates (n,) at independent ones (g,) on the branch of a guess (Pyrhönen et al., state transition,
+        Eq. 7).
 
         A far way is gone in steps. Raises PositionProblemError too, also where it ends on another branch.
         """
@@ -197,7 +198,7 @@ def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
 
 
 def affordable(backend: str, operations: int) -> str:
-    """'vm' in place of 'auto' for functions that would keep the C compiler busy for long."""
+    """'vm' instead of 'auto' for functions that would keep the C compiler busy for long."""
     return 'vm' if backend == 'auto' and operations > LARGEST_COMPILED else backend
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints enforced level by level through operators S onto the kernel of the constraints (paper 004, section 3).
+"""Constraints enforced level by level through operators S onto the kernel of the constraints (Orsino, modular
+modelling, section 3).
 
 ``S_{r+1} = S_r C_{r+1}`` with C onto the kernel of ``A S_r``, A the rows that the level adds (theorem 3.2); at the top
 ``S' M qdd = S' Q`` and ``J qdd = c`` are solved together (Eq. 3.4), so M may be singular.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinematic and hydraulic observer: exponential DEKF over a whole segment in one compiled call.
 
-Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
-a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see ``sample_plan``. The densities
-of the random walks follow how lively the machine is: see ``activity``.
+Pyrhönen et al., mass estimation, section 3.1. What goes into the compiled step besides the model: the sensor noise and
+the tuning, so that a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see
+``sample_plan``. The densities of the random walks follow how lively the machine is: see ``activity``.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class MachineArguments(GraphArguments):
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
                                    'messages; in a namespace all frames begin with it')
-    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
+    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for a day', '', 0, 3600)
 
 
 def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:

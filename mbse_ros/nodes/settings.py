@@ -23,7 +23,8 @@ class LifecycleSettings(Settings):
     autostart: bool = setting(True, 'Configure and activate without being asked to')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on the main output before any input is taken, so that '
                                        'nothing is lost at the start', '', 0, 100)
-    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
+                               's', 0.0, 600.0)
 
 
 @dataclass(frozen=True)
@@ -132,13 +133,13 @@ class RecorderSettings(SensorSettings):
 
     bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
     beside: bool = setting(False, 'Where that folder exists, write into the next one beside it: bag_2, bag_3, ...; so '
-                                  'a recorder that died goes on when it is started again')
+                                  'a recorder that died continues when it is started again')
     storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
     sources: str = setting('', 'Which topics the sensors are on, as the parameter of interpolation_node: these are '
-                               'recorded in place of those of this package, of whatever type their publishers are')
+                               'recorded instead of those of this package, of whatever type their publishers are')
     least_free: int = setting(50, 'Of the disk, this much must stay free: the recorder does not start below it, and '
                                   'closes the bag where it is reached', 'MB', 1, 1_000_000_000)
     low_free: int = setting(1000, 'Warn below this much; 1000 MB last about an hour', 'MB', 0, 1_000_000_000)
@@ -156,7 +157,8 @@ class ReplaySettings(Settings):
     paused: bool = setting(False, 'Wait at the start for ~/pause with false')
     publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)
-    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
+                               's', 0.0, 600.0)
     exit_at_end: bool = setting(True, 'End the process after the last message')
 
 
@@ -198,8 +200,8 @@ class LinkageNodeSettings(MechanismSensorSettings):
     """The observer of a mechanism, fixed at the start."""
 
     prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
-                                'immediate; another one is compiled in the background, up to some seconds, in which '
-                                'the one before goes on')
+                                'immediate; another one is compiled in the background, up to some seconds, while '
+                                'the previous one continues')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate (joint, dual), by their keys in its '
                             'file, as bodies.coupler.mass, separated by blanks')
     frame_id: str = setting('mechanism', 'Frame of the markers: the fixed frame in RViz')
@@ -229,4 +231,4 @@ class SmootherNodeSettings(MechanismSensorSettings):
 class LinkagePlantNodeSettings(SimulationSettings, MechanismSettings):
     """The simulated mechanism's node."""
 
-    duration: float = setting(0.0, 'Length of the motion; 0: goes on', 's', 0.0, 1e6)
+    duration: float = setting(0.0, 'Length of the motion; 0: without end', 's', 0.0, 1e6)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Smoothing of mass samples: low-pass, triangular window, and the scatter that gives the interval.
 
-Paper 003 Eqs. 58, 59. All filters are linear, so the derivatives of the samples with respect to the uncertain
-parameters go through the same filters as the samples and come out as the derivatives of the result.
+Pyrhönen et al., mass estimation, Eqs. 58, 59. All filters are linear, so the derivatives of the samples with respect to
+the uncertain parameters go through the same filters as the samples and come out as the derivatives of the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEEPEST = 5.0      # of the logarithm of what counts, up to which sums are divi
 
 
 def triangular_weights(window: int) -> np.ndarray:
-    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (paper 003 Eq. 59)."""
+    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (Pyrhönen et al., mass estimation, Eq. 59)."""
     n = (window - 1) // 2
     ramp = np.arange(1.0, n + 2)
     weights = np.concatenate([ramp, ramp[-2::-1]])
@@ -25,7 +25,8 @@ def triangular_weights(window: int) -> np.ndarray:
 
 
 class LowPass:
-    """First-order low-pass of vectors (k,), each sample weighted by its information (paper 003 Eq. 58).
+    """First-order low-pass of vectors (k,), each sample weighted by its information (Pyrhönen et al., mass estimation,
+    Eq. 58).
 
     With equal weights the gain is the paper's Kf once 1/Kf samples have come, and that of a running mean before:
     the first sample does not linger. A row is the weight, then the weight times the vector.

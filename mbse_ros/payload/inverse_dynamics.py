@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload mass by inverse dynamics: the residual of the equations of motion is affine in the mass.
 
-Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any independent coordinates,
-S being the pistons' speeds by theirs; least squares over the equations with a cylinder, weighted by the
-covariance of g that follows from the observer's, gives the mass and its information 1/variance.
+Pyrhönen et al., mass estimation, Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any
+independent coordinates, S being the pistons' speeds by theirs; least squares over the equations with a cylinder,
+weighted by the covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 
 Gates belong to equations, see ``gates``. The friction of a cylinder at rest is anything between two bounds, for as
 long as it rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too
@@ -59,7 +59,8 @@ class Residual:
 
 
 def residual(machine: Machine) -> Residual:
-    """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
+    """Residual of the equations of motion (Pyrhönen et al., mass estimation, Eq. 55) at coordinates solved for the
+    independent ones.
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter.

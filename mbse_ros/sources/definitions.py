@@ -64,7 +64,7 @@ def _parsed(text: str, msgtype: str) -> Types | str:
     except (TypesysError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     odd = [name for name in found if not _TYPE.fullmatch(name)]
-    return f'{odd[0]} is no name of a type' if odd else found
+    return f'{odd[0]} is not the name of a type' if odd else found
 
 
 def _contained(kind: tuple | None) -> list[str]:

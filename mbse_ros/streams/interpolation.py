@@ -62,8 +62,8 @@ class InterpolationSettings(Settings):
                                   'for longer the estimate starts again', 's', 0.001, 10.0)
     delay: float = setting(0.0, 'A sample that comes so late, or out of order by so much, is still used: every segment '
                                 'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
-    lost_after: float = setting(0.5, 'a sensor or command that is silent this long while others go on is no longer '
-                                     'waited for', 's', 0.01, 60.0)
+    lost_after: float = setting(0.5, 'a sensor or command that is silent for this long while others send counts as '
+                                     'lost', 's', 0.01, 60.0)
     command_wait: float = setting(0.05, 'longest wait of a segment for a command, in time of the sensors; a command '
                                         'that comes later counts from the next segment', 's', 0.0, 60.0)
 

@@ -38,7 +38,8 @@ def integrated_noise(flows: Sequence[Any], W: Any, dt: Any) -> Any:
 
 
 def paper_noise(A: Any, W: Any, dt: Any) -> Any:
-    """The closed form of paper 003 Eqs. 45-49, generalised: ``F(t)`` to first order, integrated.
+    """The closed form of Pyrhönen et al., mass estimation, Eqs. 45-49, generalised: ``F(t)`` to first order,
+    integrated.
 
     ``W dt + (A W + W A') dt^2/2 + A W A' dt^3/3``; the papers leave out some of its small blocks.
     """

@@ -13,12 +13,13 @@ from .task import Record, Task
 
 
 def forward_euler(task: Task, record: Record) -> None:
-    """Fill the record by ``X+ = X + dt f(X)`` (paper 000 Eq. 42)."""
+    """Fill the record by ``X+ = X + dt f(X)`` (Pyrhönen et al., state transition, Eq. 42)."""
     march(task, record, _step, lambda A, dt: Rule('euler', _advance))
 
 
 def augmented_euler(task: Task, record: Record) -> None:
-    """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (paper 000 Eq. 43)."""
+    """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (Pyrhönen et al., state transition,
+    Eq. 43)."""
     march(task, record, _augmented_step, lambda A, dt: Rule('augmented', _augmented_advance))
 
 

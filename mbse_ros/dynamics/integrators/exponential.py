@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (paper 000 section 3.2)."""
+"""Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (Pyrhönen et al., state
+transition, section 3.2)."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from .task import Record, Task
 def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
     """Fill the record by the exponential scheme, second order in dt from order 1 on.
 
-    ``order`` 0..4 of the series of G (paper 000 Eq. 25) or 'exact'; SettingError for another. A truncated order where
-    the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or drivers depend on time, f
-    and A are those in the middle of the step, so that the order stays two.
+    ``order`` 0..4 of the series of G (Pyrhönen et al., state transition, Eq. 25) or 'exact'; SettingError for another.
+    A truncated order where the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or
+    drivers depend on time, f and A are those in the middle of the step, so that the order stays two.
     """
     check_choice('order', str(order), ORDERS)
     march(task, record, partial(_step, str(order)), partial(_rule, str(order)))

@@ -15,7 +15,7 @@ from .kinematics import Frame, Kinematics, ground_frame
 
 
 def reference_point(description: MechanismDescription, values: Values) -> Kinematics:
-    """Kinematics of bodies that are free but for their joints' rows: 3 coordinates a body in a plane, 7 in space."""
+    """Kinematics of bodies that are free except for their joints' rows: 3 coordinates a body in a plane, 7 in space."""
     kinematics = Kinematics(description, values)
     kinematics.frames[GROUND] = ground_frame(description.dimension)
     for body in description.bodies.values():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relative joint coordinates of a tree of bodies; the joints that close its loops are cut and become constraints.
 
-Paper 003, section 2.1. A body that no joint reaches keeps its reference-point coordinates.
+Pyrhönen et al., mass estimation, section 2.1. A body that no joint reaches keeps its reference-point coordinates.
 """
 
 from __future__ import annotations
