@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scale that made-up shifts are put on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.scale import stage as stage_module
+from mbse_ros.scale.journal import Journal
+from mbse_ros.scale.reading import Reading
+from mbse_ros.scale.record import Record
+from mbse_ros.scale.scale_file import ScaleFile
+from mbse_ros.scale.settings import ScaleSettings
+from mbse_ros.scale.stage import ScaleStage
+from mbse_ros.studies.shifts import NAMES, Shift, payload_of
+
+
+@cache
+def excavator() -> Machine:
+    """An excavator with limits of 0 and 2500 kg."""
+    return load_machine('zx200')
+
+
+def scale(journal: Journal | None = None, file: ScaleFile = ScaleFile(), **settings: float) -> ScaleStage:
+    """A scale whose machine has the numbers of the made-up shifts."""
+    before = stage_module.followed_numbers
+    stage_module.followed_numbers = lambda machine: NAMES
+    try:
+        return ScaleStage(excavator(), ScaleSettings(**settings), file, journal)
+    finally:
+        stage_module.followed_numbers = before
+
+
+def weighed(stage: ScaleStage, shift: Shift | Iterable[Reading]) -> list[Record]:
+    """Records of all its readings."""
+    readings = shift.readings() if isinstance(shift, Shift) else shift
+    return [record for reading in readings for record in stage.take(reading, payload_of(reading))]
