@@ -13,25 +13,25 @@ class Journal(Protocol):
     """Records in the order in which they were added; none is ever changed."""
 
     def append(self, record: Record, after: int) -> list[Record]:
-        """Add a record, unless its key is there already; returns all records behind number ``after``, those that others
-        have added too. What it returns is kept. Raises RecordsError, with nothing added."""
+        """Add a record; a journal that is kept for good adds none whose key is there already.
+
+        Returns all records behind number ``after``, those that others have added too; what it returns is kept. Raises
+        RecordsError, with nothing added.
+        """
 
     def read(self, after: int = 0) -> list[Record]:
         """All records behind a number; raises RecordsError."""
 
 
 class MemoryJournal:
-    """Records of one process, lost with it."""
+    """Records of one process, lost with it: a bag that is played again has its loads once more."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
-        self._keys: set[str] = set()
 
     def append(self, record: Record, after: int) -> list[Record]:
         """See Journal."""
-        if not record.key or record.key not in self._keys:
-            self._keys.add(record.key)
-            self._records.append(replace(record, number=len(self._records) + 1))
+        self._records.append(replace(record, number=len(self._records) + 1))
         return self.read(after)
 
     def read(self, after: int = 0) -> list[Record]:

@@ -16,11 +16,12 @@ from .reading import KNOWN
 
 @dataclass(frozen=True)
 class Live:
-    """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs there;
-    ``status``, ``reason`` of the payload stage; ``carrying`` a load since ``since_ns``, that has been ``counted`` or
-    not; ``radius``, m, NaN where not known; ``limit``, kg, of the chart there, NaN without one; ``overload``; ``truck``
-    with its ``loads``, ``total``, kg, ``total_interval``, ``target``, 0 for none, ``remaining``, None without, whether
-    it is ``reached``; ``tip_off``: so much of what hangs there is more than it still takes, kg.
+    """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs there,
+    up to ``gross_upper``; ``status``, ``reason`` of the payload stage; ``carrying`` a load since ``since_ns``, that has
+    been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg, of the chart there, NaN without one;
+    ``overload``; ``truck`` with its ``loads``, ``total``, kg, ``total_interval``, ``target``, 0 for none,
+    ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
+    still takes, kg.
     """
 
     stamp_ns: int
@@ -28,6 +29,7 @@ class Live:
     lower: float
     upper: float
     gross: float
+    gross_upper: float
     status: PayloadStatus
     reason: str
     carrying: bool
@@ -61,7 +63,7 @@ def live(payload: PayloadEstimate, detector: Detector, filling: Filling, radius:
     over = 0.0
     if remaining is not None and detector.carrying and not detector.counted and known:
         over = max(net - max(remaining, 0.0), 0.0)
-    return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.status,
-                payload.reason, detector.carrying, detector.since_ns, detector.counted, radius,
+    return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
+                payload.status, payload.reason, detector.carrying, detector.since_ns, detector.counted, radius,
                 chart.limit(radius) if chart is not None else float('nan'), overload, filling.name,
                 filling.tally.count, sum_.value, sum_.interval, filling.target, remaining, filling.reached, over)

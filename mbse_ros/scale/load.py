@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 
 from .reading import Place
 from .uncertain import UncertainMass, combined
@@ -80,9 +80,12 @@ class Carried:
         return self._load(chosen, [*self.levels, now]) if chosen else None
 
     def put_back(self, radius: float, travel: float) -> bool:
-        """Whether it ended within ``radius`` of where it was taken, and was never farther than ``travel``, m."""
+        """Whether it ended within ``radius`` of where it was taken, and was never farther than ``travel``, m.
+
+        Of a machine that swings; one that only lifts and lowers has no other place to bring a load to.
+        """
         end = self.levels[-1].place
-        return (self.taken is not None and end is not None and self.farthest < travel
+        return (self.taken is not None and end is not None and isfinite(end.swing) and self.farthest < travel
                 and end.distance(self.taken) <= radius)
 
     def _load(self, chosen: Sequence[int], levels: Sequence[Level]) -> Load:
