@@ -23,6 +23,7 @@ from .uncertain import NOTHING, UncertainMass, combined
 from .whereabouts import Whereabouts
 
 LONGEST_NAME = 80
+RETRY_NS = 1_000_000_000    # between two attempts to write what the journal refuses
 
 
 class ScaleStage:
@@ -43,7 +44,7 @@ class ScaleStage:
         self._where = Whereabouts(machine, file.chart.origin if file.chart else None)
         self._detector = Detector(followed_numbers(machine), self._span, settings)
         self.pending: deque[Record] = deque()
-        self.trouble = ''           # why records wait
+        self.trouble, self._refused_ns = '', 0      # why records wait, and since when
         self._payload: PayloadEstimate | None = None
         self._stamp_ns = 0
         for record in self._journal.read():
@@ -77,7 +78,8 @@ class ScaleStage:
         self._stamp_ns, self._payload = payload.stamp_ns, payload
         for load in self._detector.process(found):
             self._take(load)
-        return self.flush() if self.pending else []
+        wait = self.trouble and 0 <= payload.stamp_ns - self._refused_ns < RETRY_NS
+        return self.flush() if self.pending and not wait else []
 
     @property
     def live(self) -> Live | None:
@@ -155,7 +157,7 @@ class ScaleStage:
                 self.pending.popleft()
             self.trouble = ''
         except RecordsError as error:
-            self.trouble = str(error)
+            self.trouble, self._refused_ns = str(error), self._stamp_ns
         if confirmed:
             self._detector.truck = self.book.filling.place
             self._weigh_empty()

@@ -18,7 +18,7 @@ from ..errors import RecordsError
 from .record import Record
 
 APPLICATION = 0x4D425345        # 'MBSE': what SQLite calls application_id
-PATIENCE = 5.0      # s that another process may hold the file
+PATIENCE = 1.0      # s that another process may hold the file
 MIGRATIONS = (      # from each version to the next
     ('CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT',
      'CREATE TABLE records (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, stamp_ns INTEGER NOT NULL, '
