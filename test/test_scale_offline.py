@@ -6,13 +6,14 @@ from __future__ import annotations
 import csv
 import json
 import xml.etree.ElementTree as ElementTree
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli_support import mbse
 from core_support import crane, plant
-from scale_support import excavator, state
+from scale_support import excavator, scale, state, weighed
 from source_tree import ROOT
 
 from mbse_ros.bags.frames import write_frame
@@ -26,10 +27,12 @@ from mbse_ros.scale import table
 from mbse_ros.scale.aemp import NAMESPACE, Equipment
 from mbse_ros.scale.export import write_loads
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
+from mbse_ros.scale.store import RecordStore
 from mbse_ros.scale.table import COLUMNS, rows
 from mbse_ros.scale.whereabouts import Whereabouts, swing_coordinate
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.studies.shifts import Bucket, Shift
 
 UP_DOWN = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(
     (0.0, 0.0), (2.4, 0.0), (2.5, 0.5), (5.9, 0.5), (6.0, 0.0), (9.4, 0.0), (9.5, 1.0), (12.0, 1.0)))
@@ -130,6 +133,25 @@ def test_parquet_has_the_rows_and_types_of_the_table(bag, tmp_path) -> None:
     write_loads(found.records, path, Equipment('crane'))
     read = parquet.read_table(path)
     assert read.column_names == list(COLUMNS) and read.to_pylist() == rows(found.records)
+
+
+def test_records_of_a_live_scale_are_exported(tmp_path) -> None:
+    path = tmp_path / 'loads.db'
+    with closing(RecordStore(path, 'excavator')) as store:
+        stage = scale(store)
+        weighed(stage, Shift([Bucket(1000.0), Bucket(800.0), Bucket(900.0)], stddev=(0.0, 0.0)))
+        stage.undo()
+    done = mbse('loads', '--records', path, '-o', tmp_path / 'loads.csv', '--json', tmp_path / 'loads.json')
+    assert done.status == 0 and '2 loads' in done.out and 'excavator: loads' in done.out, done.err
+    found = json.loads((tmp_path / 'loads.json').read_text())
+    assert [load['status'] for load in found['loads']] == ['weighed', 'weighed', 'undone']
+    assert found['total'] == pytest.approx(1800.0, abs=20.0) and found['loads'][0]['start_s'] == 0.0
+    with (tmp_path / 'loads.csv').open() as text:
+        assert [row['counts'] for row in csv.DictReader(text)] == ['true', 'true', 'false']
+    for words, reason in (((), 'one bag or more'), (('--records', path, '--machine', 'zx200'), '--machine'),
+                          (('--records', tmp_path / 'none.db'), 'no such file')):
+        done = mbse('loads', *words)
+        assert done.status == 2 and reason in done.err
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch, tmp_path) -> None:

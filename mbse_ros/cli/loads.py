@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SettingError
-from .arguments import Json, Sources, Valve, sources_of
+from .arguments import Json, Sources, Valve, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ..offline.loads import WeighedBags, WeighedLoad
 
+UNDONE = 'undone'
 KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
 
 
 def loads(
-        bags: Annotated[list[Path], typer.Argument(help='Folders of bags of one machine, in their order.')],
-        machine: Annotated[str, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        bags: Annotated[list[Path] | None, typer.Argument(
+            help='Folders of bags of one machine, in their order.')] = None,
+        machine: Annotated[str | None, typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Table of the loads to write: .csv, .parquet, or .xml for the counts of '
                                    'ISO 15143-3.')] = None,
         json_: Json = None,
+        records: Annotated[Path | None, typer.Option(
+            help='Instead of bags: the records of a live scale, its SQLite file.')] = None,
         scale: Annotated[str | None, typer.Option(
             help="File of attachments and load chart. [the section `scale` of the machine's file]")] = None,
         attachment: Annotated[str | None, typer.Option(
@@ -47,26 +51,40 @@ def loads(
     """
     from ..machine import load_machine
     from ..offline.bag import parse_tuning
-    from ..offline.loads import KINDS, weigh_bags
-    from ..report.files import check_file, write_json
-    from ..scale.aemp import Equipment
-    from ..scale.export import SUFFIXES, write_loads
+    from ..offline.loads import KINDS, recorded_loads, weigh_bags
+    from ..report.files import check_file
+    from ..scale.export import SUFFIXES
     from ..scale.scale_file import scale_of
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
+    if (records is None) == (not bags):
+        raise SettingError('bags', [str(bag) for bag in bags or []], 'one bag or more, or --records')
+    if records is not None:
+        refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
+                                'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})
+        hand_over(recorded_loads(records), output, json_)
+        return
     if truck and len(truck) > len(bags):
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
-    described = load_machine(machine, valve)
+    described = load_machine(machine or 'patu655_lift', valve)
     found = weigh_bags(bags, described, parse_tuning(words or [], KINDS), scale_of(described, scale or ''),
                        attachment or '', truck or [], namespace, backend, sources_of(sources))
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)
     for line in found.overloads:
         typer.echo(f'overload: {line}', err=True)
+    hand_over(found, output, json_, len(bags) > 1)
+
+
+def hand_over(found: WeighedBags, output: Path | None, json_file: Path | None, several: bool = False) -> None:
+    """Write what was asked for, and print."""
+    from ..report.files import write_json
+    from ..scale.aemp import Equipment
+    from ..scale.export import write_loads
     if output is not None:
-        write_loads(found.records, output, Equipment(described.name))
-    write_json(json_, as_json(found))
-    show(found, len(bags) > 1)
+        write_loads(found.records, output, Equipment(found.machine))
+    write_json(json_file, as_json(found))
+    show(found, several)
 
 
 def as_json(found: WeighedBags) -> dict[str, Any]:
@@ -74,15 +92,22 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
     total = found.book.all.mass
     trucks = {name: {'loads': tally.count, 'total': tally.mass.value, 'total_interval': list(tally.mass.interval)}
               for name, tally in found.book.trucks.items()}
-    return {'loads': [_load(load) for load in found.loads], 'total': total.value,
+    undone = undone_loads(found)
+    return {'loads': [_load(load, undone) for load in found.loads], 'total': total.value,
             'total_interval': list(total.interval), 'count': found.book.all.count, 'trucks': trucks,
             'overloads': list(found.overloads)}
 
 
-def _load(load: WeighedLoad) -> dict[str, Any]:
-    data = load.record.data
+def undone_loads(found: WeighedBags) -> set[int]:
+    """Numbers of the loads that were undone."""
+    return {record.data['load'] for record in found.records if record.kind == 'undo'}
+
+
+def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
+    data, gone = load.record.data, load.record.number in undone
     return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
-            'truck': data['truck'], 'status': data['status'], 'counts': data['counts'], 'bag': load.bag,
+            'truck': data['truck'], 'status': UNDONE if gone else data['status'],
+            'counts': data['counts'] and not gone, 'bag': load.bag,
             'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'most': data['most'], 'taken': data['taken'],
             'dropped': data['dropped']}
 
@@ -90,12 +115,13 @@ def _load(load: WeighedLoad) -> dict[str, Any]:
 def show(found: WeighedBags, several: bool) -> None:
     """Table of the loads, totals by truck, and of all."""
     from ..report.sections import print_table, wide_console
+    undone = undone_loads(found)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
              mass_text(load.record.mass.value, load.record.mass.interval), load.record.data['truck'],
-             _place(load.record.data['taken']), _place(load.record.data['dropped']), KNOWN[load.record.data['status']]]
-            for load in found.loads]
+             _place(load.record.data['taken']), _place(load.record.data['dropped']),
+             UNDONE if load.record.number in undone else KNOWN[load.record.data['status']]] for load in found.loads]
     if rows:
-        print_table(wide_console(), f'{found.machine.name}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
+        print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
                                                                      'mass, kg', 'truck', 'taken', 'dropped', ''], rows)
     for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
         typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass.value, tally.mass.interval)} kg')

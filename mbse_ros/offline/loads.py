@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ..scale.record import LOAD, Record
 from ..scale.scale_file import BARE, ScaleFile
 from ..scale.settings import ScaleSettings
 from ..scale.stage import ScaleStage
+from ..scale.store import RecordStore
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.pipeline import Pipeline
@@ -40,10 +42,10 @@ class WeighedLoad:
 
 @dataclass(frozen=True)
 class WeighedBags:
-    """What the scale found in bags: ``loads``, those that do not count too, the ``book`` of all, its ``records``,
-    ``overloads`` in words, what was odd, and how long the bags are, s."""
+    """What the scale found on a ``machine``, or what was recorded: ``loads``, those that do not count too, the ``book``
+    of all, its ``records``, ``overloads`` in words, what was odd, and how long the bags are, s."""
 
-    machine: Machine
+    machine: str
     loads: tuple[WeighedLoad, ...]
     book: Book
     records: tuple[Record, ...]
@@ -68,8 +70,22 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
         pipeline = Pipeline(machine, **rest, backend=backend)
         run.read(bag, pipeline, trucks[place] if place < len(trucks) else '', namespace, sources)
     run.close()
-    return WeighedBags(machine, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
+    return WeighedBags(machine.name, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
                        tuple(run.warnings), run.seconds)
+
+
+def recorded_loads(path: str | Path) -> WeighedBags:
+    """The same of the records of a live scale, times from the start of the first load; raises RecordsError."""
+    with closing(RecordStore(path)) as store:
+        records, book = store.read(), Book()
+    for record in records:
+        book.apply(record)
+    loads = [record for record in records if record.kind == LOAD]
+    begin = min((record.data['start_ns'] for record in loads), default=0)
+    found = tuple(WeighedLoad(record, str(path), 1e-9 * (record.data['start_ns'] - begin),
+                              1e-9 * (record.data['end_ns'] - begin)) for record in loads)
+    seconds = max((load.end for load in found), default=0.0)
+    return WeighedBags(store.machine, found, book, tuple(records), (), (), seconds)
 
 
 class _Run:

@@ -34,19 +34,23 @@ MIGRATIONS = (      # from each version to the next
 
 
 class RecordStore:
-    """Records of one machine at ``path``; the file is made where it is not there.
+    """Records of one ``machine`` at ``path``; the file is made where it is not there. Without a name it must be there,
+    and is of whichever it is.
 
     Several processes may have it open; each sees what the others have added when it adds something. Raises RecordsError
     for what is no such file, one of another machine, or of a newer version.
     """
 
-    def __init__(self, path: str | Path, machine: str) -> None:
+    def __init__(self, path: str | Path, machine: str | None = None) -> None:
         self.path = Path(path)
         with self._told():
+            if machine is None and not self.path.is_file():
+                raise RecordsError(str(path), 'no such file')
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
-                self._open(machine)
+                self._open()
+                self.machine = self._machine(machine)
             except BaseException:
                 self._db.close()
                 raise
@@ -75,7 +79,7 @@ class RecordStore:
         return [Record(kind, stamp_ns, json.loads(data), key or '', number)
                 for number, kind, stamp_ns, key, data in rows]
 
-    def _open(self, machine: str) -> None:
+    def _open(self) -> None:
         """Check what the file is, and bring it up to date."""
         version, = self._db.execute('PRAGMA user_version').fetchone()
         application, = self._db.execute('PRAGMA application_id').fetchone()
@@ -90,7 +94,6 @@ class RecordStore:
         self._db.execute('PRAGMA foreign_keys = ON')
         if version < len(MIGRATIONS):
             self._migrate()
-        self._check_machine(machine)
 
     def _migrate(self) -> None:
         """Bring the file up to date; another process may have done it meanwhile."""
@@ -102,13 +105,16 @@ class RecordStore:
             self._db.execute(f'PRAGMA application_id = {APPLICATION}')
             self._db.execute(f'PRAGMA user_version = {len(MIGRATIONS)}')
 
-    def _check_machine(self, machine: str) -> None:
-        """Its name, as loads of two machines in one file would make one total."""
+    def _machine(self, machine: str | None) -> str:
+        """Name of the machine that the records are of: loads of two machines in one file would make one total."""
         with self._transaction():
-            self._db.execute("INSERT INTO meta VALUES ('machine', ?) ON CONFLICT (key) DO NOTHING", (machine,))
-            found, = self._db.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
-        if found != machine:
+            if machine is not None:
+                self._db.execute("INSERT INTO meta VALUES ('machine', ?) ON CONFLICT (key) DO NOTHING", (machine,))
+            row = self._db.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
+        found = row[0] if row else ''
+        if machine not in (None, found):
             raise RecordsError(str(self.path), f'records of the machine {found}, expected those of {machine}')
+        return found
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
