@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isnan, sqrt
 
 import numpy as np
@@ -10,13 +11,16 @@ import pytest
 from scale_support import excavator, scale, weighed
 
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
+from mbse_ros.payload.trust import NOT_YET
 from mbse_ros.scale.book import Book
 from mbse_ros.scale.chart import LoadChart, Overload
 from mbse_ros.scale.journal import MemoryJournal
+from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import LOAD, TRUCK, ZERO
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import followed_numbers
 from mbse_ros.scale.uncertain import UncertainMass
+from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from mbse_ros.studies.shifts import START_NS, Bucket, Shift, payload_of
 
 EXACT = {'stddev': (0.0, 0.0)}
@@ -254,6 +258,16 @@ def test_a_bad_scale_file_is_refused_by_its_key(tmp_path, old: str, new: str, ke
 def test_a_scale_file_that_is_not_there(tmp_path) -> None:
     with pytest.raises(DescriptionError, match='readable'):
         load_scale_file(tmp_path / 'none.yaml')
+
+
+def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_words() -> None:
+    """Of a payload stage that has just had masses that cannot be."""
+    words = f'{NOT_YET}: the masses must agree for 2 s'
+    payload = PayloadEstimate(1, 0, 900.0, 10.0, 880.0, 920.0, 900.0, 900.0, 1, PayloadStatus.IMPLAUSIBLE, words)
+    found = reading_of(None, payload)
+    assert found.known and not found.trusted
+    other = reading_of(None, replace(payload, reason='the mass is not within 0 to 2500 kg'))
+    assert not other.known and other.trusted
 
 
 def test_the_numbers_are_those_that_the_observer_reports_by() -> None:

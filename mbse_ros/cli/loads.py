@@ -108,7 +108,8 @@ def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
     return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
             'truck': data['truck'], 'status': UNDONE if gone else data['status'],
             'counts': data['counts'] and not gone, 'bag': load.bag,
-            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'most': data['most'], 'taken': data['taken'],
+            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'most': data['most'],
+            'trusted': data['trusted'], 'taken': data['taken'],
             'dropped': data['dropped']}
 
 
@@ -119,7 +120,7 @@ def show(found: WeighedBags, several: bool) -> None:
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
              mass_text(load.record.mass.value, load.record.mass.interval), load.record.data['truck'],
              _place(load.record.data['taken']), _place(load.record.data['dropped']),
-             UNDONE if load.record.number in undone else KNOWN[load.record.data['status']]] for load in found.loads]
+             _remark(load, undone)] for load in found.loads]
     if rows:
         print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
                                                                      'mass, kg', 'truck', 'taken', 'dropped', ''], rows)
@@ -129,6 +130,14 @@ def show(found: WeighedBags, several: bool) -> None:
     typer.echo(f'{total.count} loads in {found.seconds:.1f} s, total '
                f'{mass_text(total.mass.value, total.mass.interval)} kg' if total.count
                else f'no load in {found.seconds:.1f} s')
+
+
+def _remark(load: WeighedLoad, undone: set[int]) -> str:
+    """What is odd about a load."""
+    data = load.record.data
+    if load.record.number in undone:
+        return UNDONE
+    return ', '.join(filter(None, [KNOWN[data['status']], '' if data['trusted'] else 'not trusted']))
 
 
 def mass_text(mass: float, interval: tuple[float, float]) -> str:

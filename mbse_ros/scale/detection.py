@@ -20,6 +20,7 @@ from .settings import ScaleSettings
 from .uncertain import NOTHING, UNKNOWN, UncertainMass
 
 GONE = 1.5      # s for which a load must surely be gone, where no level tells
+DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
 SURE = 2.0      # standard deviations
 REST = 0.15     # of a load: less is left of one that is gone
 
@@ -43,7 +44,7 @@ class Detector:
         self._plateau: Plateau | None = None        # the level by now
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
-        self._gone, self._last_ns = 0.0, None
+        self._gone, self._dug, self._last_ns = 0.0, 0.0, None
         self._place: Place | None = None
 
     @property
@@ -80,14 +81,16 @@ class Detector:
         self._last_ns = reading.stamp_ns
         self._place = reading.place or self._place
         reading = replace(reading, place=self._place) if reading.place is None else reading
-        if self._carried is not None:
-            self._carried.moved(reading.place)
-        if not reading.known:
+        if reading.status is PayloadStatus.CONTACT:
+            self._touch(reading, dt)
+        if not (reading.known or self._settling(reading)):
             return self._unsure(reading, dt)
         self._gone = 0.0
         if self._plateau is not None and self._same(reading, self._plateau):
             self._plateau.add(reading)
-            self._candidate = None
+            self._candidate, self._dug = None, 0.0
+            if self._carried is not None:       # not after it may have been dropped
+                self._carried.moved(reading.place)
         elif self._candidate is not None and self._same(reading, self._candidate):
             self._candidate.add(reading)
         else:
@@ -128,6 +131,24 @@ class Detector:
         room = max(self.settings.change(self._span), reading.stddev)
         return abs(reading.mass - plateau.level) <= room
 
+    def _settling(self, reading: Reading) -> bool:
+        """Whether a mass that the payload stage does not stand for yet is known well enough to be one, if it stays."""
+        return (reading.status is PayloadStatus.CHANGING and reading.finite
+                and reading.stddev <= self.settings.change(self._span))
+
+    def _touch(self, reading: Reading, dt: float) -> None:
+        """The machine touches something: where the load was taken it digs."""
+        taken = self._carried.taken if self._carried else None
+        if taken is not None and reading.place is not None and (
+                reading.place.distance(taken) <= self.settings.dump_radius):
+            self._dug += dt
+
+    def _digs_again(self, new: Plateau) -> bool:
+        """Whether the load was put back unseen, and this level is another's: the machine has dug where it was taken,
+        after the load had been carried away, or has come up with less."""
+        return self._dug >= DUG and (self._carried.farthest > self.settings.dump_radius
+                                     or new.level < self._plateau.level - self.settings.change(self._span))
+
     def _is_load(self, plateau: Plateau) -> bool:
         """Whether a level is that of a load; what may be nothing is none."""
         least = max(self.settings.lightest(self._span), plateau.last.stddev)
@@ -140,7 +161,9 @@ class Detector:
 
     def _level(self) -> Level:
         """The level that is over, or may be."""
-        return Level(self._plateau.mass(True), self._plateau.last.place, self._plateau.last.stamp_ns)
+        plateau = self._plateau
+        return Level(plateau.mass(True), plateau.last.place, plateau.last.stamp_ns, plateau.trusted,
+                     1e-9 * (plateau.last.stamp_ns - plateau.begin_ns))
 
     def _settle(self, new: Plateau) -> list[Load]:
         """Another level begins; returns the load that ends by it."""
@@ -151,8 +174,11 @@ class Detector:
         else:
             if old is not None:
                 self._carried.levels.append(self._level())
-            if self._is_gone(new):
+            again = self._digs_again(new)
+            if again or self._is_gone(new):
                 found = self._finish()
+            if again and self._is_load(new):
+                self._take(None, new)
         self._plateau, self._candidate = new, None
         return found
 
@@ -185,7 +211,7 @@ class Detector:
 
     def _finish(self) -> list[Load]:
         """The load has ended."""
-        carried, self._carried, self._gone = self._carried, None, 0.0
+        carried, self._carried, self._gone, self._dug = self._carried, None, 0.0, 0.0
         load = carried.delivered(self.settings.dump_radius, self.truck)
         if carried.counted:
             return [replace(load, status=COUNTED)]

@@ -11,16 +11,20 @@ from .reading import Place
 from .uncertain import UncertainMass, combined
 
 WEIGHED, PUT_BACK, CARRIED, COUNTED = 'weighed', 'put_back', 'carried', 'counted'
+SHORT = 1.5     # s, for which what is left of a load is no load that is carried elsewhere
 COUNTS = WEIGHED, CARRIED       # in totals
 
 
 @dataclass(frozen=True)
 class Level:
-    """A mass of a load, tare included, and where and when it changed."""
+    """A mass of a load, tare included, where and when it changed, whether the payload stage stands for it, and how long
+    it lasted, s."""
 
     mass: UncertainMass
     place: Place | None
     stamp_ns: int
+    trusted: bool = True
+    seconds: float = inf
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Load:
     """A load, from ``start_ns`` to ``end_ns``.
 
     ``mass``: what of it was delivered, without tare; ``taken``, ``dropped``: where, None where it was not seen;
-    ``most``, kg: what it weighed at most, without tare. ``status``: 'weighed'; 'put_back': where it was taken, it does
-    not count; 'carried': it hung there when the log ended; 'counted': the end of a load that the operator had counted.
+    ``most``, kg: what it weighed at most, without tare; ``trusted``: whether the payload stage stands for a mass of
+    what was delivered. ``status``: 'weighed'; 'put_back': where it was taken, it does not count; 'carried': it hung
+    there when the log ended; 'counted': the end of a load that the operator had counted.
     """
 
     start_ns: int
@@ -38,6 +43,7 @@ class Load:
     taken: Place | None = None
     dropped: Place | None = None
     most: float = 0.0
+    trusted: bool = True
     status: str = WEIGHED
 
     @property
@@ -89,22 +95,30 @@ class Carried:
                 and end.distance(self.taken) <= radius)
 
     def _load(self, chosen: Sequence[int], levels: Sequence[Level]) -> Load:
-        """By the losses that count; a level between two of them is not in the sum at all."""
+        """By the losses that count; a level between two of them is not in the sum at all. It went to where most of it
+        was lost."""
         factors = [0.0] * (len(levels) + 1)
         for i in chosen:
             factors[i] += 1.0
             factors[i + 1] -= 1.0
         masses = [*(level.mass for level in levels), self.tare]
-        end = levels[chosen[-1]]
-        return Load(self.start_ns, end.stamp_ns, combined(zip(factors, masses)), self.taken, end.place,
-                    max(level.mass.value for level in levels) - self.tare.value)
+        most = max(chosen, key=lambda i: masses[i].value - masses[i + 1].value)
+        return Load(self.start_ns, levels[chosen[-1]].stamp_ns, combined(zip(factors, masses)), self.taken,
+                    levels[most].place,
+                    max(level.mass.value for level in levels) - self.tare.value,
+                    all(levels[i].trusted for i in chosen))
 
 
 def lost_near(levels: Sequence[Level], place: Place | None, radius: float) -> list[int]:
     """Places in the list of levels after which mass was lost within a radius, m, of a place; where it is not known
-    where, it is near."""
+    where, it is near. What is lost shortly after such a loss belongs to it: estimates lag behind a bucket that swings
+    back already."""
     after = [*(level.mass.value for level in levels[1:]), -inf]
-    return [i for i, (level, mass) in enumerate(zip(levels, after)) if mass < level.mass.value and (
-        place is None or level.place is None or level.place.distance(place) <= radius)]
+    found: list[int] = []
+    for i, (level, mass) in enumerate(zip(levels, after)):
+        near = place is None or level.place is None or level.place.distance(place) <= radius
+        if mass < level.mass.value and (near or i - 1 in found and level.seconds < SHORT):
+            found.append(i)
+    return found
 
 

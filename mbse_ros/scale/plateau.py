@@ -15,7 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-from .reading import Reading, named_slopes
+from .reading import KNOWN, Reading, named_slopes
 from .uncertain import UNKNOWN, UncertainMass
 
 BIN_NS = 50_000_000     # of the part that may yet be left out
@@ -39,14 +39,14 @@ class _Sums:
 
 class Plateau:
     """Readings of one mass; ``names`` of the machine's numbers that their slopes are of; the last ``guard``, s, can be
-    left out. ``offset``, kg: masses are summed from there, so that no digits are lost."""
+    left out. ``trusted``: whether the payload stage stands for one of them."""
 
     def __init__(self, first: Reading, names: tuple[str, ...], guard: float) -> None:
         self.begin_ns, self.first_place, self.last = first.stamp_ns, first.place, first
         self._names, self._guard_ns, self._offset = names, round(1e9 * guard), first.mass
         self._settled = _Sums(first.stamp_ns)
         self._recent: deque[_Sums] = deque()
-        self.seconds = 0.0
+        self.seconds, self.trusted = 0.0, False
         self.add(first)
 
     def add(self, reading: Reading) -> None:
@@ -62,6 +62,7 @@ class Plateau:
             old = self._recent.popleft()
             self._settled.add(old.values, old.slopes)
         self.last, self.seconds = reading, self.seconds + dt
+        self.trusted |= reading.status in KNOWN
 
     @property
     def level(self) -> float:

@@ -9,6 +9,7 @@ from math import isfinite, nan
 
 import numpy as np
 
+from ..payload.trust import NOT_YET
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 
 # The mass is that of what hangs there, though it may not be measured at this very moment.
@@ -38,6 +39,8 @@ class Reading:
     ``mass``, ``stddev``, kg, NaN where not known; ``information``, 1/kg^2, that this instant adds on the mass, and
     ``slopes`` (k,): that times the derivatives of the mass by the machine's uncertain numbers, for one standard
     deviation of each; 0 and (0,) from an observer that does not report them. ``place``: None where it is not known.
+    ``trusted``: false soon after a mass that could not be, as while a machine digs: the payload stage waits for a
+    while of motion, in which a bucket may be emptied already.
     """
 
     stamp_ns: int
@@ -45,27 +48,36 @@ class Reading:
     stddev: float
     status: PayloadStatus
     place: Place | None = None
+    trusted: bool = True
     information: float = 0.0
     slopes: np.ndarray = field(default_factory=lambda: NO_SLOPES, compare=False)
 
     @property
     def known(self) -> bool:
-        """Whether the mass is that of what hangs there."""
-        return self.status in KNOWN and isfinite(self.mass) and isfinite(self.stddev) and self.stddev > 0.0
+        """Whether the mass is that of what hangs there, or would be if it was trusted."""
+        return (self.status in KNOWN or not self.trusted) and self.finite
+
+    @property
+    def finite(self) -> bool:
+        """Whether there is a mass."""
+        return isfinite(self.mass) and isfinite(self.stddev) and self.stddev > 0.0
 
     @property
     def measured(self) -> bool:
         """Whether this instant adds to the mass; else it is held."""
-        return self.status is PayloadStatus.UPDATING
+        return self.status is PayloadStatus.UPDATING or not self.trusted
 
 
 def reading(state: StateEstimate | None, payload: PayloadEstimate, place: Place | None = None) -> Reading:
     """Of a payload estimate and the state it was made of; without a state nothing is known of what is common."""
     information, slopes = 0.0, NO_SLOPES
-    if state is not None and state.weighing.size and payload.status is PayloadStatus.UPDATING:
+    trusted = payload.status is not PayloadStatus.IMPLAUSIBLE or not payload.reason.startswith(NOT_YET)
+    measured = payload.status is PayloadStatus.UPDATING or not trusted
+    if state is not None and state.weighing.size and measured:
         rows = state.weighing[state.weighing[:, 0] > 0.0]
         information, slopes = float(rows[:, 0].sum()), rows[:, 3:].sum(axis=0)
-    return Reading(payload.stamp_ns, payload.mass, payload.stddev, payload.status, place, information, slopes)
+    return Reading(payload.stamp_ns, payload.mass, payload.stddev, payload.status, place, trusted, information,
+                   slopes)
 
 
 def named_slopes(names: tuple[str, ...], slopes: np.ndarray, size: float) -> Mapping[str, float]:

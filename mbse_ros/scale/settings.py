@@ -23,7 +23,7 @@ class ScaleSettings(Settings):
                            0.0, 10.0)
     dump_radius: float = setting(2.0, 'What is lost so near to where a load ends, or to where the loads of this truck '
                                       'went before, is delivered; what is lost elsewhere is not', 'm', 0.01, 100.0)
-    least_travel: float = setting(0.5, 'A load that was never carried farther than that, and ends within dump_radius '
+    least_travel: float = setting(2.0, 'A load that was never carried farther than that, and ends within dump_radius '
                                        'of where it was taken, was put back and does not count; 0: it does, as it '
                                        'does on a machine without a swing', 'm', 0.0, 100.0)
     carry_back: bool = setting(False, 'Take off what was weighed in the empty bucket before each load, where it was: '

@@ -17,7 +17,7 @@ COLUMNS = {         # name: type, for Parquet
     'lower_kg': float, 'upper_kg': float, 'stddev_kg': float, 'own_stddev_kg': float, 'most_kg': float,
     'taken_x_m': float, 'taken_y_m': float, 'taken_z_m': float, 'taken_swing_rad': float, 'dropped_x_m': float,
     'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
-    'counts': bool}
+    'counts': bool, 'trusted': bool}
 UNDONE = 'undone'
 
 
@@ -40,7 +40,7 @@ def _row(record: Record, undone: bool) -> dict[str, Any]:
             'mass_kg': data['mass'], 'lower_kg': lower, 'upper_kg': upper, 'stddev_kg': data['stddev'],
             'own_stddev_kg': data['own'], 'most_kg': data['most'], **places,
             'status': UNDONE if undone else data['status'], 'who': data['who'],
-            'counts': bool(data['counts']) and not undone}
+            'counts': bool(data['counts']) and not undone, 'trusted': bool(data['trusted'])}
 
 
 def iso_time(stamp_ns: int) -> str:

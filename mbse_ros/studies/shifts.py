@@ -118,7 +118,8 @@ class Shift:
         stddev = sqrt(noise ** 2 + float(slopes @ slopes))
         information = SAMPLE ** -2 if status is UPDATING else 0.0
         return Reading(self._stamp, mass + float(slopes @ self.drawn), stddev, status,
-                       Place(REACH * cos(swing), REACH * sin(swing), 1.0, swing), information, information * slopes)
+                       Place(REACH * cos(swing), REACH * sin(swing), 1.0, swing), True, information,
+                       information * slopes)
 
     def _known(self, true: float, seconds: float, begin: float, end: float) -> Iterator[Reading]:
         """Running mean of samples; in the last third the machine rests."""
