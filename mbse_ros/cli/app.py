@@ -15,6 +15,7 @@ from .arguments import Json, Plots, Sources, Valve, names_of, refuse_options, so
 from .calibrate import calibrate
 from .doctor import doctor
 from .import_table import import_command
+from .loads import loads
 from .studies import benchmark
 from .topics import topics
 
@@ -321,6 +322,9 @@ def tune(
 
 
 app.command()(calibrate)
+
+
+app.command()(loads)
 
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})

@@ -40,7 +40,7 @@ MACHINE = ('cylinders', 'hydraulics', 'payload', 'base', 'calibration')     # se
 _REQUIRED = ('format', 'name', 'gravity')
 _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodies', 'urdf', 'joints', 'named',
              'independent', 'initial', 'springs', 'forces', 'drivers', 'sensors', 'modules', 'levels',
-             'sources', *MACHINE)
+             'sources', 'scale', *MACHINE)
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
@@ -198,7 +198,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
 
     cylinders = read('cylinders', read_cylinders, default={})
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
-                       ('sources', 'cylinders'), ('calibration', 'cylinders')):
+                       ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
             raise parts[one].error(f'the section `{other}` as well, which is missing')
     own = read('springs', read_springs, default={})
@@ -222,7 +222,8 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         independent=read('independent', read_independent, drivers, default=()),
         initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
-        payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'))
+        payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
+        scale=parts.get('scale'))
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

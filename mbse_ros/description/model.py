@@ -208,7 +208,8 @@ class MechanismDescription:
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
     ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
-    stands, for the room `sources` to read; ``calibration``: which of its numbers' errors depend on each other.
+    stands, for the room `sources` to read, and ``scale`` for `scale`; ``calibration``: which of its numbers' errors
+    depend on each other.
     """
 
     file: str
@@ -236,6 +237,7 @@ class MechanismDescription:
     base: Base | None = None
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
     calibration: Calibration | None = None
+    scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..dynamics.model import Model, load_model
 from ..machine import VALVE_KINDS, Machine, load_machine
+from ..scale.settings import ScaleSettings
 from ..settings import Settings, setting
 from ..simulation.cycle import CYCLES
 
@@ -128,6 +129,29 @@ class OutputsSettings(Settings):
 
 
 @dataclass(frozen=True)
+class ScaleNodeSettings(ManagedSettings):
+    """The scale, fixed at the start."""
+
+    records: str = setting('', 'SQLite file of the records, made where it is not there. Empty: loads_<machine>.db in '
+                               'the folder where the node is started; none: in memory alone, lost with the process')
+    scale_file: str = setting('', "File of attachments and load chart; empty: the section `scale` of the machine's "
+                                  'file')
+    day_starts: float = setting(0.0, 'When a day of the totals begins, after 00:00 UTC', 'h', -24.0, 24.0)
+
+
+@dataclass(frozen=True)
+class ScaleTuning(ScaleSettings):
+    """The scale, changeable at run time."""
+
+    rate: float = setting(10.0, 'Messages per second of the stamps on scale/live and scale/mass', 'Hz', 0.1, 100.0)
+    attachment: str = setting('', 'Attachment on the machine, by its name in the file of the scale; empty: none, and '
+                                  'at the start that of the records')
+    truck: str = setting('', 'Name of the next truck, for ~/new_truck; empty: they are numbered')
+    target: float = setting(0.0, 'How much a truck shall get, this one and the next ones; 0: no target, and at the '
+                                 'start that of the records', 'kg', 0.0, 1e7)
+
+
+@dataclass(frozen=True)
 class RecorderSettings(SensorSettings):
     """The recorder."""
 
@@ -137,6 +161,7 @@ class RecorderSettings(SensorSettings):
     storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
+    also: str = setting('', 'Topics to record besides, as topic:package/msg/Type, separated by blanks')
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
     sources: str = setting('', 'Which topics the sensors are on, as the parameter of interpolation_node: these are '
                                'recorded instead of those of this package, of whatever type their publishers are')

@@ -40,7 +40,8 @@ from .findings import (
 from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
-KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
+KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
+FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
 COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
@@ -88,8 +89,8 @@ def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUN
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
         try:
-            chosen[room][name] = known[name](text)
-        except ValueError:
+            chosen[room][name] = FLAGS[text] if known[name] is bool else known[name](text)
+        except (ValueError, KeyError):
             raise SettingError(key, text, KINDS[known[name].__name__]) from None
     return {room: _settings(room, kinds[room], values) for room, values in chosen.items()}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from math import inf
 
+NOT_YET = 'not trusted yet'     # how the reason begins with which a mass is held then
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
 LONGEST = 8.0           # ... and at most: they double where trust is lost again within ...
 PROBATION = 10.0        # ... s of motion

@@ -18,7 +18,7 @@ from ..payload.estimator import PayloadEstimator
 from ..payload.loads import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.settings import PayloadSettings
-from ..payload.trust import Trust
+from ..payload.trust import NOT_YET, Trust
 from .faint import REASON as FAINT
 from .faint import Faint
 from .limits import JUMPED, Limits
@@ -285,7 +285,7 @@ class PayloadStage:
                          alarm and self._loads.found, mass.taken > 0)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
-                f'not trusted yet: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
+                f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
                 'one, a sensor whose samples were all rejected, or a load that changed for longer than loads do')
         return status, reason
 
