@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 
@@ -33,7 +32,6 @@ _ROWS = re.compile(r'[^,\[\]]+(?:\[(\d+)[^\]]*\])?')
 _REGISTER = re.compile(r'\ba\d+\b')
 
 
-@lru_cache(maxsize=32)      # studies, and tests, build the observer of one machine many times
 def with_lanes(source: str) -> str:
     """C source of CasADi, its long functions of scalar operations in lanes; doubles."""
     found = _FUNCTION.sub(_function, source)
