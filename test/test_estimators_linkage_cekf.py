@@ -20,6 +20,8 @@ from mbse_ros.estimators.filters.update import correction
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import van_loan
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DENSITY = np.array([0.8, 0.3])
 LOG = linear.Log()
 

@@ -11,6 +11,8 @@ from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.smoother import smooth
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT, STEPS, DENSITY = 0.005, 400, 0.3
 NOISE = DENSITY * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])
 PUSH = np.array([0.0, 1 / MASS])

@@ -17,6 +17,8 @@ from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserv
 from mbse_ros.estimators.filters.sigma_points import Points, simplex_points, symmetric_points
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DENSITY = np.array([0.8, 0.3])
 LOG = linear.Log()
 SETS = [('UKF', {}), ('UKF', {'alpha': 1.0, 'beta': 0.0}), ('UKF', {'alpha': 0.5, 'kappa': 1.0}), ('SSUKF', {}),
@@ -249,8 +251,9 @@ def test_points_stay_where_the_mechanism_closes(estimator):
 
 
 @pytest.mark.parametrize('estimator', ['UKF', 'SSUKF', 'CEKF'])
-def test_covariance_stays_positive_over_many_steps(estimator):
+def test_covariance_stays_positive_over_many_steps(estimator, monkeypatch):
     """10^5 steps; the log is repeated, so that the crank jumps every ten seconds, and the noises are far too small."""
+    monkeypatch.delenv('MBSE_BACKEND')      # for so many it pays to compile
     truth, wrong = benchmark(), wrong_model(benchmark().model)
     observer = LinkageObserver(wrong, estimator, ['crank_gyro', 'encoder'], {'acceleration': 1e-6}, [1e-6, 1e-3])
     observer.start(wrong_start(wrong), np.zeros(len(wrong.names)))

@@ -15,6 +15,8 @@ from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import Machine
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 ZX200 = (ROOT / 'config' / 'machines' / 'zx200.yaml').read_text()
 FREE = ('source', 'offset', 'limits')      # keys under which some of the wrong words are right
