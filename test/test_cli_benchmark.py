@@ -3,10 +3,13 @@
 
 import json
 
+import pytest
 from cli_support import mbse, refused
 
 from mbse_ros.compiled import have_compiler
+from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
+from mbse_ros.studies import startup
 from mbse_ros.studies.kernels import CASES, model_of
 
 
@@ -35,6 +38,22 @@ def test_all_cases_of_kernels_are_machines_of_ours():
 
 def test_an_unknown_case_of_kernels_is_refused():
     assert 'one of crane_observer_step' in refused('benchmark', 'kernels', '--case', 'crane')
+
+
+def test_startup(tmp_path, monkeypatch):
+    """The cases in processes of their own, cold and warm, without ROS; each cold start has an empty cache."""
+    monkeypatch.setattr(startup, 'find_spec', lambda name: None)
+    done = mbse('benchmark', 'startup', '--rounds', 1, '--json', tmp_path / 's.json')
+    result = json.loads((tmp_path / 's.json').read_text())
+    assert done.status == 0 and 'node_ready: not measured' in done.out
+    assert [case['name'] for case in result['cases']] == ['estimate_24s_bag', 'check', 'simulate']
+    for case in result['cases']:
+        assert {'name', 'cold_s', 'warm_s'} <= set(case) and min(case['cold_s'], case['warm_s']) > 0.0
+
+
+def test_a_case_of_startup_that_fails_is_an_error(tmp_path):
+    with pytest.raises(MbseError, match='check: ended with status 3: no luck'):
+        startup.run('check', "import sys; print('no luck', file=sys.stderr); sys.exit(3)", tmp_path)
 
 
 def test_pipeline(tmp_path):

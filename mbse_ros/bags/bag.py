@@ -7,12 +7,9 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
-from rosbags.serde import SerdeError
-from rosbags.typesys import TypesysError, get_types_from_msg
-from rosbags.typesys.store import Typestore
 
 from ..errors import BagError, SampleError
 from ..resources import regular
@@ -21,6 +18,9 @@ from .mcap_file import McapFile
 from .messages import PACKAGE, typestore
 from .sqlite3_file import Sqlite3File
 from .storage import listed_files
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
@@ -73,6 +73,7 @@ class Bag:
 
     def check_type(self, msgtype: str) -> None:
         """Raise BagError where the bag holds another version of one of this package's messages."""
+        from rosbags.typesys import TypesysError, get_types_from_msg  # here: slow to import
         text = self.definitions.get(msgtype) if msgtype.startswith(PACKAGE) else None
         if text is None:
             return
@@ -142,6 +143,7 @@ def open_bag(bag: Bag | str | Path) -> Bag:
 def decode(raw: RawMessage, store: Typestore | None = None) -> Any:
     """Message object of a typestore, by default this package's; raises SampleError where the bytes are not such a
     message."""
+    from rosbags.serde import SerdeError  # here: slow to import
     try:
         return _deserialized(raw.data, raw.msgtype, store or typestore())
     except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
@@ -150,6 +152,7 @@ def decode(raw: RawMessage, store: Typestore | None = None) -> Any:
 
 def _deserialized(data: bytes, msgtype: str, store: Typestore) -> Any:
     """The message; up to 11 bytes may follow it, which a publisher of serialized messages on Fast DDS leaves there."""
+    from rosbags.serde import SerdeError  # here: slow to import
     for padding in (0, 4):
         try:
             return store.deserialize_cdr(data[:len(data) - padding], msgtype)

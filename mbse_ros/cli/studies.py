@@ -37,6 +37,21 @@ def pipeline(json_: Json = None,
 
 
 @benchmark.command()
+def startup(json_: Json = None,
+            machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] =
+            'patu655_lift',
+            rounds: Annotated[int, typer.Option(min=1, help='Warm starts of each case; the fastest counts.')] = 5
+            ) -> None:
+    """How long one waits for short commands.
+
+    Each in processes of its own, with an empty cache and with a full one; and the nodes of a machine until they take
+    samples.
+    """
+    from ..studies.startup import run_startup
+    run_startup(json_, machine, rounds)
+
+
+@benchmark.command()
 def energy(json_: Json = None,
            output: Plots = None,
            duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,

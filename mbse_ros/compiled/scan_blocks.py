@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from .cache import library
-from .dense import c_source
+from .dense import c_source, made_of
 
 # The states swap between two buffers, since outputs must not alias inputs.
 DRIVER = r'''
@@ -79,7 +79,7 @@ class BlocksC(dict):
 
     def __init__(self, name: str, step: ca.Function) -> None:
         super().__init__()
-        loaded = ctypes.PyDLL(str(library(name, _source(step))))
+        loaded = ctypes.PyDLL(str(library(name, lambda: _source(step), made_of(step) + DRIVER)))
         self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
         self._nx = step.numel_in(0)
         self._us, self._ys = (np.zeros((self.longest, size)) for size in (step.numel_in(1), step.numel_out(1)))

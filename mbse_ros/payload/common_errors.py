@@ -16,7 +16,6 @@ from collections import deque
 from math import exp
 
 import numpy as np
-from scipy.special import chdtri
 
 from .steps import WRONG, Block, Known, Steps
 
@@ -92,6 +91,7 @@ class CommonErrors:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
+        from scipy.special import chdtri  # here: slow to import
         learnt = np.eye(len(self.mean)) - self.covariance * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''

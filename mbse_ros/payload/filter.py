@@ -8,7 +8,6 @@ parameters go through the same filters as the samples and come out as the deriva
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from .mass import NORMAL
 
@@ -159,4 +158,5 @@ class BatchScatter:
 
 def t_quantile(freedom: float) -> float:
     """Two-sided 95 % quantile of Student's t; that of the normal distribution for infinite ``freedom``."""
+    from scipy.special import stdtrit  # here: slow to import
     return float(stdtrit(freedom, 0.975)) if freedom < 1e6 else NORMAL
