@@ -280,6 +280,12 @@ def definition(msgtype: str) -> str:
     return (path.read_text(encoding='utf-8') if path else own) + separator + contained
 
 
+def is_ours(msgtype: str, text: str) -> bool:
+    """Whether a definition begins with this package's own file of the type."""
+    path = _own_files().get(msgtype)
+    return path is not None and text.partition(_SEPARATOR)[0] == path.read_text(encoding='utf-8')
+
+
 @cache
 def type_hash(msgtype: str) -> str:
     """Type hash as rosidl computes it, 'RIHS01_...'; raises KeyError for an unknown type."""
