@@ -47,18 +47,28 @@ class Pipeline:
         """
         if channel not in self._inputs and channel.startswith('command/'):
             return ()
+        segments = self.segments(channel, stamp_ns, value, share)
+        return tuple(self._estimate(segment) for segment in segments) if segments else ()
+
+    def segments(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
+        """Take a sample of a channel or command of the machine; the segments it completes, not estimated: for who
+        drives the stages himself. Raises SampleError as ``add``."""
         segments = self.interpolator.add(channel, stamp_ns, value, share)
         if segments and self._merger is not None:
             segments = tuple(joined for segment in segments for joined in self._merger.add(segment))
-        return tuple(self._estimate(segment) for segment in segments) if segments else ()
+        return segments
 
-    def flush(self) -> tuple[Output, ...]:
-        """What still waits for late samples or to be joined, estimated."""
+    def last_segments(self) -> tuple[Segment, ...]:
+        """What still waits for late samples or to be joined, not estimated."""
         segments = self.interpolator.flush()
         if self._merger is not None:
             joined = [item for segment in segments for item in self._merger.add(segment)]
             segments = (*joined, *self._merger.flush())
-        return tuple(self._estimate(segment) for segment in segments)
+        return segments
+
+    def flush(self) -> tuple[Output, ...]:
+        """The same, estimated."""
+        return tuple(self._estimate(segment) for segment in self.last_segments())
 
     def _estimate(self, segment: Segment) -> Output:
         state = self.observer.process(segment)
