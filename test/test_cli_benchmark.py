@@ -56,6 +56,22 @@ def test_a_case_of_startup_that_fails_is_an_error(tmp_path):
         startup.run('check', "import sys; print('no luck', file=sys.stderr); sys.exit(3)", tmp_path)
 
 
+def test_bags(tmp_path):
+    done = mbse('benchmark', 'bags', '--machine', 'patu655_lift', '--seconds', 12, '--storage', 'sqlite3', '--json',
+                tmp_path / 'b.json')
+    result = json.loads((tmp_path / 'b.json').read_text())
+    assert done.status == 0 and '4800 samples' in done.out
+    assert {'samples', 'read_s', 'estimate_s', 'peak_mb', 'samples_per_s'} <= set(result)
+    assert (result['samples'], result['dropped'], result['log_s']) == (4800, 0, 12.0)
+    assert result['steps'] > 11000 and min(result['read_s'], result['estimate_s'], result['peak_mb']) > 0.0
+
+
+@pytest.mark.parametrize('words, said', [(('--seconds', 0.5), 'from 1 s'), (('--seconds', 5, '--hours', 1), '--hours'),
+                                         (('--hours', 1e6), 'to 100 h')])
+def test_a_length_of_bags_that_cannot_be_is_refused(words, said):
+    assert said in refused('benchmark', 'bags', *words)
+
+
 def test_pipeline(tmp_path):
     done = mbse('benchmark', 'pipeline', '--runs', 1, '--json', tmp_path / 'new' / 'p.json')
     result = json.loads((tmp_path / 'new' / 'p.json').read_text())

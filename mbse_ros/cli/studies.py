@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import SettingError
 from .arguments import Json, Plots, names_of, whole_numbers
 
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
@@ -49,6 +50,23 @@ def startup(json_: Json = None,
     """
     from ..studies.startup import run_startup
     run_startup(json_, machine, rounds)
+
+
+@benchmark.command()
+def bags(json_: Json = None,
+         machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] = 'zx200',
+         seconds: Annotated[float | None, typer.Option(help='Length of the log, s. [60]')] = None,
+         hours: Annotated[float | None, typer.Option(help='The same in hours.')] = None,
+         storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
+    """How fast a long bag is read and estimated.
+
+    A simulated machine at 100 Hz, written by the benchmark: samples a second, time of the whole chain, peak of memory.
+    """
+    from ..studies.bags import SHORT_S, run_bags
+    if seconds is not None and hours is not None:
+        raise SettingError('--hours', hours, 'no such option beside --seconds')
+    run_bags(json_, machine, 3600.0 * hours if hours is not None else seconds if seconds is not None else SHORT_S,
+             storage)
 
 
 @benchmark.command()

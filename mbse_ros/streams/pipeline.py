@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..errors import SampleError
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine
 from ..payload.settings import PayloadSettings
@@ -53,9 +55,17 @@ class Pipeline:
     def segments(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
         """Take a sample of a channel or command of the machine; the segments it completes, not estimated: for who
         drives the stages himself. Raises SampleError as ``add``."""
-        segments = self.interpolator.add(channel, stamp_ns, value, share)
+        return self._joined(self.interpolator.add(channel, stamp_ns, value, share))
+
+    def all_segments(self, samples: Iterable[tuple[str, int, float]], refuse: Callable[[SampleError], None]
+                     ) -> tuple[Segment, ...]:
+        """The same of many samples, all of channels and commands of the machine; ``refuse`` gets those that cannot be
+        used."""
+        return self._joined(tuple(self.interpolator.add_all(samples, refuse)))
+
+    def _joined(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         if segments and self._merger is not None:
-            segments = tuple(joined for segment in segments for joined in self._merger.add(segment))
+            return tuple(joined for segment in segments for joined in self._merger.add(segment))
         return segments
 
     def last_segments(self) -> tuple[Segment, ...]:
