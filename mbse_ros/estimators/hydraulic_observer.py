@@ -94,8 +94,8 @@ class HydraulicObserver:
         places = doubtful(self.machine, self.model)
         held = frictions(self.machine, self.model)
         self._doubtful = len(places) + held
-        self._of_model = [not self.machine.parameters.names[place].startswith('sensors.') for place in places]
-        self._of_model += [True] * held
+        self._of_model = np.array([not self.machine.parameters.names[place].startswith('sensors.') for place in places]
+                                  + [True] * held, dtype=bool)
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
         first += 2 * len(self.machine.actuated) * self.model.weighs + mass_numbers(self.machine, self.model)

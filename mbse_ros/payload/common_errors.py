@@ -117,14 +117,15 @@ class CommonErrors:
         """
         full, longest, first, since = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0, None
         while first < len(rows):
-            reached = np.cumsum(counts[first:]) >= full - self._count
-            last = min(first + int(np.argmax(reached)) if reached.any() else len(rows) - 1,
-                       first + longest - self._steps - 1)
+            missing, last = full - self._count, len(rows) - 1
+            if np.count_nonzero(counts[first:]) >= missing:
+                last = first + int(np.argmax(np.cumsum(counts[first:]) >= missing))
+            last = min(last, first + longest - self._steps - 1)
             part = slice(first, last + 1)
             own = rows[part][counts[part]].sum(axis=0)
             self._sums = self._sums + own
             since = None if since is None else since + own
-            self._count += int(counts[part].sum())
+            self._count += int(np.count_nonzero(counts[part]))
             self._kept += float(forgotten[part].sum())
             self._steps += last + 1 - first
             self._now += (last + 1 - first) * dt

@@ -46,7 +46,7 @@ class PayloadEstimator:
         self._deviations = machine.parameters.stddev[self._doubtful]
         self._followed = np.setdiff1d(self._doubtful, list(center_numbers(machine).values()))    # by such an observer
         self._stated_deviations = machine.parameters.stddev[self._followed]
-        self._places, self._own = 2 + self._followed, 1 + self._followed      # of their derivatives in a row, in a value
+        self._places, self._own = 2 + self._followed, 1 + self._followed    # of their derivatives in a row, a value
         self._told = np.array([0, 1, *range(3, self.columns)])      # what is reported of the mass itself
         low, high = machine.description.payload.limits
         self._least = (UNKNOWN * (high - low)) ** -2

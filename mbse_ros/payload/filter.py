@@ -32,6 +32,7 @@ class LowPass:
 
     def __init__(self, gain: float, size: int) -> None:
         self.decay = 1.0 - gain
+        self._log_decay = np.log(max(self.decay, 1e-300))
         self.sums = np.zeros(1 + size)
         self._powers: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -57,7 +58,7 @@ class LowPass:
             sums = powers @ rows
             sums += start * self.sums
         else:
-            sums = self._running(rows, np.cumsum(forgotten + np.log(max(self.decay, 1e-300))))
+            sums = self._running(rows, np.cumsum(forgotten + self._log_decay))
         self.sums = sums[-1].copy()
         return sums[:, 1:] / sums[:, :1]
 
