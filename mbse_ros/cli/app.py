@@ -64,6 +64,8 @@ def simulate(
         coordinates: Coordinates = None,
         independent: Annotated[str | None, typer.Option(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
+        pictures: Annotated[bool | None, typer.Option(
+            '--pictures/--no-pictures', help='Mechanism: plots and an animation. [of 500 steps and more]')] = None,
         json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or a mechanism's motion."""
@@ -71,7 +73,7 @@ def simulate(
     machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
-                 'independent': independent}
+                 'independent': independent, 'pictures': pictures}
     description = describe(name)
     if description.cylinders:
         from .simulate import simulate_bag

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import SettingError
 from .arguments import Json, Plots, names_of, whole_numbers
 
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
@@ -34,6 +35,38 @@ def pipeline(json_: Json = None,
     """
     from ..studies.pipeline import run_pipeline
     run_pipeline(json_, runs)
+
+
+@benchmark.command()
+def startup(json_: Json = None,
+            machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] =
+            'patu655_lift',
+            rounds: Annotated[int, typer.Option(min=1, help='Warm starts of each case; the fastest counts.')] = 5
+            ) -> None:
+    """How long one waits for short commands.
+
+    Each in processes of its own, with an empty cache and with a full one; and the nodes of a machine until they take
+    samples.
+    """
+    from ..studies.startup import run_startup
+    run_startup(json_, machine, rounds)
+
+
+@benchmark.command()
+def bags(json_: Json = None,
+         machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] = 'zx200',
+         seconds: Annotated[float | None, typer.Option(help='Length of the log, s. [60]')] = None,
+         hours: Annotated[float | None, typer.Option(help='The same in hours.')] = None,
+         storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
+    """How fast a long bag is read and estimated.
+
+    A simulated machine at 100 Hz, written by the benchmark: samples a second, time of the whole chain, peak of memory.
+    """
+    from ..studies.bags import SHORT_S, run_bags
+    if seconds is not None and hours is not None:
+        raise SettingError('--hours', hours, 'no such option beside --seconds')
+    run_bags(json_, machine, 3600.0 * hours if hours is not None else seconds if seconds is not None else SHORT_S,
+             storage)
 
 
 @benchmark.command()

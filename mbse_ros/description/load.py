@@ -31,7 +31,6 @@ from .quantity import Kind, not_negative
 from .references import References, read_sketch
 from .scalar import Numbers
 from .start import Guess, place_bodies
-from .urdf import read_urdf
 
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
@@ -157,6 +156,7 @@ def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spr
 
 def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
     """Bodies, joints and dampers of the URDF file next to this one."""
+    from .urdf import read_urdf  # here: slow to import
     entry = parts['urdf']
     robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
                       entry.file, entry.key, _needed(parts))

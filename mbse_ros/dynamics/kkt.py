@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg.lapack import dsytrf, dsytrs
-from scipy.sparse.linalg import splu
 
 from ..errors import SingularEquationsError
 from .decomposition import decompose
@@ -89,6 +86,7 @@ def _equilibrate(K: np.ndarray) -> np.ndarray:
 
 
 def _factor_dense(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from scipy.linalg.lapack import dsytrf, dsytrs  # here: slow to import
     ldu, pivots, info = dsytrf(K, lower=1)
     if info > 0:
         raise np.linalg.LinAlgError('singular')
@@ -96,6 +94,8 @@ def _factor_dense(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _factor_sparse(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from scipy import sparse  # here: slow to import
+    from scipy.sparse.linalg import splu
     try:
         return splu(sparse.csc_matrix(K)).solve
     except RuntimeError:                                # what SuperLU raises for an exact zero pivot

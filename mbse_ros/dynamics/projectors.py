@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from ..errors import SingularEquationsError
 from .decomposition import RANK_TOLERANCE, decompose, row_sizes
@@ -51,6 +50,7 @@ def inverse(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
 def orthonormalized(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
     """Next projector (n, n) and the rank of the level: ``S - N'N``, N the orthonormalized rows of ``A S``
     (proposition 3.1 iv)."""
+    from scipy.linalg import qr  # here: slow to import
     Q, R, _ = qr((A @ S).T / row_sizes(A), mode='economic', pivoting=True)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > RANK_TOLERANCE))
     N = np.linalg.qr(S @ Q[:, :rank])[0]            # back into the range of S, which small pivots leave a little

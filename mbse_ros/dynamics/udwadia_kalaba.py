@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
 
 from .decomposition import decompose, row_sizes
 from .massless import with_definite_mass
@@ -88,6 +87,7 @@ def _enforce(a: np.ndarray, L: np.ndarray, H: np.ndarray, b: np.ndarray,
 def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: list[list[int]],
                       roots: list[np.ndarray]) -> np.ndarray:
     """``(H H' + R) lam = H a0 - c``; a row of several groups gets the sum of its multipliers."""
+    from scipy.linalg import block_diag  # here: slow to import
     rows = [i for group in groups for i in group]
     E = decompose(np.hstack([H[rows], block_diag(*roots)]))
     lam = np.zeros(terms.m)

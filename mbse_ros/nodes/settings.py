@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..description.fingerprint import content
+from ..description.model import MechanismDescription
 from ..dynamics.model import Model, load_model
 from ..machine import VALVE_KINDS, Machine, load_machine
 from ..scale.settings import ScaleSettings
@@ -53,6 +55,19 @@ class SimulationSettings(Settings):
     exit_at_end: bool = setting(False, 'End the process when the motion is over')
 
 
+_MADE: dict[str, Machine] = {}      # the last one
+
+
+def _shared(description: MechanismDescription) -> Machine:
+    """The machine of a description; the nodes of one process, which only read it, have one."""
+    sources = description.sources and description.sources.value       # no part of what the machine is
+    key = f'{description.file} {content(description)} {sources}'
+    if key not in _MADE:
+        _MADE.clear()
+        _MADE[key] = Machine(description)
+    return _MADE[key]
+
+
 @dataclass(frozen=True)
 class ManagedSettings(LifecycleSettings):
     """What every node of a hydraulic machine takes."""
@@ -63,7 +78,7 @@ class ManagedSettings(LifecycleSettings):
 
     def load(self) -> Machine:
         """What the node works on; raises MbseError."""
-        return load_machine(self.machine, None if self.valve == 'described' else self.valve)
+        return load_machine(self.machine, None if self.valve == 'described' else self.valve, _shared)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ the uncertain parameters go through the same filters as the samples and come out
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from .mass import NORMAL
 
@@ -34,6 +33,7 @@ class LowPass:
 
     def __init__(self, gain: float, size: int) -> None:
         self.decay = 1.0 - gain
+        self._log_decay = np.log(max(self.decay, 1e-300))
         self.sums = np.zeros(1 + size)
         self._powers: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -59,7 +59,7 @@ class LowPass:
             sums = powers @ rows
             sums += start * self.sums
         else:
-            sums = self._running(rows, np.cumsum(forgotten + np.log(max(self.decay, 1e-300))))
+            sums = self._running(rows, np.cumsum(forgotten + self._log_decay))
         self.sums = sums[-1].copy()
         return sums[:, 1:] / sums[:, :1]
 
@@ -160,4 +160,5 @@ class BatchScatter:
 
 def t_quantile(freedom: float) -> float:
     """Two-sided 95 % quantile of Student's t; that of the normal distribution for infinite ``freedom``."""
+    from scipy.special import stdtrit  # here: slow to import
     return float(stdtrit(freedom, 0.975)) if freedom < 1e6 else NORMAL

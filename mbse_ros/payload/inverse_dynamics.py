@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
+from ..compiled.built import built
 from ..errors import PositionProblemError
 from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_model import state_names, state_parts
@@ -170,7 +171,8 @@ class InverseDynamics:
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if self._scan is None:
-            self._scan = Scan(sample_step(self.machine), self._backend)
+            step = built(('sample', self.machine.made_of), lambda: sample_step(self.machine))
+            self._scan = Scan(step, self._backend)
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
-from rosbags.typesys.store import Typestore
+from typing import TYPE_CHECKING
 
 from ..bags.bag import Bag
 from ..bags.messages import typestore
 from ..errors import BagError, DescriptionError, shown
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 Types = dict[str, tuple]
 LONGEST = 200_000       # characters of a definition
@@ -26,6 +26,7 @@ def bag_store(bag: Bag, msgtypes: Iterable[str], definitions: Mapping[str, str] 
 
     Raises BagError or DescriptionError for a definition that cannot be read.
     """
+    from rosbags.typesys import Stores, get_typestore  # here: slow to import
     types: Types = {}
     for msgtype in msgtypes:
         if msgtype in bag.definitions:
@@ -57,6 +58,7 @@ def bag_store(bag: Bag, msgtypes: Iterable[str], definitions: Mapping[str, str] 
 
 def _parsed(text: str, msgtype: str) -> Types | str:
     """Types of a definition, or what is wrong with it."""
+    from rosbags.typesys import TypesysError, get_types_from_msg  # here: slow to import
     if len(text) > LONGEST:
         return f'{len(text)} characters, at most {LONGEST} are read'
     try:
@@ -69,6 +71,7 @@ def _parsed(text: str, msgtype: str) -> Types | str:
 
 def _contained(kind: tuple | None) -> list[str]:
     """Types of the fields of a type that are messages."""
+    from rosbags.interfaces import Nodetype  # here: slow to import
     found = []
     for _, (node, inner) in kind[1] if kind else ():
         if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):

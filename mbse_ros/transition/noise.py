@@ -8,11 +8,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import expm
 
 
 def van_loan(A: np.ndarray, W: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """``(F, Sigma)`` (n, n) from one matrix exponential of size 2 n (Van Loan's method)."""
+    from scipy.linalg import expm  # here: slow to import
     n = len(A)
     E = expm(dt * np.block([[-A, W], [np.zeros((n, n)), A.T]]))
     F = E[n:, n:].T

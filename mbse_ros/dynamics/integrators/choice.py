@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ...compiled import Kernel
 from ...errors import MbseError, SettingError, SingularConfigurationError
@@ -170,6 +169,7 @@ def next_singular(model: Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, 
 
     A rank can only be lost where J changes by more than the smallest singular values at both ends together.
     """
+    from scipy.optimize import minimize_scalar  # here: slow to import
     def jacobian(s: float) -> np.ndarray:
         return model.residual(q + s * (qd + s / 2 * qdd), t + s)[1][model.active]
 

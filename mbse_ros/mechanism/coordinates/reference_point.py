@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat
 
 from ...description.model import GROUND, Body, MechanismDescription
 from ..inertia import center_of_mass
@@ -51,6 +50,7 @@ def quaternion(kinematics: Kinematics, name: str, start: np.ndarray, bodies: tup
 
     Adds their unit length to the constraints, as a row of a body or of a joint between ``bodies``.
     """
+    from transforms3d.quaternions import mat2quat  # here: slow to import
     e = ca.vertcat(*(kinematics.coordinate(f'{name}.e{k}', value) for k, value in enumerate(mat2quat(start))))
     ed = ca.vertcat(*kinematics.qd[-4:])
     tail, skew = e[1:], ca.skew(e[1:])
