@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mbse benchmark energy, simulation, formulations, scaling` on small sizes: fixed JSON forms, and numbers found another way."""
+"""`mbse benchmark energy, simulation, formulations, scaling` on small sizes: forms, and numbers found another way."""
 
 import json
 import math

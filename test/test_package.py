@@ -125,7 +125,7 @@ def test_python_packages_in_use_are_declared():
     ros = {name for name in used if re.match(r'(mbse_ros|rclpy|launch(_ros)?|\w+_(msgs|interfaces|srvs))$', name)}
     used = {DISTRIBUTION.get(name, name) for name in used - ros}
     assert 'numpy' in used and used <= {*required('python.in'), *required('graph.in'), *required('parquet.in'),
-                                       *required('table.in')}
+                                       *required('peers.in'), *required('table.in')}
 
 
 def test_rosdep_keys_cover_the_requirements():

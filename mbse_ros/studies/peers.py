@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plane chains of uniform bars between two pins of the ground in Exudyn and MuJoCo, beside our own simulation.
 
-Both programs are optional (``pip install exudyn mujoco``); they share no code with the package, and get the bars' points
-and masses alone.
+Both programs are optional (extra ``peers``); they share no code with the package. They get the points and
+masses of the bars, nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOLREF = 0.002          # s, of MuJoCo's loop closure: the stiffest that is stab
 
 @dataclass(frozen=True)
 class Chain:
-    """``points`` (b + 1, 2), m, the first and the last fixed to the ground; ``masses`` (b,), kg, of the bars between."""
+    """``points`` (b + 1, 2), m, the first and last fixed to the ground; ``masses`` (b,), kg, of the bars between."""
 
     points: np.ndarray
     masses: tuple[float, ...]
@@ -35,7 +35,7 @@ def installed() -> dict[str, Run]:
 
 
 def exudyn(chain: Chain, dt: float, steps: int) -> tuple[float, float]:
-    """Rigid bodies in three coordinates each, joints as constraints of velocity (index 2), implicit trapezoidal rule."""
+    """Three coordinates for each body, joints as constraints of velocity (index 2), implicit trapezoidal rule."""
     import exudyn as exu
     from exudyn import itemInterface as item
     mbs = exu.SystemContainer().AddSystem()
