@@ -43,19 +43,20 @@ class Faint:
                 self._take(place, value, noise)
 
     def _take(self, place: int, value: float, noise: float) -> None:
-        last = self._last[place]
-        if place in self.found and (abs(value) > LARGEST or abs(value - last[-1]) > LOUD * FAINT * noise):
+        last, large = self._last[place], abs(value) > LARGEST
+        if place in self.found and (large or abs(value - last[-1]) > LOUD * FAINT * noise):
             self.found = tuple(k for k in self.found if k != place)
             last.clear()
+        if large:
+            last.clear()
+            return
         last.append(value)
         if len(last) == SAMPLES and place not in self.found and _faint(list(last), noise):
             self.found = *self.found, place
 
 
 def _faint(values: list[float], noise: float) -> bool:
-    """Whether samples near zero vary, but next to nothing: the second difference does not see a pressure that rises."""
-    if max(map(abs, values)) > LARGEST:
-        return False
+    """Whether samples vary, but next to nothing: the second difference does not see a pressure that rises."""
     bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
     middle = median(bends)
     return 0.0 < middle < FAINT * MEDIAN * noise
