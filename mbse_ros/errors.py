@@ -133,6 +133,18 @@ class DiskError(BagError):
         super().__init__(path, reason)
 
 
+class RecordsError(MbseError):
+    """The records of loads cannot be read or written: ``path``, ``reason``."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = str(path), reason
+        super().__init__(f'{path}: {reason}')
+
+
+class ScaleError(MbseError):
+    """What an operator asked the scale for is not possible now; the text says why."""
+
+
 class GraphError(MbseError):
     """A factor graph cannot be solved as it is built.
 

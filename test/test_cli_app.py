@@ -12,8 +12,9 @@ from source_tree import ROOT
 from mbse_ros.cli import app as module
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
-            'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'up', 'replay', 'demo', 'benchmark')
-STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
+            'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'up', 'replay', 'demo',
+            'benchmark')
+STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 
 def test_help_names_every_command_in_whole_sentences():
@@ -90,7 +91,7 @@ def test_the_command_line_starts_at_once():
     (['crane', '--payload', '3'], 'expected name:=value'),
     (['crane', 'weight:=3'], "weight: got '3', expected one of the arguments simulate, seed, namespace, "
      'use_sim_time, rviz, autostart, record, sensor_reliability, frame, params_file, remap, machine, valve, sources, '
-     'payload, cycle, visualization, composed, outputs, cycles'),
+     'payload, cycle, visualization, composed, outputs, scale, scale_records, scale_file, cycles'),
     (['crane', 'payload:=much'], "payload: got 'much'"),
     (['crane', 'machine:=excavator'], 'expected a path to a .yaml file or one of')])
 def test_up_refuses(words, text):

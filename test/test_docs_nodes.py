@@ -8,7 +8,7 @@ from source_tree import ROOT
 
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.documents import PAGES, main
-from mbse_ros.nodes.graph import OUTPUTS, machine_topics
+from mbse_ros.nodes.graph import OUTPUTS, SCALE, machine_topics
 from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
 
 TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
@@ -27,7 +27,7 @@ def test_pages_are_written(tmp_path):
 def test_every_topic_is_documented_with_its_type():
     table = dict(re.findall(r'^\| `([\w/<>]+)` \| `(\w+/msg/\w+)` \|', TOPICS_PAGE, re.MULTILINE))
     expected = {re.sub(r'^sensors/pressure/.*', 'sensors/pressure/<volume>', topic): kind
-                for topic, kind in {**machine_topics(load_machine('patu655_lift')), **OUTPUTS}.items()}
+                for topic, kind in {**machine_topics(load_machine('patu655_lift')), **OUTPUTS, **SCALE}.items()}
     assert expected.items() <= table.items()
     assert set(table) - set(expected) == {'valve_command', 'sensors/imu/<sensor>'}
 

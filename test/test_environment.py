@@ -14,7 +14,7 @@ echo "making ${1##*/} from ${@:3}" >&2
 mkdir -p "$1/bin"
 printf '%s\n' "$2" >"$1/.made_from"
 """
-INHERITED = ('ROS', 'MBSE_ROS_ENVIRONMENT', 'AMENT_PREFIX_PATH', 'ROS_DISTRO', 'PYTHONPATH')
+INHERITED = ('HASHES', 'ROS', 'MBSE_ROS_ENVIRONMENT', 'AMENT_PREFIX_PATH', 'ROS_DISTRO', 'PYTHONPATH')
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def tree(tmp_path):
     script.chmod(0o755)
     for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
             f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'ros-jazzy.txt',
-                                                    'ros-kilted.txt'))):
+                                                    'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
         (root / name).write_text(name)
     return root
 
@@ -59,6 +59,23 @@ def test_a_changed_file_rebuilds_it(tree, change):
     (tree / change).write_text('something else')
     assert 'making jazzy' in run(tree)[1]
     assert run(tree) == ('', '')
+
+
+def test_hashes_are_asked_for_once(tree):
+    assert run(tree, HASHES='1')[1] == 'making jazzy from tools/requirements/ros-jazzy.hashed.txt\n'
+    assert run(tree) == ('', '')
+    (tree / '.env' / 'hashes').unlink()
+    assert run(tree)[1] == 'making jazzy from tools/requirements/ros-jazzy.txt\n'
+
+
+@pytest.mark.parametrize('ros', ('jazzy', 'kilted'))
+def test_the_list_with_hashes_has_the_same_versions(ros):
+    folder = ROOT / 'tools' / 'requirements'
+    hashed = (folder / f'ros-{ros}.hashed.txt').read_text().splitlines()
+    plain = [line.removesuffix(' \\') for line in hashed if '--hash=' not in line]
+    assert plain == (folder / f'ros-{ros}.txt').read_text().splitlines()
+    for line, after in zip(hashed, [*hashed[1:], '']):
+        assert '--hash=' in line or '--hash=sha256:' in after
 
 
 def test_a_new_message_rebuilds_it(tree):

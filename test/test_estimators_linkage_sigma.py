@@ -58,7 +58,8 @@ def test_the_usual_small_alpha_costs_digits_only(masses):
 
 
 def test_reused_points_do_not_see_the_noise_of_the_step(masses):
-    """Paper 001, end of 4.1: as Kalman's filter, but for the noise that the measurements' covariances lack."""
+    """Naya et al., review, end of 4.1: as Kalman's filter, but for the noise that the measurements' covariances
+    lack."""
     found = run_linear(masses, 'UKF', LOG.measured, reuse=True)
     (F, G), Sigma, H = linear.cayley(linear.A), linear.double_integrator_noise(DENSITY), linear.H
     x, P = linear.START - linear.REST, np.diag(linear.START_STDDEV ** 2)
@@ -136,7 +137,7 @@ def test_points_have_the_mean_and_covariance(points):
 @pytest.mark.parametrize('points', [symmetric_points(3, 0.1, 2.0), symmetric_points(3, 1.0, 0.0, 1.0),
                                     simplex_points(3, 0.4)])
 def test_moments_are_those_of_the_weighted_sums(points):
-    """Paper 001 Eqs. 38 and 39 as printed."""
+    """Naya et al., review, Eqs. 38 and 39 as printed."""
     values = np.random.default_rng(0).normal(size=(2, points.number + 1))
     mean_weights = np.append(1 - np.sum(points.weights), points.weights)
     weights = np.append(points.centre, points.weights)
@@ -264,7 +265,7 @@ def test_covariance_stays_positive_over_many_steps(estimator, monkeypatch):
         assert np.all(found.spread > 0)
 
 
-# The four-bar of paper 001, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
+# The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
 
 @lru_cache(maxsize=1)
 def benchmark() -> Truth:

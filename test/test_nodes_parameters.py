@@ -19,10 +19,12 @@ from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.outputs_node import OutputsNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.plant_node import PlantNode
+from mbse_ros.nodes.scale_node import ScaleNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 
 KINDS = {'interpolation_node': InterpolationNode, 'observer_node': ObserverNode, 'payload_node': PayloadNode,
-         'plant_node': PlantNode, 'visualization_node': VisualizationNode, 'outputs_node': OutputsNode}
+         'plant_node': PlantNode, 'visualization_node': VisualizationNode, 'outputs_node': OutputsNode,
+         'scale_node': ScaleNode}
 
 
 @pytest.fixture(scope='module', autouse=True)

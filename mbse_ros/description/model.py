@@ -85,7 +85,8 @@ class Coordinate:
     two; counter-clockwise, rad, counted over full turns), 'joint' (angle, rad, or displacement, m, of ``joint``),
     'distance' (of two ``points``, m), 'piston' (the same less the cylinder's ``closed_length``, m), 'component'
     (``component`` 0, 1, 2 of the position of ``points[0]``, m).
-    ``branches``: use the two branches of paper 002, appendix III, instead of the one form that holds at all angles.
+    ``branches``: use the two branches of Blanco-Claraco et al., factor graphs, appendix III, instead of the one form
+    that holds at all angles.
     """
 
     name: str
@@ -194,7 +195,8 @@ class Initial:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the hierarchy (paper 004): the joints inside these modules are enforced; none: all that are left."""
+    """One level of the hierarchy (Orsino, modular modelling): the joints inside these modules are enforced; none: all
+    that are left."""
 
     modules: tuple[str, ...]
 
@@ -206,7 +208,8 @@ class MechanismDescription:
     ``coordinate_type``: 'natural', 'reference_point' or 'relative'; ``independent``: names of coordinates, empty for
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
     ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
-    stands, for the room `sources` to read; ``calibration``: which of its numbers' errors depend on each other.
+    stands, for the room `sources` to read, and ``scale`` for `scale`; ``calibration``: which of its numbers' errors
+    depend on each other.
     """
 
     file: str
@@ -234,6 +237,7 @@ class MechanismDescription:
     base: Base | None = None
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
     calibration: Calibration | None = None
+    scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

@@ -17,7 +17,7 @@ OLDEST, NEWEST = (3, 10), (3, 13)       # the first of setup.py, the last that t
 REQUIRED = {'numpy': '1.21', 'scipy': '1.8', 'casadi': '3.6.5', 'transforms3d': '0.4', 'pint': '0.19', 'pyyaml': '5.4',
             'defusedxml': '0.7', 'simpleeval': '1.0', 'matplotlib': '3.5', 'pillow': '9', 'plotly': '6',
             'typer': '0.12', 'rich': '12', 'rosbags': '0.10.4', 'mcap': '1.1', 'lz4': '3.1', 'zstandard': '0.15'}
-EXTRAS = {'graph': {'gtsam': '4.3'}, 'table': {'pandas': '2.0'}}
+EXTRAS = {'graph': {'gtsam': '4.3'}, 'parquet': {'pyarrow': '14'}, 'table': {'pandas': '2.0'}}
 MODULES = {'pyyaml': 'yaml', 'pillow': 'PIL'}      # where the name to import is not the name to install
 Version = Callable[[str], 'str | None']
 

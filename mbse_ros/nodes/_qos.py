@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quality of service of the topics."""
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 # Between the nodes nothing may get lost: ten seconds at 100 Hz are kept for a reader that is slow for a moment.
 OUTPUT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 LATEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+# The last one is kept for those who come later.
+LASTING = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 TF = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)        # as tf2_ros has it
 

@@ -22,6 +22,8 @@ from .settings import (
     RecorderSettings,
     ReplaySettings,
     ReplayTuning,
+    ScaleNodeSettings,
+    ScaleTuning,
     SensorNodeSettings,
     SmootherNodeSettings,
     VisualizationSettings,
@@ -53,6 +55,8 @@ NODES: dict[str, Entry] = {
     'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load, what holds '
                           'the machine, margin to tipping over.',
                           (OutputsNodeSettings,), OutputsSettings),
+    'scale_node': Entry('Loads out of states and payloads: counted, weighed together, recorded; what they are against '
+                        'target and load chart.', (ScaleNodeSettings,), ScaleTuning),
     'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
                           (LinkageNodeSettings,), LinkageSettings),
     'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',

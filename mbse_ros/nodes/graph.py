@@ -25,6 +25,7 @@ from ..sources.map import NO_MAP, load_sources
 from .settings import CYCLE_CHOICES, RELIABILITY, VALVES
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
+STRING = 'std_msgs/msg/String'
 TOPICS = {
     'segment': SEGMENT,
     'state': STATE,
@@ -43,6 +44,12 @@ OUTPUTS = {         # of outputs_node, where it runs
     'stability/margin': 'std_msgs/msg/Float64',
     'stability/zero_moment_point': 'geometry_msgs/msg/PointStamped',
     '/tf': 'tf2_msgs/msg/TFMessage',
+}
+SCALE = {           # of scale_node, where it runs
+    'scale/record': STRING,
+    'scale/live': STRING,
+    'scale/totals': STRING,
+    'scale/mass': 'std_msgs/msg/Float64',
 }
 MARKERS_FRAME = 'machine'
 COMPOSED = 'machine_nodes'      # executable that has several nodes
@@ -194,7 +201,12 @@ class MachineArguments(GraphArguments):
     composed: bool = setting(True, 'Interpolation, observer and payload in one process; false: one process each')
     outputs: bool = setting(False, 'Start outputs_node: TF, and the pose, mass and weight of the load as standard '
                                    'messages; in a namespace all frames begin with it')
-    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
+    scale: bool = setting(False, 'Start scale_node: loads counted and recorded, target, load chart')
+    scale_records: str = setting('', 'SQLite file of its records; empty: loads_<machine>.db here, with simulate in '
+                                     'memory alone')
+    scale_file: str = setting('', "File of its attachments and load chart; empty: the section `scale` of the machine's "
+                                  'file')
+    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for a day', '', 0, 3600)
 
 
 def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:
@@ -245,15 +257,18 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     cycle that is not its own."""
     a = arguments
     check_machine(a)        # fail now, not in five processes
-    readers = a.visualization + bool(a.record) + a.outputs
+    readers = a.visualization + bool(a.record) + a.outputs + a.scale
     prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
     root = a.frame or MARKERS_FRAME
     frame = prefix + root
     sources = a.sources or (NO_MAP if a.simulate else '')
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
     outputs = [a.node('outputs_node', **machine, frame_id=root, frame_prefix=prefix)] if a.outputs else []
+    scales = [a.node('scale_node', **machine, records=a.scale_records or ('none' if a.simulate else ''),
+                     scale_file=a.scale_file, wait_subscribers=int(bool(a.record)))] if a.scale else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
                       wait_subscribers=1 + a.visualization + bool(a.record))] if a.simulate else []
+    also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if a.scale else {}
     linked = int(a.composed)        # reads no topic
     nodes = (
         a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
@@ -265,9 +280,9 @@ def machine_graph(arguments: MachineArguments) -> Graph:
                          parts={node.name: node.parameters for node in nodes}),)
     drawing = (a.node('visualization_node', **machine, frame_id=frame, sources=sources,
                       sensor_reliability=a.reliability),)
-    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *plants,
+    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *scales, *plants,
                        *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine,
-                                    sources=sources)))
+                                    sources=sources, **also)))
 
 
 def check_machine(arguments: MachineArguments) -> None:

@@ -190,19 +190,26 @@ def wanted_topics(settings: RecorderSettings) -> tuple[dict[str, str], set[str]]
     """
     machine = load_machine(settings.machine)
     known = machine_topics(machine)
+    also = _typed(settings.also, 'also', {})
     if not settings.topics:
         sources = node_sources(settings.sources, machine)
         own = topic_readers(*left_over(sources, machine), TopicMap(), lambda error: None)
         foreign = {source.topic for source in sources.sources}
         replaced = {*sensor_topics(machine)} - {*own} if foreign else set()
-        return {topic: kind for topic, kind in known.items() if topic not in replaced | foreign}, foreign
-    wanted = {}
-    for word in settings.topics.split():
+        return {topic: kind for topic, kind in known.items() if topic not in replaced | foreign} | also, foreign
+    return _typed(settings.topics, 'topics', known) | also, set()
+
+
+def _typed(words: str, parameter: str, known: dict[str, str]) -> dict[str, str]:
+    """Topics and their types; raises SettingError for one without a type that is not known."""
+    found = {}
+    for word in words.split():
         topic, _, kind = word.partition(':')
         if not kind and topic not in known:
-            raise SettingError('topics', word, f'topic:package/msg/Type, or one of: {", ".join(known)}')
-        wanted[topic] = kind or known[topic]
-    return wanted, set()
+            raise SettingError(parameter, word, 'topic:package/msg/Type' + (
+                f', or one of: {", ".join(known)}' if known else ''))
+        found[topic] = kind or known[topic]
+    return found
 
 
 main = RecorderNode.main

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bags.bag import Bag, decode, open_bag
+from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
@@ -40,7 +40,8 @@ from .findings import (
 from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
-KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word'}
+KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
+FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
 COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
@@ -88,8 +89,8 @@ def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUN
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
         try:
-            chosen[room][name] = known[name](text)
-        except ValueError:
+            chosen[room][name] = FLAGS[text] if known[name] is bool else known[name](text)
+        except (ValueError, KeyError):
             raise SettingError(key, text, KINDS[known[name].__name__]) from None
     return {room: _settings(room, kinds[room], values) for room, values in chosen.items()}
 
@@ -183,7 +184,7 @@ def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap)
     topic = topics.absolute(topics.position, reader.namespace)
     for raw in source.messages([topic]) if source.topics.get(topic) == JOINT_STATE else ():
         try:
-            return decode(raw).header.frame_id
+            return looked_at(raw).header.frame_id
         except SampleError:
             continue
     return ''

@@ -18,6 +18,9 @@ from ..payload.estimator import PayloadEstimator
 from ..payload.loads import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.settings import PayloadSettings
+from ..payload.trust import NOT_YET, Trust
+from .faint import REASON as FAINT
+from .faint import Faint
 from .limits import JUMPED, Limits
 from .linkage.channels import Channels
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
@@ -25,7 +28,7 @@ from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, St
 WINDOW = 200         # innovations from which the health is computed
 # reasons of a state that is wrong; a missing sample is not one
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
-DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers'
+DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers', FAINT
 FIRST = 'the first mass does not agree yet with the one half a second before'
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
@@ -47,7 +50,7 @@ class ObserverStage:
         self._observer = HydraulicObserver(machine, settings, backend)
         self._range, self._stddev = machine.range.tolist(), np.sqrt(variances(machine)).tolist()
         self._watch = Channels(machine.channels)
-        self._limits = Limits(machine, LOST_SHARE)
+        self._limits, self._faint = Limits(machine, LOST_SHARE), Faint(machine)
         self.reset()
 
     @property
@@ -68,6 +71,7 @@ class ObserverStage:
         """Forget the state; the next segment starts it again."""
         self._begin()
         self._limits.reset()
+        self._faint.reset()
 
     def _begin(self) -> None:
         self._observer.reset()
@@ -87,10 +91,13 @@ class ObserverStage:
         dt = segment.step_ns * 1e-9
         if segment.restart:
             self._limits.reset()
+            self._faint.reset()
         if restart:
             self._begin()
             self._start = segment.start_ns * 1e-9
         self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1])
+        if self._faint.found:
+            self._refused[FAINT] = list(self._faint.found)
         values = self._accepted(segment.values)
         if restart:
             first = segment.values[0].copy()
@@ -131,6 +138,7 @@ class ObserverStage:
         if not result.finite:
             return
         measured = [value if v == v else nan for value, v in zip(measured, innovation)]     # values between samples
+        self._faint.take(measured, segment.values[-1])
         self._watch.take(segment.stamp_ns * 1e-9, measured, innovation, variance, used, self._stddev, self.settings)
         self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
                              for v, s, use, m in zip(innovation, variance, used, measured)])
@@ -163,14 +171,16 @@ class ObserverStage:
 
     def _far_outside(self, result: SegmentResult) -> str:
         """Which coordinate is where it cannot be, or is not known; '' for none."""
+        positions, variances = result.mean[-1].tolist(), result.covariance.diagonal().tolist()
         for i, (low, high) in enumerate(self._range):
-            position, room = float(result.mean[-1, i]), LOST_SHARE * (high - low)
+            position, room = positions[i], LOST_SHARE * (high - low)
+            if low - room <= position <= high + room and not variances[i] > room ** 2:
+                continue
             name = self.machine.coordinates[i]
             unit = 'm' if name in self.machine.cylinders else 'rad or m'
             if not low - room <= position <= high + room:
                 return f'{name} at {position:.3f} {unit}, far outside its range'
-            if result.covariance[i, i] > room ** 2:
-                return f'position of {name} not known to {room:.3f} {unit}'
+            return f'position of {name} not known to {room:.3f} {unit}'
         return ''
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
@@ -208,6 +218,7 @@ class PayloadStage:
         """Forget the mass: another load."""
         self._estimator.reset()
         self._doubted_ns = -RETURN_NS
+        self._trust = Trust()
         self._loads, self._mass = LoadLog(self._limits, self._estimator.difference), None
 
     @property
@@ -267,11 +278,26 @@ class PayloadStage:
                 'masses of these poses contradict those before: the machine has moved, or a sensor has become wrong')
         return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
 
+    def _trusted(self, state: StateEstimate, mass: Mass, status: PayloadStatus, reason: str
+                 ) -> tuple[PayloadStatus, str]:
+        """The same, but for a mass that looks well soon after one that cannot be."""
+        alarm = status in (PayloadStatus.CHANGING, PayloadStatus.CONTACT, PayloadStatus.NO_DATA)
+        refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
+        self._trust.take(state.step_ns * 1e-9 * len(state.mean), refused or status is PayloadStatus.IMPLAUSIBLE,
+                         alarm and self._loads.found, mass.taken > 0)
+        if status is PayloadStatus.UPDATING and self._trust.lost:
+            return PayloadStatus.IMPLAUSIBLE, (
+                f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
+                'one, a sensor whose samples were all rejected, or a load that changed for longer than loads do')
+        return status, reason
+
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
                 reason: str = '') -> PayloadEstimate:
         self._t, self._mass = state.stamp_ns * 1e-9, mass
         self._loads.take(self._t, mass, self._estimator.kept)
         if status is None:
             status, reason = self._judged(mass, state.weighing.size > 0)
+        if state.weighing.size:
+            status, reason = self._trusted(state, mass, status, reason)
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, status, reason)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States and payloads in, loads out: counted, recorded, against target and load chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from math import isfinite
+from typing import Any, NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticArray
+from std_msgs.msg import Float64, String
+from std_srvs.srv import Trigger
+
+from mbse_ros.msg import HydraulicState
+from mbse_ros.msg import PayloadEstimate as PayloadMessage
+
+from ..bags.messages import payload_record, state_record
+from ..bags.topics import PAYLOAD, STATE
+from ..errors import MbseError
+from ..machine import Machine
+from ..scale.chart import Overload
+from ..scale.live import Live
+from ..scale.reading import KNOWN
+from ..scale.record import LOAD, Record
+from ..scale.scale_file import scale_of
+from ..scale.stage import ScaleStage
+from ..scale.store import RecordStore
+from ._diagnostics import ERROR, OK, WARN, Diagnostics
+from ._geometry import packed_number
+from ._lifecycle import ManagedNode
+from ._messages import check_sender, unpacked
+from ._pace import Pace
+from ._pairs import Pairs
+from ._qos import LASTING, OUTPUT
+from ._records import check_names
+from ._scale_text import live_values, record_values, text_of, totals_values
+from .settings import ScaleTuning
+
+STATES = 0          # streams whose records belong together by their stamps
+MASSES = 1
+MEMORY = 'none'     # as `records`: no file
+
+
+class ScaleStatus(IntEnum):
+    """A load against the chart, and whether records are written."""
+
+    OK = 0
+    NEAR_LIMIT = 1
+    OVERLOAD = 2
+    NOT_RECORDED = 3
+
+
+LEVELS = {ScaleStatus.OK: OK, ScaleStatus.NEAR_LIMIT: WARN, ScaleStatus.OVERLOAD: ERROR,
+          ScaleStatus.NOT_RECORDED: ERROR}
+
+
+class _Report(NamedTuple):
+    """As the diagnostics take it."""
+
+    stamp_ns: int
+    status: ScaleStatus
+    reason: str
+
+
+class ScaleNode(ManagedNode):
+    """Runs the scale over each pair of state and payload; the operator's buttons are services, what he chooses are
+    parameters."""
+
+    executable = 'scale_node'
+    forgets = 'what hangs on the machine is forgotten; records stay'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stage: ScaleStage | None = None
+        self._store: RecordStore | None = None
+        for name, action in (('zero', self._zero), ('load_done', self._load_done), ('undo', self._undo),
+                             ('new_truck', self._new_truck)):
+            self.create_service(Trigger, f'~/{name}', self._button(action))
+
+    def build(self, machine: Machine) -> None:
+        """The stage with its records, the outputs."""
+        file = scale_of(machine, self.settings.scale_file)
+        self._record = self.output(String, 'scale/record')
+        self._totals = self.output(String, 'scale/totals', LASTING)
+        self._live = self.output(String, 'scale/live')
+        self._mass = self.output(Float64, 'scale/mass')
+        self._diagnostics = Diagnostics(self.output(DiagnosticArray, '/diagnostics'), f'{self.executable} load',
+                                        machine.name, 1)
+        path = self.settings.records or f'loads_{machine.name}.db'
+        self._store = None if path == MEMORY else RecordStore(path, machine.name)
+        self.stage = ScaleStage(machine, self.tuning, file, self._store, self.settings.day_starts)
+        book, wanted = self.stage.book, self.tuning
+        if wanted.attachment and (book.attachment is None or book.attachment.data['attachment'] != wanted.attachment):
+            self.stage.attach(wanted.attachment)
+        if wanted.target and book.filling.target != wanted.target:
+            self.stage.set_target(wanted.target)
+        where = 'in memory alone' if self._store is None else f'in {self._store.path}'
+        self.get_logger().info(f'records {where}: {book.all.count} loads, {book.all.mass.value:.0f} kg so far')
+
+    def connect(self) -> None:
+        """Take states and payloads from here on."""
+        self._pairs, self._pace = Pairs(), Pace()
+        self.input(HydraulicState, 'state', self.on_state, OUTPUT, raw=True)
+        self.input(PayloadMessage, 'payload', self.on_payload, OUTPUT, raw=True)
+        self._publish_totals(self._now())
+
+    def retune(self, tuning: ScaleTuning) -> None:
+        """New tuning; another attachment or target is a record. Raises ScaleError for an attachment not known."""
+        if tuning.attachment != self.tuning.attachment:
+            self._publish(self.stage.attach(tuning.attachment))
+        if tuning.target != self.tuning.target:
+            self._publish(self.stage.set_target(tuning.target))
+        self.stage.configure(tuning)
+
+    def on_state(self, cdr: bytes) -> None:
+        """How the machine stands, and what its motion says of the mass."""
+        self._take(STATES, 'state', STATE, cdr, state_record)
+
+    def on_payload(self, cdr: bytes) -> None:
+        """What the load weighs."""
+        self._take(MASSES, 'payload', PAYLOAD, cdr, payload_record)
+
+    def _take(self, stream: int, topic: str, kind: str, cdr: bytes, read: Callable[[Any], Any]) -> None:
+        """One record; the scale gets both of an instant together."""
+        try:
+            message = unpacked(topic, kind, cdr)
+            check_sender(message, topic, self.machine.name, self.fingerprint)
+            record = read(message)
+            if stream == STATES:
+                check_names(record, self.machine)
+        except MbseError as error:
+            self.warnings(topic, f'{topic} dropped: {error}')
+            return
+        pair = self._pairs.take(stream, record.stamp_ns, record)
+        if pair is not None:
+            self._publish(self.stage.process(*pair))
+            self._show()
+
+    def _show(self) -> None:
+        """What the operator sees, at its rate, and the diagnostics."""
+        live = self.stage.live
+        if not self._pace.is_due('live', live.stamp_ns, self.tuning.rate):
+            return
+        self._pace.done('live', live.stamp_ns)
+        self._live.publish(String(data=text_of(live_values(live, self.stage.trouble))))
+        if live.status in KNOWN and isfinite(live.mass):
+            self._mass.publish(packed_number(live.mass))
+        report = judged(live, self.stage.trouble)
+        self._diagnostics(report, LEVELS[report.status], lambda: self._values(live))
+
+    def _publish(self, records: Iterable[Record]) -> None:
+        """Records that are confirmed, and the totals with them."""
+        records = list(records)
+        for record in records:
+            self._record.publish(String(data=text_of(record_values(record))))
+            if record.kind == LOAD:
+                (lower, upper), data = record.mass.interval, record.data
+                self.get_logger().info(f'load {record.number}: {data["mass"]:.1f} kg ({lower:.1f} to {upper:.1f}), '
+                                       f'{data["status"]}, {data["truck"]}')
+        if records:
+            self._publish_totals(records[-1].stamp_ns)
+
+    def _publish_totals(self, stamp_ns: int) -> None:
+        self._totals.publish(String(data=text_of(totals_values(self.stage.book, stamp_ns))))
+
+    def _now(self) -> int:
+        return self.get_clock().now().nanoseconds
+
+    def _button(self, action: Callable[[], list[Record]]) -> Callable[[Any, Any], Any]:
+        """The callback of a service; it succeeds where the record is safe."""
+        def call(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            if self.stage is None:
+                response.success, response.message = False, 'not configured'
+                return response
+            try:
+                records = action()
+            except MbseError as error:
+                response.success, response.message = False, str(error)
+                return response
+            self._publish(records)
+            response.success = not self.stage.pending
+            response.message = text_of(record_values(records[-1])) if records else self.stage.trouble
+            return response
+        return call
+
+    def _zero(self) -> list[Record]:
+        return self.stage.zero()
+
+    def _load_done(self) -> list[Record]:
+        return self.stage.load_done()
+
+    def _undo(self) -> list[Record]:
+        return self.stage.undo()
+
+    def _new_truck(self) -> list[Record]:
+        return self.stage.new_truck(self.tuning.truck, self.tuning.target)
+
+    def _values(self, live: Live) -> dict[str, object]:
+        """Numbers of the diagnostics."""
+        return {'mass, kg': f'{live.mass:.1f} ({live.lower:.1f} to {live.upper:.1f})', 'carrying': live.carrying,
+                'truck': live.truck, 'loads': live.loads, 'total, kg': f'{live.total:.1f}', 'remaining, kg':
+                'no target' if live.remaining is None else f'{live.remaining:.1f}', 'radius, m': f'{live.radius:.2f}',
+                'limit, kg': f'{live.limit:.0f}', 'waiting to be recorded': len(self.stage.pending)}
+
+    def _tear_down(self) -> None:
+        super()._tear_down()
+        self.stage = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+def judged(live: Live, trouble: str) -> _Report:
+    """The worst first."""
+    if live.overload is Overload.OVER:
+        return _Report(live.stamp_ns, ScaleStatus.OVERLOAD, f'up to {live.gross_upper:.0f} kg at {live.radius:.2f} m, '
+                                                            f'limit {live.limit:.0f} kg')
+    if trouble:
+        return _Report(live.stamp_ns, ScaleStatus.NOT_RECORDED, trouble)
+    if live.overload is Overload.NEAR:
+        return _Report(live.stamp_ns, ScaleStatus.NEAR_LIMIT, f'up to {live.gross_upper:.0f} kg of {live.limit:.0f} kg')
+    return _Report(live.stamp_ns, ScaleStatus.OK, '')
+
+
+main = ScaleNode.main
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Totals out of records, one by one: by truck and by day, with undo, target and what remains of it.
+
+The book is nothing but what its records say: read again from the first one it is the same.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import datetime, timedelta, timezone
+from math import sqrt
+
+from .reading import Place
+from .record import ATTACHMENT, ENDED, LOAD, TARGET, TRUCK, UNDO, ZERO, Record, place_of
+from .uncertain import UncertainMass
+
+KEPT = 10_000       # loads that can be undone, and fillings that are kept
+FIRST = 'truck 1'
+
+
+class Tally:
+    """Sum of the masses of loads, which can be taken out again."""
+
+    def __init__(self) -> None:
+        self.count, self._value, self._variance = 0, 0.0, 0.0
+        self._common: dict[str, float] = {}
+
+    def add(self, mass: UncertainMass, sign: int = 1) -> None:
+        """One load more, or with ``sign`` -1 less."""
+        self.count += sign
+        self._value += sign * mass.value
+        self._variance += sign * mass.own ** 2
+        for cause, kg in mass.common.items():
+            self._common[cause] = self._common.get(cause, 0.0) + sign * kg
+        if not self.count:
+            self._value, self._variance, self._common = 0.0, 0.0, {}
+
+    @property
+    def mass(self) -> UncertainMass:
+        """The sum."""
+        return UncertainMass(self._value, sqrt(max(self._variance, 0.0)), dict(self._common))
+
+
+class Filling:
+    """One truck from its arrival to the next: its name, target, kg, 0 for none, loads, and where they went."""
+
+    def __init__(self, name: str, target: float = 0.0) -> None:
+        self.name, self.target, self.tally = name, target, Tally()
+        self.place: Place | None = None
+
+    @property
+    def remaining(self) -> float | None:
+        """What is missing to the target, kg, below 0 where it is more; None without a target."""
+        return self.target - self.tally.mass.value if self.target else None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is reached."""
+        return bool(self.target) and self.tally.mass.value >= self.target
+
+
+class Book:
+    """Totals of one machine. ``day_starts``, h: when a day begins, after 00:00 UTC."""
+
+    def __init__(self, day_starts: float = 0.0) -> None:
+        self._shift = timedelta(hours=day_starts)
+        self.filling = Filling(FIRST)
+        self.fillings = 1
+        self.days: OrderedDict[str, Tally] = OrderedDict()
+        self.trucks: OrderedDict[str, Tally] = OrderedDict()
+        self.all = Tally()
+        self.loads: OrderedDict[int, tuple[Record, Filling]] = OrderedDict()     # the last ones, those undone left out
+        self.zero: Record | None = None
+        self.attachment: Record | None = None
+        self.hanging: float | None = None       # kg of a load that was counted and may still hang on the machine
+        self.number = 0                         # of the last record
+
+    def apply(self, record: Record) -> None:
+        """Take a record; those of a kind that is not known are passed over."""
+        self.number = max(self.number, record.number)
+        if record.kind == LOAD:
+            self._add(record)
+        elif record.kind == UNDO:
+            self._undo(int(record.data['load']))
+        elif record.kind == TRUCK:
+            self.filling = Filling(str(record.data['truck']), float(record.data.get('target', 0.0)))
+            self.fillings += 1
+        elif record.kind == TARGET:
+            self.filling.target = float(record.data['target'])
+        elif record.kind == ZERO:
+            self.zero = record
+        elif record.kind == ATTACHMENT:
+            self.attachment = record
+        elif record.kind == ENDED:
+            self.hanging = None
+
+    @property
+    def last(self) -> Record | None:
+        """The last load that counts and is not undone."""
+        for number in reversed(self.loads):
+            record, _ = self.loads[number]
+            if record.counts:
+                return record
+        return None
+
+    def day_of(self, stamp_ns: int) -> str:
+        """Day of an instant, YYYY-MM-DD."""
+        return (datetime.fromtimestamp(stamp_ns * 1e-9, tz=timezone.utc) - self._shift).date().isoformat()
+
+    def _tallies(self, record: Record, filling: Filling) -> list[Tally]:
+        return [filling.tally, self.all, self.days.setdefault(self.day_of(record.stamp_ns), Tally()),
+                self.trucks.setdefault(str(record.data['truck']), Tally())]
+
+    def _add(self, record: Record) -> None:
+        self.loads[record.number] = record, self.filling
+        if len(self.loads) > KEPT:
+            self.loads.popitem(last=False)
+        self.hanging = record.data.get('hanging')
+        if record.counts:
+            self.filling.place = place_of(record.data['dropped']) or self.filling.place
+            for tally in self._tallies(record, self.filling):
+                tally.add(record.mass)
+
+    def _undo(self, number: int) -> None:
+        record, filling = self.loads.pop(number, (None, None))
+        if record is not None and record.counts:
+            for tally in self._tallies(record, filling):
+                tally.add(record.mass, -1)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads out of readings, one by one: taken, carried, dropped.
+
+A mass that has stayed the same for a while is a level. A load begins with a level that is heavier than an empty
+machine and ends with one that is not; levels between are what was spilt, shaken off or added. Only masses that the
+payload stage stands for make levels: while it says that the load changes, or that the machine touches something,
+nothing is decided, unless it is sure for long that most of a load is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite
+
+from ..streams.records import PayloadStatus
+from .load import CARRIED, COUNTED, PUT_BACK, Carried, Level, Load
+from .plateau import LONGEST, Plateau
+from .reading import Place, Reading
+from .settings import ScaleSettings
+from .uncertain import NOTHING, UNKNOWN, UncertainMass
+
+GONE = 1.5      # s for which a load must surely be gone, where no level tells
+DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
+SURE = 2.0      # standard deviations
+REST = 0.15     # of a load: less is left of one that is gone
+
+
+class Detector:
+    """Of a machine with uncertain numbers ``names`` and payload.limits ``span``, kg, apart.
+
+    To be set from outside: ``tare``, what an empty machine weighs; ``truck``: where its loads went, None before the
+    first. ``counted_before``: kg of a load, tare included, that was counted before a restart and may still hang there.
+    """
+
+    def __init__(self, names: tuple[str, ...], span: float, settings: ScaleSettings = ScaleSettings()) -> None:
+        self.settings, self._names, self._span = settings, names, span
+        self.tare: UncertainMass = NOTHING
+        self.truck: Place | None = None
+        self.counted_before: float | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what hangs there."""
+        self._plateau: Plateau | None = None        # the level by now
+        self._candidate: Plateau | None = None      # and what it may have become
+        self._carried: Carried | None = None
+        self._gone, self._dug, self._last_ns = 0.0, 0.0, None
+        self._place: Place | None = None
+
+    @property
+    def carrying(self) -> bool:
+        """Whether a load hangs there."""
+        return self._carried is not None
+
+    @property
+    def counted(self) -> bool:
+        """Whether the load that hangs there has been counted."""
+        return self._carried is not None and self._carried.counted
+
+    @property
+    def since_ns(self) -> int | None:
+        """Since when a load is carried."""
+        return self._carried.start_ns if self._carried else None
+
+    @property
+    def level(self) -> UncertainMass:
+        """The mass that hangs there, tare included; unknown before the first level and after a load of which it is
+        only known that it is gone."""
+        return self._plateau.mass(False) if self._plateau is not None else UNKNOWN
+
+    @property
+    def tare_now(self) -> UncertainMass:
+        """What is taken off the load that hangs there."""
+        return self._carried.tare if self._carried else self.tare
+
+    def process(self, reading: Reading) -> list[Load]:
+        """Loads that end with this reading; ``status`` 'counted': one that the operator had counted before."""
+        if self._last_ns is not None and reading.stamp_ns <= self._last_ns:
+            self.reset()        # the clock was set back: what is carried now is taken anew
+        dt = 0.0 if self._last_ns is None else min(1e-9 * (reading.stamp_ns - self._last_ns), LONGEST)
+        self._last_ns = reading.stamp_ns
+        self._place = reading.place or self._place
+        reading = replace(reading, place=self._place) if reading.place is None else reading
+        if reading.status is PayloadStatus.CONTACT:
+            self._touch(reading, dt)
+        if not (reading.known or self._settling(reading)):
+            return self._unsure(reading, dt)
+        self._gone = 0.0
+        if self._plateau is not None and self._same(reading, self._plateau):
+            self._plateau.add(reading)
+            self._candidate, self._dug = None, 0.0
+            if self._carried is not None:       # not after it may have been dropped
+                self._carried.moved(reading.place)
+        elif self._candidate is not None and self._same(reading, self._candidate):
+            self._candidate.add(reading)
+        else:
+            self._candidate = Plateau(reading, self._names, self.settings.guard)
+        if self._candidate is not None and self._candidate.seconds >= self.settings.least_time:
+            return self._settle(self._candidate)
+        return []
+
+    def count_now(self) -> Load | None:
+        """The operator says that the load that hangs there is done; None where none hangs there, or it was counted."""
+        if self._carried is None or self._plateau is None or self._carried.counted:
+            return None
+        now = Carried(self._carried.start_ns, self._carried.taken, self._carried.tare,
+                      [*self._carried.levels, self._level()])
+        self._carried.counted = True
+        return now.delivered(self.settings.dump_radius, self.truck)
+
+    def part(self) -> Load | None:
+        """What this truck has got of a load that is still carried; the rest is another load from here on."""
+        if self._carried is None or self._plateau is None or self._carried.counted:
+            return None
+        found = self._carried.delivered_so_far(self.settings.dump_radius, self.truck, self._level())
+        if found is not None:
+            self._carried.levels, self._carried.start_ns = [], found.end_ns
+        return found
+
+    def end(self) -> Load | None:
+        """The load that hangs there when the log ends."""
+        load = self.count_now()
+        return None if load is None else replace(load, status=CARRIED, dropped=None)
+
+    def discard(self) -> None:
+        """What hangs there is no load: the operator says that the machine is empty."""
+        self._carried, self._candidate = None, None
+
+    def _same(self, reading: Reading, plateau: Plateau) -> bool:
+        """Whether a reading is of that level: they differ by less than counts, or by less than is known."""
+        room = max(self.settings.change(self._span), reading.stddev)
+        return abs(reading.mass - plateau.level) <= room
+
+    def _settling(self, reading: Reading) -> bool:
+        """Whether a mass that the payload stage does not stand for yet is known well enough to be one, if it stays."""
+        return (reading.status is PayloadStatus.CHANGING and reading.finite
+                and reading.stddev <= self.settings.change(self._span))
+
+    def _touch(self, reading: Reading, dt: float) -> None:
+        """The machine touches something: where the load was taken it digs."""
+        taken = self._carried.taken if self._carried else None
+        if taken is not None and reading.place is not None and (
+                reading.place.distance(taken) <= self.settings.dump_radius):
+            self._dug += dt
+
+    def _digs_again(self, new: Plateau) -> bool:
+        """Whether the load was put back unseen, and this level is another's: the machine has dug where it was taken,
+        after the load had been carried away, or has come up with less."""
+        return self._dug >= DUG and (self._carried.farthest > self.settings.dump_radius
+                                     or new.level < self._plateau.level - self.settings.change(self._span))
+
+    def _is_load(self, plateau: Plateau) -> bool:
+        """Whether a level is that of a load; what may be nothing is none."""
+        least = max(self.settings.lightest(self._span), plateau.last.stddev)
+        return plateau.level - self.tare.value >= least
+
+    def _is_gone(self, plateau: Plateau) -> bool:
+        """Whether a level is what is left of a load: little of it, even where the empty machine seems to weigh more."""
+        most = max((level.mass.value for level in self._carried.levels), default=0.0) - self._carried.tare.value
+        return not self._is_load(plateau) or plateau.level - self._carried.tare.value < REST * most
+
+    def _level(self) -> Level:
+        """The level that is over, or may be."""
+        plateau = self._plateau
+        return Level(plateau.mass(True), plateau.last.place, plateau.last.stamp_ns, plateau.trusted,
+                     1e-9 * (plateau.last.stamp_ns - plateau.begin_ns))
+
+    def _settle(self, new: Plateau) -> list[Load]:
+        """Another level begins; returns the load that ends by it."""
+        old, found = self._plateau, []
+        if self._carried is None:
+            if self._is_load(new):
+                self._take(old, new)
+        else:
+            if old is not None:
+                self._carried.levels.append(self._level())
+            again = self._digs_again(new)
+            if again or self._is_gone(new):
+                found = self._finish()
+            if again and self._is_load(new):
+                self._take(None, new)
+        self._plateau, self._candidate = new, None
+        return found
+
+    def _take(self, old: Plateau | None, new: Plateau) -> None:
+        """A load begins where the level before was left, or with its own first level."""
+        tare = self.tare
+        if self.settings.carry_back and old is not None:
+            tare = old.mass(True)
+        self._carried = Carried(old.last.stamp_ns if old is not None else new.begin_ns, new.first_place, tare)
+        self._carried.moved(self._place)
+        if old is None and self.counted_before is not None:
+            room = max(self.settings.change(self._span), new.last.stddev)
+            self._carried.counted = abs(new.level - self.counted_before) <= room
+        self.counted_before = None
+
+    def _unsure(self, reading: Reading, dt: float) -> list[Load]:
+        """The mass changes: only that a load is gone can be said, where that is sure for long."""
+        if self._carried is None or self._plateau is None or reading.status is not PayloadStatus.CHANGING:
+            return []
+        half = 0.5 * (self._plateau.level + self.tare.value)
+        if not (isfinite(reading.stddev) and reading.mass + SURE * reading.stddev < half):
+            self._gone = 0.0
+            return []
+        self._gone += dt
+        if self._gone < GONE:
+            return []
+        self._carried.levels.append(self._level())
+        self._plateau = self._candidate = None
+        return self._finish()
+
+    def _finish(self) -> list[Load]:
+        """The load has ended."""
+        carried, self._carried, self._gone, self._dug = self._carried, None, 0.0, 0.0
+        load = carried.delivered(self.settings.dump_radius, self.truck)
+        if carried.counted:
+            return [replace(load, status=COUNTED)]
+        if carried.put_back(self.settings.dump_radius, self.settings.least_travel):
+            return [replace(load, status=PUT_BACK)]
+        return [load]

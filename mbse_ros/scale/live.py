@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operator is shown at one instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import hypot, isfinite
+
+from ..payload.mass import NORMAL
+from ..streams.records import PayloadEstimate, PayloadStatus
+from .book import Filling
+from .chart import LoadChart, Overload
+from .detection import Detector
+from .reading import KNOWN
+
+
+@dataclass(frozen=True)
+class Live:
+    """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs there,
+    up to ``gross_upper``; ``status``, ``reason`` of the payload stage; ``carrying`` a load since ``since_ns``, that has
+    been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg, of the chart there, NaN without one;
+    ``overload``; ``truck`` with its ``loads``, ``total``, kg, ``total_interval``, ``target``, 0 for none,
+    ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
+    still takes, kg.
+    """
+
+    stamp_ns: int
+    mass: float
+    lower: float
+    upper: float
+    gross: float
+    gross_upper: float
+    status: PayloadStatus
+    reason: str
+    carrying: bool
+    since_ns: int | None
+    counted: bool
+    radius: float
+    limit: float
+    overload: Overload
+    truck: str
+    loads: int
+    total: float
+    total_interval: tuple[float, float]
+    target: float
+    remaining: float | None
+    reached: bool
+    tip_off: float
+
+
+def live(payload: PayloadEstimate, detector: Detector, filling: Filling, radius: float,
+         chart: LoadChart | None) -> Live:
+    """Of an estimate, after the detector has taken it."""
+    tare, known = detector.tare_now, payload.status in KNOWN and isfinite(payload.mass)
+    net, stddev = payload.mass - tare.value, hypot(payload.stddev, tare.stddev)
+    level = detector.level
+    if known and level.known and abs(payload.mass - level.value) <= payload.stddev:
+        stddev = (level - tare).stddev      # knows which errors load and tare have in common
+    sure = known or payload.status is PayloadStatus.IMPLAUSIBLE     # too much for the machine is too much for the chart
+    overload = Overload.NOT_KNOWN if chart is None or not sure else chart.judged(
+        radius, payload.upper, detector.settings.overload_warning)
+    remaining, sum_ = filling.remaining, filling.tally.mass
+    over = 0.0
+    if remaining is not None and detector.carrying and not detector.counted and known:
+        over = max(net - max(remaining, 0.0), 0.0)
+    return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
+                payload.status, payload.reason, detector.carrying, detector.since_ns, detector.counted, radius,
+                chart.limit(radius) if chart is not None else float('nan'), overload, filling.name,
+                filling.tally.count, sum_.value, sum_.interval, filling.target, remaining, filling.reached, over)

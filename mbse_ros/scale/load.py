@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One load: the levels of its mass from where it was taken to where it ended, and how much of it was delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite
+
+from .reading import Place
+from .uncertain import UncertainMass, combined
+
+WEIGHED, PUT_BACK, CARRIED, COUNTED = 'weighed', 'put_back', 'carried', 'counted'
+SHORT = 1.5     # s, for which what is left of a load is no load that is carried elsewhere
+COUNTS = WEIGHED, CARRIED       # in totals
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mass of a load, tare included, where and when it changed, whether the payload stage stands for it, and how long
+    it lasted, s."""
+
+    mass: UncertainMass
+    place: Place | None
+    stamp_ns: int
+    trusted: bool = True
+    seconds: float = inf
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load, from ``start_ns`` to ``end_ns``.
+
+    ``mass``: what of it was delivered, without tare; ``taken``, ``dropped``: where, None where it was not seen;
+    ``most``, kg: what it weighed at most, without tare; ``trusted``: whether the payload stage stands for a mass of
+    what was delivered. ``status``: 'weighed'; 'put_back': where it was taken, it does not count; 'carried': it hung
+    there when the log ended; 'counted': the end of a load that the operator had counted.
+    """
+
+    start_ns: int
+    end_ns: int
+    mass: UncertainMass
+    taken: Place | None = None
+    dropped: Place | None = None
+    most: float = 0.0
+    trusted: bool = True
+    status: str = WEIGHED
+
+    @property
+    def counts(self) -> bool:
+        """Whether it belongs into a total."""
+        return self.status in COUNTS
+
+
+@dataclass
+class Carried:
+    """A load while it is carried: since when, from where, what an empty machine weighed before, its levels so far, the
+    farthest it has been from where it was taken, m; ``counted``: by the operator, before its end."""
+
+    start_ns: int
+    taken: Place | None
+    tare: UncertainMass
+    levels: list[Level] = field(default_factory=list)
+    farthest: float = 0.0
+    counted: bool = False
+
+    def moved(self, place: Place | None) -> None:
+        """The load is there now."""
+        if place is not None and self.taken is not None:
+            self.farthest = max(self.farthest, place.distance(self.taken))
+
+    def delivered(self, radius: float, before: Place | None) -> Load:
+        """The load as it ended: the last level went to nothing. ``before``: where the loads of this truck went.
+
+        What was lost within ``radius``, m, of there is delivered, or where nothing was lost there, what was lost within
+        it of the end: all that a bucket shakes off in one place, but no spill on the way, and of a bucket that was only
+        tipped over the truck not the rest that went back to the heap.
+        """
+        chosen = lost_near(self.levels, before, radius) if before is not None else []
+        chosen = chosen or lost_near(self.levels, self.levels[-1].place, radius)
+        return self._load(chosen, self.levels)
+
+    def delivered_so_far(self, radius: float, before: Place | None, now: Level) -> Load | None:
+        """What this truck has got of a load that is still carried; None where that is nothing."""
+        chosen = [i for i in lost_near([*self.levels, now], before, radius) if i < len(self.levels)] if before else []
+        return self._load(chosen, [*self.levels, now]) if chosen else None
+
+    def put_back(self, radius: float, travel: float) -> bool:
+        """Whether it ended within ``radius`` of where it was taken, and was never farther than ``travel``, m.
+
+        Of a machine that swings; one that only lifts and lowers has no other place to bring a load to.
+        """
+        end = self.levels[-1].place
+        return (self.taken is not None and end is not None and isfinite(end.swing) and self.farthest < travel
+                and end.distance(self.taken) <= radius)
+
+    def _load(self, chosen: Sequence[int], levels: Sequence[Level]) -> Load:
+        """By the losses that count; a level between two of them is not in the sum at all. It went to where most of it
+        was lost."""
+        factors = [0.0] * (len(levels) + 1)
+        for i in chosen:
+            factors[i] += 1.0
+            factors[i + 1] -= 1.0
+        masses = [*(level.mass for level in levels), self.tare]
+        most = max(chosen, key=lambda i: masses[i].value - masses[i + 1].value)
+        return Load(self.start_ns, levels[chosen[-1]].stamp_ns, combined(zip(factors, masses)), self.taken,
+                    levels[most].place,
+                    max(level.mass.value for level in levels) - self.tare.value,
+                    all(levels[i].trusted for i in chosen))
+
+
+def lost_near(levels: Sequence[Level], place: Place | None, radius: float) -> list[int]:
+    """Places in the list of levels after which mass was lost within a radius, m, of a place; where it is not known
+    where, it is near. What is lost shortly after such a loss belongs to it: estimates lag behind a bucket that swings
+    back already."""
+    after = [*(level.mass.value for level in levels[1:]), -inf]
+    found: list[int] = []
+    for i, (level, mass) in enumerate(zip(levels, after)):
+        near = place is None or level.place is None or level.place.distance(place) <= radius
+        if mass < level.mass.value and (near or i - 1 in found and level.seconds < SHORT):
+            found.append(i)
+    return found
+
+

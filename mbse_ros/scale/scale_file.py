@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `scale` of a machine's file, or a file of its own: attachments and the load chart; docs/scale.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..description.document import read_document
+from ..description.entry import Entry
+from ..description.quantity import Kind, not_negative, positive
+from ..description.scalar import Numbers
+from ..errors import DescriptionError
+from ..machine import Machine
+from ..resources import regular
+from .chart import LoadChart
+from .uncertain import NOTHING, UncertainMass
+
+FORMAT = 'mbse/scale/1'
+_PARTS = ('attachments', 'load_chart')
+BARE = ''       # name of no attachment
+
+
+@dataclass(frozen=True)
+class ScaleFile:
+    """``attachments``: what each weighs more than what the machine's file has in its place; ``chart``: None without
+    one."""
+
+    attachments: Mapping[str, UncertainMass] = field(default_factory=dict)
+    chart: LoadChart | None = None
+
+    def attachment(self, name: str) -> UncertainMass | None:
+        """What an attachment weighs, with its cause; nothing for none, None for one that is not known."""
+        return NOTHING if name == BARE else self.attachments.get(name)
+
+
+def load_scale_file(path: str | Path) -> ScaleFile:
+    """Read and check a file; raises DescriptionError."""
+    try:
+        text = regular(Path(path)).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    root = Entry(str(path), '', read_document(text, str(path)))
+    parts = root.mapping(['format'], _PARTS)
+    parts['format'].choice([FORMAT], 'the format')
+    return _read(parts)
+
+
+def scale_of(machine: Machine, path: str | Path = '') -> ScaleFile:
+    """That of a path, else of the section of the machine's own file, else an empty one; raises DescriptionError."""
+    if str(path):
+        return load_scale_file(path)
+    entry = machine.description.scale
+    return ScaleFile() if entry is None else _read(entry.mapping([], _PARTS))
+
+
+def _read(parts: Mapping[str, Entry]) -> ScaleFile:
+    return ScaleFile(_attachments(parts['attachments']) if 'attachments' in parts else {},
+                     _chart(parts['load_chart']) if 'load_chart' in parts else None)
+
+
+def _attachments(entry: Entry) -> dict[str, UncertainMass]:
+    found = {}
+    for name, item in entry.named('attachments').items():
+        mass = Numbers().scalar(item, Kind('kg', -1e6, 1e6))        # lighter than the file's bucket: below zero
+        found[name] = UncertainMass(mass.value, 0.0, {f'attachment/{name}': mass.stddev} if mass.stddev else {})
+    return found
+
+
+def _chart(entry: Entry) -> LoadChart:
+    parts = entry.mapping(['limits'], ['origin'])
+    radii, limits = [], []
+    for item in parts['limits'].items('pairs of a radius and a limit, such as [4 m, 2500 kg]'):
+        radius, limit = item.items('a radius and a limit', 2)
+        radii.append(Numbers().number(radius, positive('m')))
+        limits.append(Numbers().number(limit, not_negative('kg')))
+        if len(radii) > 1 and radii[-1] <= radii[-2]:
+            raise radius.error(f'a radius above the one before, {radii[-2]:g} m')
+    if not radii:
+        raise parts['limits'].error('at least one pair of a radius and a limit')
+    origin = None
+    if 'origin' in parts:
+        origin = tuple(Numbers().number(item, Kind('m')) for item in parts['origin'].items('x, y, z', 3))
+    return LoadChart(tuple(radii), tuple(limits), origin)

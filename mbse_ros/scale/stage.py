@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scale: states and masses in, records of loads out; the same for a log and for the node."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+from ..errors import RecordsError, ScaleError
+from ..estimators.hydraulic_model import center_numbers
+from ..machine import Machine
+from ..streams.records import PayloadEstimate, StateEstimate
+from .book import Book
+from .detection import Detector
+from .journal import Journal, MemoryJournal
+from .live import Live, live
+from .load import COUNTED, Load
+from .reading import Reading, reading
+from .record import ATTACHMENT, ENDED, OPERATOR, SCALE, TARGET, TRUCK, UNDO, ZERO, Record, load_record, mass_data
+from .scale_file import BARE, ScaleFile
+from .settings import ScaleSettings
+from .uncertain import NOTHING, UncertainMass, combined
+from .whereabouts import Whereabouts
+
+LONGEST_NAME = 80
+RETRY_NS = 1_000_000_000    # between two attempts to write what the journal refuses
+
+
+class ScaleStage:
+    """Of one machine with a section `payload`; raises DescriptionError without, RecordsError for a journal that cannot
+    be read. ``day_starts``, h, see Book.
+
+    What a crash may not lose is in the journal before it is returned. Where the journal refuses, records wait,
+    ``pending``, and are tried again with each call.
+    """
+
+    def __init__(self, machine: Machine, settings: ScaleSettings = ScaleSettings(), file: ScaleFile = ScaleFile(),
+                 journal: Journal | None = None, day_starts: float = 0.0) -> None:
+        _ = machine.payload         # raises
+        self.machine, self.file = machine, file
+        self._journal, self.book = journal or MemoryJournal(), Book(day_starts)
+        low, high = machine.description.payload.limits
+        self._span = high - low
+        self._where = Whereabouts(machine, file.chart.origin if file.chart else None)
+        self._detector = Detector(followed_numbers(machine), self._span, settings)
+        self.pending: deque[Record] = deque()
+        self.trouble, self._refused_ns = '', 0      # why records wait, and since when
+        self._payload: PayloadEstimate | None = None
+        self._stamp_ns = 0
+        for record in self._journal.read():
+            self.book.apply(record)
+        self._detector.counted_before = self.book.hanging
+        self._detector.truck = self.book.filling.place
+        self._weigh_empty()
+
+    @property
+    def settings(self) -> ScaleSettings:
+        """The tuning in force."""
+        return self._detector.settings
+
+    def configure(self, settings: ScaleSettings) -> None:
+        """Take new tuning from the next estimate on."""
+        self._detector.settings = settings
+
+    def reset(self) -> None:
+        """Forget what hangs there; records stay."""
+        self._detector.reset()
+        self._where.reset()
+        self._payload = None
+
+    def process(self, state: StateEstimate | None, payload: PayloadEstimate) -> list[Record]:
+        """Take the estimates of one instant; returns the records that are confirmed with it."""
+        place = self._where.place(state) if state is not None else None
+        return self.take(reading(state, payload, place), payload)
+
+    def take(self, found: Reading, payload: PayloadEstimate) -> list[Record]:
+        """The same of a reading that is made already."""
+        self._stamp_ns, self._payload = payload.stamp_ns, payload
+        for load in self._detector.process(found):
+            self._take(load)
+        wait = self.trouble and 0 <= payload.stamp_ns - self._refused_ns < RETRY_NS
+        return self.flush() if self.pending and not wait else []
+
+    @property
+    def live(self) -> Live | None:
+        """What the operator is shown; None before the first estimate."""
+        if self._payload is None:
+            return None
+        return live(self._payload, self._detector, self.book.filling, self._where.radius, self.file.chart)
+
+    def end(self) -> list[Record]:
+        """The log is over: a load that still hangs there counts as it is."""
+        load = self._detector.end()
+        if load is not None:
+            self._take(load)
+        return self.flush()
+
+    def zero(self) -> list[Record]:
+        """The machine is empty, but for its attachment: what it weighs now is taken off from here on.
+
+        Raises ScaleError where the mass is not known, or more than may be taken off.
+        """
+        level = self._detector.level
+        if not level.known:
+            raise ScaleError('zero: the mass is not known yet: move the empty machine until it is')
+        found = level - self._attached()
+        largest = self.settings.zero_range * self._span
+        if abs(found.value) > largest:
+            raise ScaleError(f'zero: {found.value:.0f} kg hang there, more than zero_range allows ({largest:.0f} kg): '
+                             'empty the machine, or calibrate it')
+        self._detector.discard()
+        return self._add(Record(ZERO, self._stamp_ns, mass_data(found)))
+
+    def attach(self, name: str) -> list[Record]:
+        """Another attachment, by its name in the scale's file, '' for none; raises ScaleError for one not known."""
+        if self.file.attachment(name) is None:
+            raise ScaleError(f'attachment: got {name!r}, expected one of '
+                             + (', '.join(self.file.attachments) or 'none: the scale\'s file names no attachments'))
+        return self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
+
+    def load_done(self) -> list[Record]:
+        """The load that hangs there is delivered as it is; raises ScaleError where there is none."""
+        hanging = self._detector.level.value
+        load = self._detector.count_now()
+        if load is None:
+            raise ScaleError('load done: ' + ('this load has been counted already' if self._detector.counted
+                                              else 'no load hangs there that has been weighed'))
+        return self._add(load_record(load, self.book.filling.name, OPERATOR, hanging))
+
+    def undo(self) -> list[Record]:
+        """The last load that counts does not; raises ScaleError where there is none."""
+        last = self.book.last
+        if last is None:
+            raise ScaleError('undo: there is no load to undo')
+        return self._add(Record(UNDO, self._stamp_ns, {'load': last.number}, key=f'undo {last.number}'))
+
+    def new_truck(self, name: str = '', target: float = 0.0) -> list[Record]:
+        """What comes from here on is for another truck; what this one has got of a load still carried is its own."""
+        part = self._detector.part()
+        if part is not None:
+            self.pending.append(load_record(part, self.book.filling.name))
+        name = name.strip()[:LONGEST_NAME] or f'truck {self.book.fillings + 1}'
+        return self._add(Record(TRUCK, self._stamp_ns, {'truck': name, 'target': max(target, 0.0)}))
+
+    def set_target(self, target: float) -> list[Record]:
+        """How much this truck shall get, kg; 0: no target."""
+        return self._add(Record(TARGET, self._stamp_ns, {'target': max(target, 0.0)}))
+
+    def flush(self) -> list[Record]:
+        """Write what waits; returns what is confirmed by it. Where that fails ``trouble`` says why."""
+        confirmed: list[Record] = []
+        try:
+            while self.pending:
+                for record in self._journal.append(self.pending[0], self.book.number):
+                    self.book.apply(record)
+                    confirmed.append(record)
+                self.pending.popleft()
+            self.trouble = ''
+        except RecordsError as error:
+            self.trouble, self._refused_ns = str(error), self._stamp_ns
+        if confirmed:
+            self._detector.truck = self.book.filling.place
+            self._weigh_empty()
+        return confirmed
+
+    def _add(self, record: Record) -> list[Record]:
+        self.pending.append(record)
+        return self.flush()
+
+    def _take(self, load: Load) -> None:
+        """A load has ended."""
+        if load.status == COUNTED:
+            self.pending.append(Record(ENDED, load.end_ns))
+        else:
+            self.pending.append(load_record(load, self.book.filling.name, SCALE))
+
+    def _attached(self) -> UncertainMass:
+        name = self.book.attachment.data['attachment'] if self.book.attachment else BARE
+        return self.file.attachment(name) or NOTHING
+
+    def _weigh_empty(self) -> None:
+        """What an empty machine weighs; the noise of a zero is common to all loads that it is taken off."""
+        tare, zero = self._attached(), self.book.zero
+        if zero is not None:
+            mass = zero.mass
+            common = {**mass.common, **({f'zero/{zero.number}': mass.own} if mass.own else {})}
+            tare = combined(((1.0, tare), (1.0, replace(mass, own=0.0, common=common))))
+        self._detector.tare = tare
+
+
+def followed_numbers(machine: Machine) -> tuple[str, ...]:
+    """Keys of the uncertain numbers that an observer of motion and mass reports derivatives by, in its order."""
+    own = set(center_numbers(machine).values())
+    return tuple(name for k, (name, stddev) in enumerate(zip(machine.parameters.names, machine.parameters.stddev))
+                 if stddev > 0.0 and k not in own)

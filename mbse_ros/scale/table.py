@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads as rows of plain values: what CSV and Parquet are written from."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ..errors import MissingModuleError
+from .record import LOAD, UNDO, Record
+
+COLUMNS = {         # name: type, for Parquet
+    'number': int, 'truck': str, 'start': str, 'end': str, 'start_ns': int, 'end_ns': int, 'mass_kg': float,
+    'lower_kg': float, 'upper_kg': float, 'stddev_kg': float, 'own_stddev_kg': float, 'most_kg': float,
+    'taken_x_m': float, 'taken_y_m': float, 'taken_z_m': float, 'taken_swing_rad': float, 'dropped_x_m': float,
+    'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
+    'counts': bool, 'trusted': bool}
+UNDONE = 'undone'
+
+
+def rows(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """A row for each load in the order of the records, those undone too; None where nothing is known."""
+    records = list(records)
+    undone = {record.data['load'] for record in records if record.kind == UNDO}
+    return [_row(record, record.number in undone) for record in records if record.kind == LOAD]
+
+
+def _row(record: Record, undone: bool) -> dict[str, Any]:
+    data, places = record.data, {}
+    for end in ('taken', 'dropped'):
+        place = data.get(end) or {}
+        places |= {f'{end}_{axis}_m': place.get(axis) for axis in 'xyz'}
+        places[f'{end}_swing_rad'] = place.get('swing')
+    lower, upper = data['interval']
+    return {'number': record.number, 'truck': data['truck'], 'start': iso_time(data['start_ns']),
+            'end': iso_time(data['end_ns']), 'start_ns': data['start_ns'], 'end_ns': data['end_ns'],
+            'mass_kg': data['mass'], 'lower_kg': lower, 'upper_kg': upper, 'stddev_kg': data['stddev'],
+            'own_stddev_kg': data['own'], 'most_kg': data['most'], **places,
+            'status': UNDONE if undone else data['status'], 'who': data['who'],
+            'counts': bool(data['counts']) and not undone, 'trusted': bool(data['trusted'])}
+
+
+def iso_time(stamp_ns: int) -> str:
+    """Stamp as ISO 8601 in UTC, to the millisecond."""
+    seconds, rest = divmod(int(stamp_ns), 1_000_000_000)
+    moment = datetime.fromtimestamp(seconds, tz=timezone.utc)
+    return f'{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03d}Z'
+
+
+def write_csv(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write rows; an empty field is not known."""
+    with path.open('w', newline='', encoding='utf-8') as file:
+        writer = csv.DictWriter(file, list(COLUMNS), lineterminator='\n')
+        writer.writeheader()
+        writer.writerows({name: _plain(value) for name, value in row.items()} for row in found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and value[:1] in ('=', '+', '-', '@'):
+        return f"'{value}"      # a truck's name that a spreadsheet would take for a formula
+    return f'{value:.9g}' if isinstance(value, float) else value
+
+
+def write_parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write rows with the types of COLUMNS; raises MissingModuleError without pyarrow."""
+    try:
+        import pyarrow
+        from pyarrow import parquet  # takes its time to import
+    except ImportError as error:
+        raise MissingModuleError('pyarrow', 'it writes Parquet',
+                                 "`pip install 'mbse_ros[parquet]'`, or write .csv", str(error)) from None
+    kinds = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string(), bool: pyarrow.bool_()}
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    parquet.write_table(pyarrow.Table.from_pylist(list(found), schema=schema), path)

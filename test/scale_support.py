@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scale that made-up shifts are put on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+
+from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.scale import stage as stage_module
+from mbse_ros.scale.journal import Journal
+from mbse_ros.scale.reading import Reading
+from mbse_ros.scale.record import Record
+from mbse_ros.scale.scale_file import ScaleFile
+from mbse_ros.scale.settings import ScaleSettings
+from mbse_ros.scale.stage import ScaleStage
+from mbse_ros.streams.records import ObserverStatus, StateEstimate
+from mbse_ros.studies.shifts import NAMES, Shift, payload_of
+
+
+@cache
+def excavator() -> Machine:
+    """An excavator with limits of 0 and 2500 kg."""
+    return load_machine('zx200')
+
+
+def scale(journal: Journal | None = None, file: ScaleFile = ScaleFile(), **settings: float) -> ScaleStage:
+    """A scale whose machine has the numbers of the made-up shifts."""
+    before = stage_module.followed_numbers
+    stage_module.followed_numbers = lambda machine: NAMES
+    try:
+        return ScaleStage(excavator(), ScaleSettings(**settings), file, journal)
+    finally:
+        stage_module.followed_numbers = before
+
+
+def state(machine: Machine, stamp_ns: int, z: np.ndarray, status: ObserverStatus = ObserverStatus.OK) -> StateEstimate:
+    """A state at independent coordinates (g,) that says nothing of a mass."""
+    names, _ = state_names(machine, True)
+    mean = np.zeros((1, len(names)))
+    mean[0, :len(z)] = z
+    nothing = np.zeros(0)
+    return StateEstimate(1, stamp_ns, 1_000_000, False, names, mean, np.eye(len(names)), (), nothing, nothing, nothing,
+                         0.0, 0, status)
+
+
+def weighed(stage: ScaleStage, shift: Shift | Iterable[Reading]) -> list[Record]:
+    """Records of all its readings."""
+    readings = shift.readings() if isinstance(shift, Shift) else shift
+    return [record for reading in readings for record in stage.take(reading, payload_of(reading))]

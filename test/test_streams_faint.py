@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pressures in another unit are known by their noise."""
+
+import numpy as np
+import pytest
+
+from mbse_ros.machine import load_machine
+from mbse_ros.streams.faint import FAINT, LARGEST, SAMPLES, Faint
+
+
+@pytest.fixture(scope='module')
+def machine():
+    return load_machine('patu655_lift', 'unknown')
+
+
+def found(machine, piston, rod=None):
+    """Names of what is found after samples (k,) of the piston's pressure, Pa, beside a sound rod's."""
+    faint, names = Faint(machine), machine.channels
+    rng = np.random.default_rng(3)
+    for k, value in enumerate(piston):
+        samples = [0.0] * len(names)
+        samples[names.index('pressure/lift_piston')] = float(value)
+        samples[names.index('pressure/lift_rod')] = float(2e5 + 8e3 * rng.standard_normal() if rod is None else rod[k])
+        faint.take(samples, samples)
+    return [names[place] for place in faint.found]
+
+
+def pressure(k=60, seed=1, stddev=12e3):
+    """A chamber in motion, Pa: a swing of 1 MPa at 2 Hz on 8 MPa, and the noise of its sensor."""
+    t = np.arange(k) * 0.01
+    return 8e6 + 1e6 * np.sin(2 * np.pi * 2.0 * t) + stddev * np.random.default_rng(seed).standard_normal(k)
+
+
+@pytest.mark.parametrize('unit', (1e5, 1e3, 1e6))
+def test_another_unit_is_found_in_motion(machine, unit):
+    assert found(machine, pressure() / unit) == ['pressure/lift_piston']
+
+
+def test_a_chamber_at_the_tank_or_empty_is_none(machine):
+    noise = 12e3 * np.random.default_rng(2).standard_normal(400)
+    for level in (0.0, 2e4, 1e5):
+        assert found(machine, level + noise, 8e3 * np.random.default_rng(5).standard_normal(400)) == []
+
+
+def test_a_good_sensor_with_a_generous_deviation_and_one_that_repeats_are_none(machine):
+    quiet = 3.0 * FAINT * 12e3 * np.random.default_rng(2).standard_normal(100)
+    assert found(machine, 1e4 + quiet) == []
+    assert found(machine, np.full(100, 1e4)) == []          # a coarse one, or one that is stuck: not this rule's
+    assert found(machine, 2 * LARGEST + 1e-3 * quiet) == []  # a reading that no unit explains
+
+
+def test_it_is_believed_again_when_it_is_mended(machine):
+    wrong, right = pressure() / 1e5, pressure()
+    assert found(machine, wrong) == ['pressure/lift_piston']
+    assert found(machine, [*wrong, right[0]]) == []
+    assert found(machine, [*right, *wrong[:SAMPLES - 1]]) == []
+    assert found(machine, [*right, *wrong[:SAMPLES]]) == ['pressure/lift_piston']
