@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import yaml
 from linkage_mutations import LOADER, _places, copy, dump
@@ -27,7 +28,12 @@ SENSORS = '''
 
 
 def machine_tree() -> dict:
-    """The lift crane with every optional key of a machine."""
+    """The lift crane with every optional key of a machine, to be changed."""
+    return copy(_machine_tree())
+
+
+@cache
+def _machine_tree() -> dict:
     text = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text() + SENSORS + EXTRA
     text = text.replace('bias: {value: [0, 0, 0] deg/s, stddev: [1, 1, 1] deg/s}', 'bias: [0 deg/s, 0 deg/s, 0 deg/s]')
     tree = yaml.load(text, Loader=LOADER)
@@ -51,14 +57,14 @@ def key_of(way: tuple) -> str:
 
 def with_value(way: tuple, value: object) -> str:
     """The machine's text with another value at a path."""
-    tree = copy(machine_tree())
+    tree = machine_tree()
     _parent(tree, way)[way[-1]] = value
     return dump(tree)
 
 
 def without(way: tuple) -> str:
     """The machine's text without what is at a path."""
-    tree = copy(machine_tree())
+    tree = machine_tree()
     del _parent(tree, way)[way[-1]]
     return dump(tree)
 
@@ -72,7 +78,7 @@ def misspelled() -> Iterator[tuple[tuple, str]]:
     """Each mapping with a key too much: the way to it, and the text."""
     for way in [*((section,) for section in SECTIONS), *places()]:
         if isinstance(at(way), dict):
-            tree = copy(machine_tree())
+            tree = machine_tree()
             _parent(tree, way)[way[-1]]['Wrong Key'] = '1'
             yield way, dump(tree)
 

@@ -11,8 +11,10 @@ echo "mbse_ros: apt-get install $*" >&2
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-apt-get update -qq </dev/null >"$log" 2>&1 || true   # a repository that does not answer is not a reason to stop
-apt-get install -y -qq --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || {
+# A network that fails, another one who installs; and a repository that does not answer is not a reason to stop.
+patient=(-o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
+apt-get update -qq "${patient[@]}" </dev/null >"$log" 2>&1 || true
+apt-get install -y -qq "${patient[@]}" --no-install-recommends "$@" </dev/null >>"$log" 2>&1 || {
   tail -n 20 "$log" >&2
   echo "mbse_ros: apt-get install $* failed" >&2
   exit 1
