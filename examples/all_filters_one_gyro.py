@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All filters with one gyro on the crank, as in paper 001: gravity wrong by 1 m/s2, the start by pi/16."""
+"""All filters with one gyro on the crank, as in Naya et al., review: gravity wrong by 1 m/s2, the start by pi/16."""
 
 import numpy as np
 

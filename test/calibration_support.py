@@ -41,7 +41,7 @@ def crane() -> Crane:
     true = machine.parameters.mean
     for key, value in OFF.items():
         true[machine.parameters.names.index(key)] = value
-    return Crane(text, machine, plant_of(machine, 'vm'), true, Balance(machine))
+    return Crane(text, machine, plant_of(machine), true, Balance(machine))
 
 
 @cache

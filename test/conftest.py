@@ -67,6 +67,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
+def vm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions in CasADi's virtual machine: to compile one takes longer than its first 10,000 steps.
+
+    That C gives the same is tested with each kind of filter in test_estimators_linkage_defaults.py.
+    """
+    monkeypatch.setenv('MBSE_BACKEND', 'vm')
+
+
+@pytest.fixture
 def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A ROS_DOMAIN_ID from 1 to 101 that no other test on this machine holds, set in the environment."""
     for domain in _domains():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four-bar linkage of paper 001 without any multibody code: two circles and an energy in the crank's angle."""
+"""The four-bar linkage of Naya et al., review without any multibody code: two circles and an energy in the crank's
+angle."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ OF_ACCELERATIONS = ('UKF_acceleration', 'SSUKF_acceleration')            # the t
 NO_CLAIM = {
     'AerrorEKF_FE': 'its noise is found from 50 samples, not given',
     'errorEKF_FE_SH': 'its colour is found from the samples, not given',
-    'CEKF_published': 'R is a variance in place of a density (paper 001 as it is printed)',
+    'CEKF_published': 'R is a variance in place of a density (Naya et al., review, as it is printed)',
     'kinematic': 'its transition is made of measurements',
     'dual': 'state and parameters are estimated as if they were independent'}
 NOISES = {'acceleration': 0.0916, 'force_walk': 300.0, 'parameter_walk': 0.0, 'colored': 1e-6}
@@ -152,8 +152,8 @@ class OwnModel:
 
 
 def own_model(estimator: str, mechanism: str, sensors: Sequence[str], runs: int = 100, scale: float = 1.0) -> OwnModel:
-    """A filter on a mechanism of the package or 'free_masses', with noises of the size of paper 001's; 'joint' has the
-    length of the crank."""
+    """A filter on a mechanism of the package or 'free_masses', with noises of the size of those of Naya et al., review;
+    'joint' has the length of the crank."""
     source = parse_mechanism(MASSES) if mechanism == 'free_masses' else mechanism
     model = load_model(source, free=('crank',) if estimator == 'joint' else (), backend='vm')
     g, further = model.degrees_of_freedom, {'joint': [0.02], 'ADEKF': [20.0]}.get(estimator, [])

@@ -37,7 +37,7 @@ def excavated(name: str) -> tuple[SensorFrame, ...]:
     cycle = WorkCycle({'boom': 0.35, 'arm': 0.4, 'bucket': 0.4}, UP_DOWN,
                       {'arm_valve': IN_OUT, 'swing_joint': (Move(0.0, 0.5), Move(0.1, 2.0, 0.5))})
     return tuple(SimulatedCrane(machine, LOAD, 1, cycle, CraneSettings(rate=50.0),
-                                plant=plant_of(machine, 'vm')).run())
+                                plant=plant_of(machine)).run())
 
 
 def log_of(machine: Machine, frames: tuple[SensorFrame, ...]) -> MachineLog:

@@ -162,7 +162,7 @@ def elbow(first: Sequence[float], second: Sequence[float], near: float, far: flo
 
 
 def four_bar(theta: float = np.pi / 3, **more: object) -> MechanismDescription:
-    """Benchmark of paper 001 with the crank at an angle, the elbow up, with whatever else."""
+    """Benchmark of Naya et al., review with the crank at an angle, the elbow up, with whatever else."""
     sketch = {'A': (0, 0), 'B': (10, 0), 'P1': (2 * np.cos(theta), 2 * np.sin(theta))}
     sketch['P2'] = elbow(sketch['P1'], sketch['B'], 8.0, 5.0)
     bars = [bar('crank', 2.0, ('A', 'P1'), sketch), bar('coupler', 8.0, ('P1', 'P2'), sketch),

@@ -27,7 +27,8 @@ class Carrier:
         return X[[name.startswith(kind) for name in self.names]]
 
     def residual(self, X: np.ndarray, mass: float, parameters: np.ndarray | None = None) -> np.ndarray:
-        """Force that is missing along each coordinate that cylinders move, N or N m (paper 003 Eq. 55)."""
+        """Force that is missing along each coordinate that cylinders move, N or N m (Pyrhönen et al., mass estimation,
+        Eq. 55)."""
         return self._terms(X, mass, parameters)[0][:, 0]
 
     def behind(self, X: np.ndarray, number: str, error: float) -> np.ndarray:

@@ -121,6 +121,7 @@ def test_a_mechanism_s_bag_in_arrays(linkage, tmp_path):
     np.testing.assert_allclose(again.values, samples.values, atol=1e-12)
 
 
+@pytest.mark.usefixtures('vm')
 def test_angles_of_all_kinds_of_sensors_come_back(tmp_path):
     """Imu, JointState and Float64 messages; several components."""
     for name in ('excavator_arm', 'spatial_four_bar', 'five_bar'):

@@ -104,6 +104,7 @@ def test_a_filter_of_ones_own_gets_exact_equations(truth):
     assert found.estimator == 'Model' and found.stddev.shape == (400, 2)
 
 
+@pytest.mark.usefixtures('vm')
 def test_sensors_of_the_equations(truth):
     equations = Equations(truth.model, SENSORS)
     x = np.concatenate([truth.q[0, truth.model.z], truth.qd[0, truth.model.z]])

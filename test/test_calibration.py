@@ -75,7 +75,7 @@ def test_lifting_alone():
     full, _ = told(logs()[:1])
     key = 'cylinders.lift.friction.scale'
     assert numbers[key][3] > 2 * full[key][3]
-    assert any('from lifting alone friction and load cannot be told apart' in line and 'lower it too' in line
+    assert any('from lifting alone friction and load cannot be distinguished' in line and 'lower it too' in line
                for line in lines)
     assert abs(numbers['bodies.boom.mass'][2] - numbers['bodies.boom.mass'][0]) < 3 * numbers['bodies.boom.mass'][1]
 
@@ -85,7 +85,7 @@ def test_one_pose():
     here = [replace(log, moments=log.moments.part(np.abs(log.moments.pistons[:, 0] - np.median(pistons)) < 0.02))
             for log in logs()[:1]]
     numbers, lines = told(here)
-    assert any('one pose' in line and 'cannot be told apart' in line for line in lines)
+    assert any('one pose' in line and 'cannot be distinguished' in line for line in lines)
     _, before, _, after = numbers['base.pitch']
     assert after > 0.9 * before and any(line.startswith('base.pitch: ') for line in lines)
 

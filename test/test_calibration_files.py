@@ -123,6 +123,7 @@ def test_wrong_sections(section, key):
     assert caught.value.key == key
 
 
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('name', ['patu655_lift', 'patu655', 'zx200', 'lut_simple_crane'])
 def test_deviations_are_written_into_every_file(name):
     """Of numbers, vectors, what the file leaves out, and what an alias repeats; the values stay."""

@@ -14,7 +14,7 @@ from mbse_ros.cli import app as module
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
             'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'up', 'replay', 'demo',
             'benchmark')
-STUDIES = ('kernels', 'pipeline', 'energy', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
+STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 
 def test_help_names_every_command_in_whole_sentences():

@@ -3,10 +3,13 @@
 
 import json
 
+import pytest
 from cli_support import mbse, refused
 
 from mbse_ros.compiled import have_compiler
+from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
+from mbse_ros.studies import startup
 from mbse_ros.studies.kernels import CASES, model_of
 
 
@@ -35,6 +38,38 @@ def test_all_cases_of_kernels_are_machines_of_ours():
 
 def test_an_unknown_case_of_kernels_is_refused():
     assert 'one of crane_observer_step' in refused('benchmark', 'kernels', '--case', 'crane')
+
+
+def test_startup(tmp_path, monkeypatch):
+    """The cases in processes of their own, cold and warm, without ROS; each cold start has an empty cache."""
+    monkeypatch.setattr(startup, 'find_spec', lambda name: None)
+    done = mbse('benchmark', 'startup', '--rounds', 1, '--json', tmp_path / 's.json')
+    result = json.loads((tmp_path / 's.json').read_text())
+    assert done.status == 0 and 'node_ready: not measured' in done.out
+    assert [case['name'] for case in result['cases']] == ['estimate_24s_bag', 'check', 'simulate']
+    for case in result['cases']:
+        assert {'name', 'cold_s', 'warm_s'} <= set(case) and min(case['cold_s'], case['warm_s']) > 0.0
+
+
+def test_a_case_of_startup_that_fails_is_an_error(tmp_path):
+    with pytest.raises(MbseError, match='check: ended with status 3: no luck'):
+        startup.run('check', "import sys; print('no luck', file=sys.stderr); sys.exit(3)", tmp_path)
+
+
+def test_bags(tmp_path):
+    done = mbse('benchmark', 'bags', '--machine', 'patu655_lift', '--seconds', 12, '--storage', 'sqlite3', '--json',
+                tmp_path / 'b.json')
+    result = json.loads((tmp_path / 'b.json').read_text())
+    assert done.status == 0 and '4800 samples' in done.out
+    assert {'samples', 'read_s', 'estimate_s', 'peak_mb', 'samples_per_s'} <= set(result)
+    assert (result['samples'], result['dropped'], result['log_s']) == (4800, 0, 12.0)
+    assert result['steps'] > 11000 and min(result['read_s'], result['estimate_s'], result['peak_mb']) > 0.0
+
+
+@pytest.mark.parametrize('words, said', [(('--seconds', 0.5), 'from 1 s'), (('--seconds', 5, '--hours', 1), '--hours'),
+                                         (('--hours', 1e6), 'to 100 h')])
+def test_a_length_of_bags_that_cannot_be_is_refused(words, said):
+    assert said in refused('benchmark', 'bags', *words)
 
 
 def test_pipeline(tmp_path):

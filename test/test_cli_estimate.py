@@ -121,8 +121,9 @@ def test_report(bag, tmp_path):
     assert 'Estimate from lift' in page and 'observer.pressure_psd=0.4' in page and str(bag) in page
 
 
-def test_slow_functions_are_a_warning(bag, tmp_path, monkeypatch):
+def test_slow_functions_are_a_warning(tmp_path, monkeypatch):
     """Once, with the reason, in the report too; the virtual machine that was asked for is none."""
+    bag = recorded(tmp_path / 'bag', until=2.5)
     monkeypatch.setattr(remarks, '_REMARKS', {})
     monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
     monkeypatch.setenv('MBSE_BACKEND', 'vm')

@@ -43,7 +43,10 @@ def test_motion_of_the_four_bar(tmp_path):
 
 
 def test_pictures(tmp_path):
-    simulated(tmp_path / 'x', 'spatial_four_bar', '--duration', '0.2', '--dt', '0.01', '--order', '2')
+    short = 'spatial_four_bar', '--duration', '0.2', '--dt', '0.01', '--order', '2'
+    simulated(tmp_path / 'none', *short)
+    assert {path.name for path in (tmp_path / 'none').iterdir()} == {'motion.csv', 'summary.json'}
+    simulated(tmp_path / 'x', *short, '--pictures')
     for name in ('coordinates', 'energy', 'constraints'):
         with Image.open(tmp_path / 'x' / f'{name}.png') as picture:
             assert picture.size[0] == 1152

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mbse benchmark energy, formulations, scaling` on small sizes: fixed JSON forms, and numbers found another way."""
+"""`mbse benchmark energy, simulation, formulations, scaling` on small sizes: forms, and numbers found another way."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from cli_support import mbse, refused
 from four_bar_by_hand import forward_euler_error
 
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.studies import peers, simulation
 from mbse_ros.studies import scaling as benchmark_scaling
 from mbse_ros.studies.energy import run_case
 
@@ -146,3 +147,30 @@ def test_growth_and_crossover():
 def test_bad_input(words, text, tmp_path):
     (tmp_path / 'file').write_text('')
     assert text in refused('benchmark', *(w.format(folder=tmp_path, file=tmp_path / 'file') for w in words))
+
+
+def test_the_rows_of_the_simulation_study(tmp_path):
+    """1,000 steps of 5 ms: the error is that of the same scheme step by step."""
+    result, done = studied(tmp_path, 'simulation', '--mechanism', 'four_bar', '--dt', '5e-3', '--rounds', '1')
+    rows = {item['scheme']: item for item in result['rows']}
+    assert set(rows) == {'exponential', 'trapezoid', 'ali3p'}
+    assert set(rows['ali3p']) == {'mechanism', 'scheme', 'dt', 'duration_s', 'us_per_step', 'error', 'peer',
+                                  'peer_us_per_step', 'peer_error'}
+    assert rows['exponential']['error'] == pytest.approx(5.746931e-3, rel=1e-4)
+    assert all(item['us_per_step'] > 0 and item['peer'] in ('none', 'exudyn', 'mujoco') for item in result['rows'])
+    assert 'four_bar' in done.out
+
+
+def test_what_the_peers_are_given():
+    chain = simulation.chain_of('four_bar', load_model('four_bar'))
+    lengths = [math.dist(a, b) for a, b in zip(chain.points, chain.points[1:])]
+    assert lengths == pytest.approx([2.0, 8.0, 5.0], abs=1e-12)
+    text = peers._mjcf(chain, 1e-3)
+    assert text.count('<body') == text.count('</body>') == 3
+    assert 'mass="8.0" diaginertia="42.666' in text and 'anchor="1.58754' in text     # 8 kg of 8 m; from P2 to B
+
+
+@pytest.mark.parametrize('words, expected', ((('--mechanism', 'square'), "--mechanism: got 'square'"),
+                                             (('--dt', '1'), '--dt: got 1.0')))
+def test_simulation_refuses(words, expected):
+    assert expected in refused('benchmark', 'simulation', *words)

@@ -61,6 +61,7 @@ def test_exact_sensors_and_machines_that_do_not_weigh() -> None:
     assert uncertain(load_mechanism('four_bar')).keys().isdisjoint({'base.roll', 'base.pitch'})
 
 
+@pytest.mark.usefixtures('vm')
 def test_coordinates_without_a_range_and_supplies() -> None:
     """The swing turns for ever; a supply's pressure is in no force; an inclination sensor is not mounted exactly."""
     sensors = {'sensors/tilt': {'kind': 'inclination', 'axis': 'pitch', 'stddev': '0.1 deg'}, 'base': {},

@@ -35,8 +35,8 @@ CASES = [
     ('format', 'mbse/machine/1', 'format', '`mbse convert crane.yaml -o NEW.yaml` rewrites it'),
     ('format', 'mbse/machine/3', 'format', 'mbse/machine/2'),
     ('format', REMOVED, 'format', 'mbse/machine/2'),
-    ('hydraulics', REMOVED, 'cylinders', '`hydraulics` beside it'),
-    ('cylinders', REMOVED, 'hydraulics', '`cylinders` beside it'),
+    ('hydraulics', REMOVED, 'cylinders', '`hydraulics` as well'),
+    ('cylinders', REMOVED, 'hydraulics', '`cylinders` as well'),
     ('cylinder', {}, 'cylinder', 'did you mean cylinders?'),
     # numbers
     ('bodies/boom/mass', '143 kgg', 'bodies.boom.mass', "'kgg' is not a known unit"),

@@ -6,12 +6,20 @@ import re
 from source_tree import ROOT
 from test_architecture import ROOMS
 
+BANDS = {'errors': ('basis',), 'mechanism': ('model',), 'estimators': ('estimation',), 'simulation': ('data',),
+         'offline': ('use',), 'nodes': ('surface',)}        # titles of one word, before their first room
 TEXT = (ROOT / 'docs' / 'architecture.md').read_text()
 
 
 def test_rooms_in_their_order():
     table = TEXT.partition('## Rooms')[2].partition('## A machine')[0]
     assert re.findall(r'^\| `(\w+)` \|', table, re.MULTILINE) == ROOMS
+
+
+def test_the_picture_shows_all_rooms():
+    """From the ground up, too: the lowest band comes first in the file."""
+    assert re.findall(r'>(\w+)</text>', (ROOT / 'docs' / 'images' / 'rooms.svg').read_text()) == [
+        word for room in ROOMS for word in BANDS.get(room, ()) + (room,)]
 
 
 def test_files_exist():

@@ -21,6 +21,7 @@ def test_python():
     exec(compile('\n'.join(blocks), 'docs/factor_graphs.md', 'exec'), {})
 
 
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('line', LINES)
 def test_commands(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -75,7 +75,7 @@ def test_kinematics(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize('name', ['crane', 'two_cylinders', 'measured', 'both'])
 def test_accelerations(name: str) -> None:
-    """dzdd/dz along the constraints, and dzdd/dzd (paper 000 Eqs. 21, 30-40)."""
+    """dzdd/dz along the constraints, and dzdd/dzd (Pyrhönen et al., state transition, Eqs. 21, 30-40)."""
     machine, rng = MACHINES[name](), np.random.default_rng(4)
     system, r, p = machine.system, machine.reduced, machine.parameters.mean
     zdd = ca.solve(r.Mbar, r.Qbar)
@@ -125,7 +125,8 @@ def states(machine: Machine, model: HydraulicModel) -> list[np.ndarray]:
 
 @pytest.mark.parametrize('name', MACHINES)
 def test_hydraulic_model(name: str) -> None:
-    """A = df/dX of the observer (paper 003 Eqs. 23-32), laminar and turbulent, either sign of the spool."""
+    """A = df/dX of the observer (Pyrhönen et al., mass estimation, Eqs. 23-32), laminar and turbulent, either sign of
+    the spool."""
     machine = MACHINES[name]()
     model, f, A = rates(name)
     U, p = np.full(model.U.numel(), 3.0), machine.parameters.mean

@@ -267,7 +267,7 @@ def test_names_that_c_does_not_like(tmp_path):
     """A keyword, names that differ by case only, a source that would end the comment."""
     text = (ROOT / 'config' / 'mechanisms' / 'four_bar.yaml').read_text()
     text = re.sub(r'\bP2\b', 'p1', text).replace('name: four_bar', 'name: int')
-    text = text.replace('source: paper 001', 'source: a*/ b /* c ??/ paper 001')
+    text = text.replace('source: Naya et al., review', 'source: a*/ b /* c ??/ Naya et al., review')
     made = Model(parse_mechanism(text), free=['points.A.fixed[0]', 'points.A.fixed[1]'], backend='vm')
     export = export_c(made, tmp_path / 'export')
     assert len({item.macro for item in export.names.q}) == 5

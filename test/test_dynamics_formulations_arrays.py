@@ -56,7 +56,7 @@ def test_penalty_converges_as_one_over_alpha(seed: int, redundant: int) -> None:
 
 
 def test_penalty_is_the_published_equation() -> None:
-    """Paper 001 Eq. 28, with violated constraints and their rates."""
+    """Naya et al., review, Eq. 28, with violated constraints and their rates."""
     plain, rng = random_terms(1), np.random.default_rng(1)
     terms = Terms(plain.M, plain.Q, plain.J, plain.c, rng.normal(size=plain.m), rng.normal(size=plain.m))
     alpha, zeta, omega = 100.0, 0.7, 3.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All formulations on all mechanisms, in all coordinates; the hierarchy of the 3RRR of paper 004."""
+"""All formulations on all mechanisms, in all coordinates; the hierarchy of the 3RRR of Orsino, modular modelling."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def orders(groups: list[list[int]]) -> list[list[list[int]]]:
 @pytest.mark.parametrize('way', WAYS)
 @pytest.mark.parametrize('coordinates', ['natural', 'reference_point', 'relative'])
 def test_levels_of_the_3rrr_are_one(way: str, coordinates: str) -> None:
-    """Pivots, chains, the whole: each level enforced on the kernel of the one below, as paper 004 has it."""
+    """Pivots, chains, the whole: each level enforced on the kernel of the one below, as in Orsino, modular
+    modelling."""
     terms, expected = moving('three_rrr', coordinates)
     levels = level_rows(model('three_rrr', coordinates).system)
     by_levels, at_once = enforce(terms, levels, way), enforce(terms, [range(terms.m)], way)

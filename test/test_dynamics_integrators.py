@@ -77,7 +77,7 @@ def test_multipliers_hold_the_forces_of_all_schemes():
 
 
 class TestStiffSpring:
-    """Example 2 of paper 000: a vibration of about 12 Hz, 0.8 rad in 10 ms."""
+    """Example 2 of Pyrhönen et al., state transition: a vibration of about 12 Hz, 0.8 rad in 10 ms."""
 
     @pytest.mark.parametrize('scheme', ['forward_euler', 'augmented_euler'])
     def test_both_euler_schemes_blow_up(self, scheme):

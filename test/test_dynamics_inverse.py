@@ -40,7 +40,8 @@ def solved(name, coordinates, **options):
 
 
 def test_torque_of_adams(shared_data):
-    """Paper 002, section 7.2: theta = 1.2 (1 - cos 2t); Adams reports the torque with the other sign."""
+    """Blanco-Claraco et al., factor graphs, section 7.2: theta = 1.2 (1 - cos 2t); Adams reports the torque with the
+    other sign."""
     table = np.loadtxt(shared_data / 'InverseDynamics_4bars_MSC.tab', comments='%')
     found = inverse_dynamics(load_model('four_bar_adams_driven', backend='vm'), table[::8, 0])
     error = found.forces['motor'] + table[::8, 1]
@@ -144,7 +145,8 @@ def _weight(model, q):
 
 @pytest.mark.parametrize('coordinates', PLANE)
 def test_forward_dynamics_with_the_torque(coordinates):
-    """Paper 001's four-bar under the torque found for a motion makes that motion (Runge-Kutta, 2 ms)."""
+    """The four-bar of Naya et al., review, under the torque found for a motion makes that motion (Runge-Kutta, 2
+    ms)."""
     model, h, count = load_model('four_bar', coordinates, backend='vm'), 2e-3, 100
     motion = swing(model, size=0.5)
     torque = inverse_dynamics(model, np.arange(2 * count + 1) * h / 2, motion).forces['theta']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper 004's operators onto the kernel, level by level."""
+"""The operators of Orsino, modular modelling, onto the kernel, level by level."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ADAMS = {0.5: -1.592757562198, 1: -3.748586777077, 2: -0.022161289285, 5: -3.607
 PENDULUM = {1: (0.986291751131875, -0.165010853125541), 10: (-0.275087462576117, -0.961419205099125)}
 FLAT = {1: (-0.195020301949435, -0.980799205662174), 10: (0.328458111540815, 0.944518538178601)}
 
-# Largest |E - E(0)|, J, in 10 s of the four-bar of paper 000, example 1 (a trial by others).
+# Largest |E - E(0)|, J, in 10 s of the four-bar of Pyrhönen et al., state transition, example 1 (a trial by others).
 ENERGY = [('forward_euler', {}, 4.26, 54.4), ('augmented_euler', {}, 1.455, 16.8),
           ('exponential', {'order': 1}, 0.00986, 1.000), ('exponential', {'order': 2}, 0.00914, 0.895),
           ('exponential', {'order': 'exact'}, 0.00914, 0.901)]

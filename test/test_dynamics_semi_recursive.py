@@ -52,7 +52,7 @@ def check_accelerations(model, count=3):
 
 
 def second_step(model, terms):
-    """Constraints that count and R of paper 003 Eq. 4."""
+    """Constraints that count and R of Pyrhönen et al., mass estimation, Eq. 4."""
     J, n = terms.J[model.active], len(model.names)
     dependent = [i for i in range(n) if i not in model.z]
     R = np.zeros((n, len(model.z)))

@@ -198,7 +198,7 @@ def test_position_problem_on_the_wrong_side() -> None:
     ('five_bar', [-22.99548387, 24.68322581], [[1.078125, 0.234375], [0.234375, 0.640625]]),
     ('four_bar_adams', [-9.687056707], [[4.555555556]])])
 def test_values_of_the_authors_toolbox(name: str, zdd: list[float], reduced_mass: list[list[float]]) -> None:
-    """At the start of paper 001's mechanisms."""
+    """At the start of the mechanisms of Naya et al., review."""
     model = load_model(name, 'natural', backend='vm')
     rates = model.partition().rates(model.start.q, np.zeros(len(zdd)))
     np.testing.assert_allclose(rates.zdd, zdd, rtol=2e-10)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recursion of paper 004: groups in any order, redundant ones, clearance as the noise of a Kalman filter."""
+"""The recursion of Orsino, modular modelling: groups in any order, redundant ones, clearance as the noise of a Kalman
+filter."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def test_clearance_goes_to_the_rigid_constraint(seed: int, redundant: int) -> No
 
 
 def test_clearance_is_a_penalty() -> None:
-    """R = 1 / alpha for all rows: paper 001 Eq. 28."""
+    """R = 1 / alpha for all rows: Naya et al., review, Eq. 28."""
     terms = random_terms(4, redundant=1)
     groups = [[0, 3], [1, 2, 6], [4, 5]]
     found, expected = recursive(terms, groups, [1e-2, 1e-2, [1e-2, 1e-2]])[0], penalty(terms, alpha=100.0)

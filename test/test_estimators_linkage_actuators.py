@@ -11,6 +11,8 @@ from mbse_ros.estimators.filters.ekf import on_actuators
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT = 0.005
 SENSORS = ('encoder_1', 'encoder_2', 'crank_gyro_1', 'crank_gyro_2')
 

@@ -20,6 +20,8 @@ from mbse_ros.estimators.filters.update import correction
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import van_loan
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DENSITY = np.array([0.8, 0.3])
 LOG = linear.Log()
 
@@ -159,7 +161,7 @@ def test_penalty_refuses_numbers_that_are_not_positive(name):
         LinkageObserver(load_model('four_bar'), 'CEKF_penalty', ['encoder'], {'acceleration': 1.0}, **{name: 0.0})
 
 
-# The four-bar of paper 001, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
+# The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
 
 @lru_cache(maxsize=1)
 def benchmark() -> Truth:

@@ -42,7 +42,7 @@ def shrunk(flat, places):
 
 
 def test_the_force_of_errorekf_fe_stays_over_a_step():
-    """Not its acceleration, as in paper 001: that changes as the inverse of the reduced mass."""
+    """Not its acceleration, as in Naya et al., review: that changes as the inverse of the reduced mass."""
     of = own_model('errorEKF_FE', 'four_bar', ('encoder',), runs=1)
     flat = of.filter.start(of.problem.model.start.q, np.full(of.problem.n, 0.5), np.array([0.0, 0.0, 1.0]))
     tuning = of.filter.tuning.flat(**{**of.filter.tuning.arrays(of.tuning), 'acceleration': [0.0]})

@@ -20,6 +20,8 @@ from mbse_ros.estimators.filters.problem import problem
 from mbse_ros.estimators.filters.sckf import imposed
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 BOTH = pytest.mark.parametrize('estimator', ['SCKF', 'DIEKFpm'])
 DENSITY = np.array([0.8, 0.3])
 LOG = linear.Log()

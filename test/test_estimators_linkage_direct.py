@@ -12,6 +12,8 @@ from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT = 5e-3
 CASES = [('four_bar', ('crank_gyro', 'crank_tip')), ('five_bar', ('encoder_1', 'coupler_gyro_2', 'tip_1'))]
 

@@ -11,6 +11,8 @@ from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.estimators.filters.smoother import smooth
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT, STEPS, DENSITY = 0.005, 400, 0.3
 NOISE = DENSITY * np.array([[DT ** 3 / 3, DT ** 2 / 2], [DT ** 2 / 2, DT]])
 PUSH = np.array([0.0, 1 / MASS])
@@ -142,7 +144,8 @@ def test_smoother_refuses_what_forgets(log):
     ('DEKF', {'acceleration': 0.0916}, None, None), ('errorEKF_EJ', {'acceleration': 0.0916}, 0.032, 0.004),
     ('errorEKF_FE', {'acceleration': 0.458}, 0.012, 0.002)])
 def test_crank_gyro_blind_and_seeing(estimator, noises, limit, after):
-    """Paper 001, section 12: with the gyro on the crank alone, only the exact Jacobian removes the start's error."""
+    """Naya et al., review, section 12: with the gyro on the crank alone, only the exact Jacobian removes the start's
+    error."""
     from mbse_ros.simulation.three_simulations import noisy, true_motion, wrong_model, wrong_start
     model = load_model('four_bar')
     truth, wrong = true_motion(model, 4.0, DT), wrong_model(model)

@@ -14,6 +14,8 @@ from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT = 5e-3
 NOISES = {'acceleration': 1e-3, 'force_walk': 1000.0}
 FOUR = ('encoder', 'crank_tip')

@@ -16,6 +16,8 @@ from mbse_ros.estimators.filters.parameter_space import parameter_space
 from mbse_ros.estimators.filters.problem import problem
 from mbse_ros.simulation.three_simulations import Truth, noisy
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT, SENSORS, SEEDS = 0.005, ('encoder', 'crank_tip'), 20
 FREE = ('bodies.coupler.mass', 'crank')
 INITIAL = {'bodies.coupler.mass': 0.2, 'crank': 0.02}      # standard deviations, shares of the value

@@ -17,6 +17,8 @@ from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserv
 from mbse_ros.estimators.filters.sigma_points import Points, simplex_points, symmetric_points
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DENSITY = np.array([0.8, 0.3])
 LOG = linear.Log()
 SETS = [('UKF', {}), ('UKF', {'alpha': 1.0, 'beta': 0.0}), ('UKF', {'alpha': 0.5, 'kappa': 1.0}), ('SSUKF', {}),
@@ -56,7 +58,8 @@ def test_the_usual_small_alpha_costs_digits_only(masses):
 
 
 def test_reused_points_do_not_see_the_noise_of_the_step(masses):
-    """Paper 001, end of 4.1: as Kalman's filter, but for the noise that the measurements' covariances lack."""
+    """Naya et al., review, end of 4.1: as Kalman's filter, but for the noise that the measurements' covariances
+    lack."""
     found = run_linear(masses, 'UKF', LOG.measured, reuse=True)
     (F, G), Sigma, H = linear.cayley(linear.A), linear.double_integrator_noise(DENSITY), linear.H
     x, P = linear.START - linear.REST, np.diag(linear.START_STDDEV ** 2)
@@ -134,7 +137,7 @@ def test_points_have_the_mean_and_covariance(points):
 @pytest.mark.parametrize('points', [symmetric_points(3, 0.1, 2.0), symmetric_points(3, 1.0, 0.0, 1.0),
                                     simplex_points(3, 0.4)])
 def test_moments_are_those_of_the_weighted_sums(points):
-    """Paper 001 Eqs. 38 and 39 as printed."""
+    """Naya et al., review, Eqs. 38 and 39 as printed."""
     values = np.random.default_rng(0).normal(size=(2, points.number + 1))
     mean_weights = np.append(1 - np.sum(points.weights), points.weights)
     weights = np.append(points.centre, points.weights)
@@ -248,8 +251,9 @@ def test_points_stay_where_the_mechanism_closes(estimator):
 
 
 @pytest.mark.parametrize('estimator', ['UKF', 'SSUKF', 'CEKF'])
-def test_covariance_stays_positive_over_many_steps(estimator):
+def test_covariance_stays_positive_over_many_steps(estimator, monkeypatch):
     """10^5 steps; the log is repeated, so that the crank jumps every ten seconds, and the noises are far too small."""
+    monkeypatch.delenv('MBSE_BACKEND')      # for so many it pays to compile
     truth, wrong = benchmark(), wrong_model(benchmark().model)
     observer = LinkageObserver(wrong, estimator, ['crank_gyro', 'encoder'], {'acceleration': 1e-6}, [1e-6, 1e-3])
     observer.start(wrong_start(wrong), np.zeros(len(wrong.names)))
@@ -261,7 +265,7 @@ def test_covariance_stays_positive_over_many_steps(estimator):
         assert np.all(found.spread > 0)
 
 
-# The four-bar of paper 001, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
+# The four-bar of Naya et al., review, section 12: 10 s at 200 Hz, gravity 1 m/s2 and the crank pi/16 wrong.
 
 @lru_cache(maxsize=1)
 def benchmark() -> Truth:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Observability along a motion: the pattern of paper 001, and directions in words."""
+"""Observability along a motion: the pattern of Naya et al., review, and directions in words."""
 
 import numpy as np
 import pytest

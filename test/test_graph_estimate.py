@@ -101,7 +101,7 @@ def test_lag_is_causal():
 
 
 def test_better_than_the_filter():
-    """Paper 001's errors, a noisy gyro on the coupler: a lag of 200 ms and the whole log."""
+    """The errors of Naya et al., review, a noisy gyro on the coupler: a lag of 200 ms and the whole log."""
     rows = {row['way']: row for row in estimation_rows(2, 2.0, (0.2,))}
     assert rows['errorEKF_FE']['gain'] == 1.0 and not any(row['diverged'] for row in rows.values())
     assert rows['lag 0.2 s']['gain'] > 2.5 and rows['batch']['gain'] > rows['lag 0.2 s']['gain']

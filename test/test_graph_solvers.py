@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows, ISAM2, GTSAM's own optimizers: one solution; forward and inverse dynamics of paper 002, section 7."""
+"""Windows, ISAM2, GTSAM's own optimizers: one solution; forward and inverse dynamics of Blanco-Claraco et al., factor
+graphs, section 7."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_compiled_window_is_the_graph(gtsam, model, form, window):
 @pytest.mark.parametrize('form, bound', [('dependent', 3e-5), ('independent', 1e-4)])
 @pytest.mark.parametrize('window', [2, 3])
 def test_forward_dynamics_by_windows(model, form, bound, window):
-    """Paper 002, Table 1 (5 s there), and the constraints hold."""
+    """Blanco-Claraco et al., factor graphs, Table 1 (5 s there), and the constraints hold."""
     exact = simulate(model, 0.5, DT, 'dop853')
     motion = simulate_fixed_lag(model, 0.5, DT, window, form=form)
     assert np.sqrt(np.mean((motion.q - exact.q) ** 2)) < bound
@@ -172,7 +173,7 @@ def test_inverse_dynamics(gtsam, model, method, form):
 
 
 def test_torque_of_adams(gtsam, model, shared_data):
-    """Paper 002, 7.2, over the first 2 s of the run of MSC Adams."""
+    """Blanco-Claraco et al., factor graphs, 7.2, over the first 2 s of the run of MSC Adams."""
     table = np.loadtxt(shared_data / 'InverseDynamics_4bars_MSC.tab', comments='%')[:400]
     found = solve_inverse(model, table[:, 0], lambda t: [1.2 * (1 - np.cos(2 * t))])
     error = found.forces['theta'] + table[:, 1]

@@ -7,6 +7,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,40 @@ from mbse_ros.description.load import load_mechanism
 from mbse_ros.errors import BagError
 
 CPU, MEMORY = 60, 2 << 30       # s and bytes of address space of a process that reads one bag; none needs a tenth
+# Of each path on standard input: status of a process of its own, and the length and text of what it said.
 READ = f"""
-import resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, ({CPU}, {CPU}))
-resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+import os, resource, sys, tempfile, traceback
 from mbse_ros.bags.bag import Bag
 from mbse_ros.errors import BagError
-try:
-    bag = Bag(sys.argv[1])
-    print('read', sum(1 for _ in bag.messages()), '; '.join(bag.warnings))
-except BagError as error:
-    print('refused', error)
+
+def read(path):
+    resource.setrlimit(resource.RLIMIT_CPU, ({CPU}, {CPU}))
+    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+    try:
+        bag = Bag(path)
+        print('read', sum(1 for _ in bag.messages()), '; '.join(bag.warnings), flush=True)
+    except BagError as error:
+        print('refused', error, flush=True)
+
+for line in sys.stdin:
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+                read(line.rstrip())
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        status = os.waitpid(child, 0)[1]
+        said.seek(0)
+        text = said.read()
+        sys.stdout.buffer.write(b'%d %d\\n' % (os.waitstatus_to_exitcode(status), len(text)) + text)
+        sys.stdout.buffer.flush()
 """
 COUNT = 200     # messages of a whole bag
 CHUNK, CHUNK_INDEX = 6, 8
@@ -51,17 +75,28 @@ def whole(folder: Path, storage: str) -> Path:
     return next(path for path in folder.iterdir() if path.suffix in ('.mcap', '.db3'))
 
 
+@cache
 def zeros(count: int, before: bytes = b'') -> bytes:
     """Compressed text of MB of zeros."""
-    packer = zstandard.ZstdCompressor(level=19).compressobj()
+    packer = zstandard.ZstdCompressor(level=1).compressobj()
     return b''.join([packer.compress(before), *(packer.compress(bytes(1 << 20)) for _ in range(count)), packer.flush()])
+
+
+@cache
+def reader() -> subprocess.Popen:
+    """The process that forks for each bag, so that modules are imported once; it ends with the tests'."""
+    return subprocess.Popen([sys.executable, '-c', READ], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
 
 def read(path: Path) -> str:
     """What a process with little memory and time makes of a bag."""
-    done = subprocess.run([sys.executable, '-c', READ, str(path)], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, f'{done.returncode}: {done.stderr[-500:]}'
-    return done.stdout
+    process = reader()
+    process.stdin.write(f'{path}\n'.encode())
+    process.stdin.flush()
+    status, length = (int(word) for word in process.stdout.readline().split())
+    said = process.stdout.read(length).decode()
+    assert status == 0, f'{status}: {said[-500:]}'
+    return said
 
 
 def records(content: bytes) -> list[tuple[int, int]]:

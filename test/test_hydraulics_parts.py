@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fluid, valve and friction: the formulas of paper 003 with numbers, symmetries and continuity."""
+"""Fluid, valve and friction: the formulas of Pyrhönen et al., mass estimation with numbers, symmetries and
+continuity."""
 
 from __future__ import annotations
 

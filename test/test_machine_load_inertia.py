@@ -13,6 +13,8 @@ from mbse_ros.dynamics.inertial_forces import inertial_forces
 from mbse_ros.machine import Machine
 from mbse_ros.mechanism.assembly import build_mechanism
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 MASS, RADIUS = 400.0, 0.6
 
 

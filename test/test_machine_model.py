@@ -23,6 +23,8 @@ from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.mechanism.rotation import axis_rotation, rpy_rotation
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 ANGLES = st.floats(-np.pi, np.pi)
 PAYLOAD = 7.0
 FORMER = json.loads((Path(__file__).parent / 'machine_reference.json').read_text())

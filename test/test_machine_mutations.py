@@ -15,6 +15,8 @@ from mbse_ros.description.load import load_mechanism, parse_mechanism
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import Machine
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 ZX200 = (ROOT / 'config' / 'machines' / 'zx200.yaml').read_text()
 FREE = ('source', 'offset', 'limits')      # keys under which some of the wrong words are right
@@ -110,7 +112,7 @@ CASES = {       # what to replace, by what; the key of the error; words that sho
     'a pump below the tank': (LIFT, 'pump: 10 MPa', 'pump: 10 kPa', 'hydraulics.valves.lift_valve.ports.pump',
                               'a supply of higher pressure than the tank'),
     'cylinders without hydraulics': (LIFT, LIFT[LIFT.index('hydraulics:'):LIFT.index('payload:')], '', 'cylinders',
-                                     'the section `hydraulics` beside it, which is missing'),
+                                     'the section `hydraulics` as well, which is missing'),
     'an inclination without a base': (ZX200, 'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, '
                                       'stddev: 1 deg}\n', 'sensors.pitch.kind',
                                       'the section `base`, such as `base: {}`'),

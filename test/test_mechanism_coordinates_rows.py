@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraint rows in natural coordinates: value, Jacobian and its rate as paper 002 writes them in appendix III."""
+"""Constraint rows in natural coordinates: value, Jacobian and its rate as in Blanco-Claraco et al., factor graphs,
+appendix III."""
 
 from __future__ import annotations
 

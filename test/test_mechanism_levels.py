@@ -14,7 +14,7 @@ from mbse_ros.mechanism.levels import joint_groups, level_rows
 
 
 def test_three_levels_of_the_3rrr():
-    """Paper 004, figure 4: pivots, chains, platform; every row once."""
+    """Orsino, modular modelling, figure 4: pivots, chains, platform; every row once."""
     system = build_mechanism(load_mechanism('three_rrr'), 'reference_point')
     levels = level_rows(system)
     assert [len(rows) for rows in levels] == [12, 9, 6]

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -152,11 +155,21 @@ class Prints(Bad):
         os.write(2, b'Traceback (most recent call last): of another language')
 
 
+@cache
+def processes() -> SimpleNamespace:
+    """In the place of multiprocessing: workers are forked from a process that has imported this file once."""
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload([__name__])
+    return SimpleNamespace(get_context=lambda method: context)
+
+
 @pytest.mark.parametrize('kind, said', [(Bad, 'KeyError'), (Dies, 'SIGSEGV'), (Hangs, 'hangs'), (Eats, 'MemoryError'),
                                         (Prints, 'another language')])
 def test_what_must_not_happen_is_seen(kind, said, monkeypatch):
     """And the cases behind it are run all the same."""
     monkeypatch.setattr(room, 'LIMIT', 1.0)
+    monkeypatch.setattr(room, 'multiprocessing', processes())
+    monkeypatch.setenv('PYTHONPATH', os.pathsep.join(sys.path))     # where the forking process finds this file
     told = []
     tally = room.watched(kind, 'x', 0, 0, 8, time.monotonic() + 300, lambda index, text: told.append((index, text)))
     assert told[0][0] == 3 and said in told[0][1], told

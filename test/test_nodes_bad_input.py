@@ -159,8 +159,8 @@ def test_a_sensor_that_dies_is_reported(bench):
         bench.peer.publish(FluidPressure, 'sensors/pressure/lift_piston', message)
     bench.through()
     assert bench.peer.heard['state'][-1].status == HydraulicState.COASTING
-    bench.until(lambda: bench.warned('silent, no longer waited for: .*pressure/lift_rod', since))
-    if bench.warned('silent, no longer waited for: .*command/lift_valve', since):      # a burst that came before it
+    bench.until(lambda: bench.warned('silent, ignored until it sends again: .*pressure/lift_rod', since))
+    if bench.warned('silent, ignored until it sends again: .*command/lift_valve', since):      # a burst before it
         bench.until(lambda: any('back: command/lift_valve' in entry for entry in bench.log[since:]))
 
 

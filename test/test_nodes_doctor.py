@@ -189,4 +189,4 @@ def test_a_graph_that_is_empty():
     machine = load_machine('patu655_lift')
     assert listen(machine, EXPECTED, None, 0.0).seconds == 0.0
     check, = doctor.graph_checks(machine, None, 0.0)
-    assert check.status == WARNING and 'nobody publishes' in check.found
+    assert check.status == WARNING and 'no publisher' in check.found

@@ -152,7 +152,7 @@ def test_a_filter_is_compiled_while_the_other_goes_on(watched):
     """joint, whose parameters are published."""
     count = len(watched.heard('linkage_state'))
     result = watched.set_at_once(estimator='joint', options='parameters=bodies.coupler_1.mass', noises='')
-    assert result.successful and 'compiled' in result.reason and 'DEKF goes on' in result.reason
+    assert result.successful and 'compiled' in result.reason and 'DEKF continues' in result.reason
     watched.until(lambda: watched.heard('linkage_state')[-1].estimator == 'joint')
     states = watched.heard('linkage_state')[count:]
     assert np.all(np.diff([m.sequence for m in states]) == 1) and not any(m.restart for m in states)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A middleware that is too busy for a message, or for an answer, ends no node."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +26,7 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.msg import SensorSegment
 from mbse_ros.nodes import _publishing, _run
 from mbse_ros.nodes._publishing import farewell, persistent
+from mbse_ros.nodes.dds import VARIABLES
 from mbse_ros.nodes.recorder_node import RecorderNode
 
 # A writer that keeps all takes nothing more once it holds this much that a reader has not acknowledged.
@@ -45,13 +48,24 @@ print(seen == [*range(1, len(seen)), 0], flush=True)
 '''
 
 
+def patient(folder):
+    """Environment of a process that its peers give up after ten minutes of silence, in place of ten seconds."""
+    name = next(name for name in VARIABLES if name in os.environ)
+    old, new = '<leaseDuration><sec>10</sec>', '<leaseDuration><sec>600</sec>'
+    text = Path(os.environ[name]).read_text()
+    assert old in text
+    (folder / 'patient.xml').write_text(text.replace(old, new))
+    return {**os.environ, name: str(folder / 'patient.xml')}
+
+
 @pytest.fixture
-def stopped_reader():
+def stopped_reader(tmp_path):
     """A node, its publisher, and a reader that is stopped, as by a computer without a turn for it."""
     with ros():
         node = Node('writer')
         publisher = node.create_publisher(UInt32, 'numbers', ALL)
-        reader = subprocess.Popen([sys.executable, '-c', READER], stdout=subprocess.PIPE, text=True)
+        reader = subprocess.Popen([sys.executable, '-c', READER], stdout=subprocess.PIPE, text=True,
+                                  env=patient(tmp_path))
         try:
             end = time.monotonic() + MATCH
             while not publisher.get_subscription_count():

@@ -171,7 +171,7 @@ def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_a
 def test_a_failure_is_reported_and_remembered():
     lines = []
     assert up(Graph((script('a', 'raise SystemExit(3)'),)), lines.append) == 1
-    assert any('a exit status 3; the graph goes on without it' in line for line in lines)
+    assert any('a exit status 3; the graph continues without it' in line for line in lines)
     assert up(Graph((script('b', f'raise SystemExit({room.BAD_START})', respawn=True),)), lines.append) == 1
     assert not any('starting it again' in line for line in lines)
 

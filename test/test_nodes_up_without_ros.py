@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from cli_support import refused
 from source_tree import ROOT
 
 from mbse_ros.errors import MbseError
@@ -17,13 +18,18 @@ LIMIT = 120.0       # s, on a machine with much else to do
 
 @pytest.mark.parametrize('missing', ['rclpy', 'mbse_ros.msg'])
 @pytest.mark.parametrize('graph', ['machine', 'linkage'])
-def test_up_ends_at_once(missing, graph):
+def test_up_is_refused(missing, graph, monkeypatch):
     if missing == 'mbse_ros.msg':
         pytest.importorskip('rclpy')
-    done = subprocess.run([sys.executable, '-c', MAIN.format(missing), 'up', graph], cwd=ROOT, capture_output=True,
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert f'need {missing}, which is not found' in refused('up', graph)
+
+
+def test_up_ends_at_once():
+    done = subprocess.run([sys.executable, '-c', MAIN.format('rclpy'), 'up', 'linkage'], cwd=ROOT, capture_output=True,
                           text=True, timeout=LIMIT)
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr.count('\n') == 1 and f'need {missing}, which is not found' in done.stderr
+    assert done.stderr.count('\n') == 1 and 'need rclpy, which is not found' in done.stderr
 
 
 def test_processes_of_others_need_nothing(monkeypatch):

@@ -100,9 +100,11 @@ def test_version_is_the_same_everywhere():
 def test_citation_says_what_the_package_and_the_page_of_papers_say():
     assert (CITATION['title'], CITATION['license']) == (MANIFEST.find('name').text, MANIFEST.find('license').text)
     assert CITATION['abstract'] == MANIFEST.find('description').text
-    papers = re.findall(r'^\| (\d{3}) \|', (ROOT / 'docs' / 'papers.md').read_text(), re.MULTILINE)
-    cited = [item['notes'].split()[1] for item in CITATION['references']]
-    assert papers and cited and set(cited) <= set(papers)
+    page = (ROOT / 'docs' / 'papers.md').read_text()
+    cited = CITATION['references']
+    assert [item['doi'] for item in cited] == re.findall(r'\[doi:([^\]]+)\]\(https://doi.org/\1\)', page)
+    assert len(cited) == 5 and all(f'*{item["title"]}*. {item["journal"]}' in page for item in cited)
+    assert all(f'{who["given-names"]} {who["family-names"]}' in page for item in cited for who in item['authors'])
 
 
 def test_ruff_is_the_same_everywhere():
@@ -123,7 +125,7 @@ def test_python_packages_in_use_are_declared():
     ros = {name for name in used if re.match(r'(mbse_ros|rclpy|launch(_ros)?|\w+_(msgs|interfaces|srvs))$', name)}
     used = {DISTRIBUTION.get(name, name) for name in used - ros}
     assert 'numpy' in used and used <= {*required('python.in'), *required('graph.in'), *required('parquet.in'),
-                                       *required('table.in')}
+                                       *required('peers.in'), *required('table.in')}
 
 
 def test_rosdep_keys_cover_the_requirements():

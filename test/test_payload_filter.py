@@ -87,7 +87,7 @@ def test_triangular_weights(window: int, weights: list[int]) -> None:
 
 
 def windowed(x: np.ndarray, k: int, n: int) -> np.ndarray:
-    """Paper 003 Eq. 59 as printed, at sample k + 1 (zero-based k), window 2n + 1."""
+    """Pyrhönen et al., mass estimation, Eq. 59 as printed, at sample k + 1 (zero-based k), window 2n + 1."""
     total = sum(i * (x[k - 2 * n + i - 1] + x[k - i + 1]) for i in range(1, n + 1)) + (n + 1) * x[k - n]
     return total / (2 * sum(range(1, n + 1)) + n + 1)
 

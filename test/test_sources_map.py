@@ -23,6 +23,8 @@ from mbse_ros.sources.reader import SourceReader
 from mbse_ros.sources.samples import TopicSamples
 from mbse_ros.sources.topics import find_namespace
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 HEAD = 'format: mbse/sources/1\nchannels:\n'
 BASE = '''
   base_roll: {kind: inclination, axis: roll, stddev: 0.1 deg}

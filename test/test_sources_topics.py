@@ -146,7 +146,7 @@ def test_the_only_position_of_one_cylinder_pin_to_pin():
     found = proposed(one(), 'patu655_lift')
     guess = found.guesses['position/lift']
     assert (guess.candidate.topic, guess.fits[0].unit, guess.fits[0].offset) == ('/plc/wire', 'mm', '-0.82 m')
-    assert 'no name speaks for it, but no other number is possible' in guess.doubts
+    assert 'no name supports it, but no other number is possible' in guess.doubts
 
 
 def test_messages_that_alternate_on_one_topic():

@@ -15,6 +15,8 @@ from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
 from mbse_ros.streams.linkage.workshop import Workshop
 from mbse_ros.streams.records import ObserverStatus
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT, COUNT, START = 0.005, 400, 1_700_000_000_000_000_000
 STEP = 5_000_000
 SENSORS = ('encoder', 'crank_gyro')

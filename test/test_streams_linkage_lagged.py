@@ -18,6 +18,8 @@ from mbse_ros.streams.linkage.lagged import LaggedStage, smoother_noises
 from mbse_ros.streams.linkage.start import encoded, moved_to
 from mbse_ros.streams.records import ObserverStatus
 
+pytestmark = pytest.mark.usefixtures('vm')
+
 DT, LAG, COUNT, START = 0.005, 0.1, 240, 1_700_000_000_000_000_000
 STEP = 5_000_000
 SENSORS = ('encoder_1', 'encoder_2', 'coupler_gyro_1')

@@ -86,7 +86,7 @@ def test_halvings(norm: float, halvings: int) -> None:
 @pytest.mark.parametrize('symbolic', [False, True])
 @pytest.mark.parametrize('order', range(5))
 def test_series_is_the_papers(order: int, symbolic: bool) -> None:
-    """Paper 003 Eqs. 35-37 written out, on a matrix where every term counts."""
+    """Pyrhönen et al., mass estimation, Eqs. 35-37 written out, on a matrix where every term counts."""
     A, dt = np.array([[-3.0, 2.0, 0.5], [1.0, -40.0, 7.0], [0.0, 0.3, -1.0]]), 0.03
     psi = sum(np.linalg.matrix_power(A * dt, n) / factorial(n + 1) for n in range(order + 1))
     F, G = evaluated(A, dt, str(order)) if symbolic else transition(A, dt, str(order))

@@ -22,7 +22,7 @@ def model(rng: np.random.Generator, n: int = 5, size: float = 100.0) -> tuple[np
 
 
 def crane_like(rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """The structure of paper 003 Eq. 23: z, zd, zdd, p, U."""
+    """The structure of Pyrhönen et al., mass estimation, Eq. 23: z, zd, zdd, p, U."""
     A = np.zeros((5, 5))
     A[0, 1] = A[1, 2] = 1.0
     A[3, 0], A[3, 1], A[3, 3], A[3, 4] = -20.0, -8000.0, -rate, 300.0
@@ -96,7 +96,8 @@ def test_numbers_and_expressions_agree() -> None:
 
 
 def test_paper_noise_has_the_blocks_of_the_paper() -> None:
-    """Paper 003 Eqs. 45-49, each block written as it stands there (diagonal pressure density)."""
+    """Pyrhönen et al., mass estimation, Eqs. 45-49, each block written as it stands there (diagonal pressure
+    density)."""
     A, W = crane_like(900.0)
     dt, (A44, A45, A55), (qa, qp, qU) = 1e-3, A[[3, 3, 4], [3, 4, 4]], np.diag(W)[2:]
     Sigma = paper_noise(A, W, dt)

@@ -64,6 +64,15 @@ fingerprint() {
   find cmake msg -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
 }
 
+# Python keeps the bytecode of what it imports; without it each start compiles some 800 files, for a second and more.
+# Where PYTHONDONTWRITEBYTECODE keeps it out of source trees it goes into the environment's own folder.
+keep_bytecode() {
+  if [[ -n ${PYTHONDONTWRITEBYTECODE:-} ]]; then
+    unset PYTHONDONTWRITEBYTECODE
+    export PYTHONPYCACHEPREFIX=${PYTHONPYCACHEPREFIX:-$env/bytecode}
+  fi
+}
+
 environment_name
 env=$root/.env/$name
 if [[ $name == sourced-* ]]; then
@@ -80,5 +89,6 @@ if [[ ! -r $env/.made_from || $wanted != "$(<"$env/.made_from")" ]]; then
   "$root/tools/make_environment.sh" "$env" "$wanted" "${lists[@]}" >&2
 fi
 [[ $name == sourced-* ]] || find_libraries
+keep_bytecode
 export MBSE_ROS_ENVIRONMENT=$name VIRTUAL_ENV=$env PATH=$env/bin:$PATH
 [[ $# -eq 0 ]] || exec "$@"

@@ -4,23 +4,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import zstandard
-from rosbags.serde import SerdeError
-from rosbags.typesys import TypesysError, get_types_from_msg
-from rosbags.typesys.store import Typestore
 
 from ..errors import BagError, SampleError
 from ..resources import regular
+from .batch import Batch
+from .cdr import TYPES, read
 from .expand import Budget, blocks, expanded
 from .mcap_file import McapFile
-from .messages import PACKAGE, typestore
+from .messages import PACKAGE, is_ours, typestore
 from .sqlite3_file import Sqlite3File
 from .storage import listed_files
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
@@ -34,6 +36,15 @@ class RawMessage(NamedTuple):
     topic: str
     msgtype: str
     data: bytes
+
+
+class FileBatches(NamedTuple):
+    """Batches of one file: in the order of the bag, or else to be sorted by time; ``message`` of a time, ns, the place
+    of a topic and bytes that are taken by themselves."""
+
+    batches: Iterator[Batch]
+    in_order: bool
+    message: Callable[[int, int, bytes], RawMessage]
 
 
 class Bag:
@@ -67,15 +78,27 @@ class Bag:
         for file in self._files:
             budget = Budget(file.path.stat().st_size)
             for stamp, topic, data in file.messages(topics):
-                if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
-                    data = _decompressed_message(data, budget)
-                yield RawMessage(stamp, topic, self.topics[topic], data)
+                yield self._message(stamp, topic, data, budget)
+
+    def batches(self, topics: Sequence[str]) -> Iterator[FileBatches]:
+        """The same of some topics, many messages at a time, file by file; may be called again."""
+        topics = tuple(topics)
+        for file in self._files:
+            budget = Budget(file.path.stat().st_size)
+            yield FileBatches(file.batches(topics), file.IN_ORDER, lambda stamp, topic, data, budget=budget:
+                              self._message(stamp, topics[topic], data, budget))
+
+    def _message(self, stamp: int, topic: str, data: bytes, budget: Budget) -> RawMessage:
+        if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
+            data = _decompressed_message(data, budget)
+        return RawMessage(stamp, topic, self.topics[topic], data)
 
     def check_type(self, msgtype: str) -> None:
         """Raise BagError where the bag holds another version of one of this package's messages."""
         text = self.definitions.get(msgtype) if msgtype.startswith(PACKAGE) else None
-        if text is None:
+        if text is None or is_ours(msgtype, text):
             return
+        from rosbags.typesys import TypesysError, get_types_from_msg  # here: slow to import
         try:
             recorded = get_types_from_msg(text, msgtype)[msgtype][1]
         except (TypesysError, KeyError) as error:
@@ -142,14 +165,23 @@ def open_bag(bag: Bag | str | Path) -> Bag:
 def decode(raw: RawMessage, store: Typestore | None = None) -> Any:
     """Message object of a typestore, by default this package's; raises SampleError where the bytes are not such a
     message."""
+    from rosbags.serde import SerdeError  # here: slow to import
     try:
         return _deserialized(raw.data, raw.msgtype, store or typestore())
     except (SerdeError, KeyError, ValueError, IndexError, TypeError, AssertionError) as error:
         raise SampleError(raw.topic, raw.stamp_ns, f'{len(raw.data)} bytes', f'a {raw.msgtype} ({error})') from error
 
 
+def looked_at(raw: RawMessage) -> Any:
+    """The same fields of a message that is only read, of some types without their definitions, which cost a tenth of a
+    second; raises SampleError as `decode`."""
+    found = read(raw.data, raw.msgtype) if raw.msgtype in TYPES else None
+    return decode(raw) if found is None else found.message
+
+
 def _deserialized(data: bytes, msgtype: str, store: Typestore) -> Any:
     """The message; up to 11 bytes may follow it, which a publisher of serialized messages on Fast DDS leaves there."""
+    from rosbags.serde import SerdeError  # here: slow to import
     for padding in (0, 4):
         try:
             return store.deserialize_cdr(data[:len(data) - padding], msgtype)

@@ -6,13 +6,14 @@ from __future__ import annotations
 import mmap
 import struct
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from operator import itemgetter
 from pathlib import Path
 from zlib import crc32
 
+import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
@@ -21,6 +22,8 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
+from .batch import Batch
+from .chunk_index import BEFORE, HEAD, messages_in
 from .expand import Budget, expanded
 
 MAGIC = b'\x89MCAP0\r\n'
@@ -34,13 +37,15 @@ Stamped = tuple[int, str, bytes]    # time in the bag, ns; topic; serialized mes
 
 @dataclass
 class Block:
-    """Bytes of the file that hold messages: a chunk or a run of loose messages; times in ns."""
+    """Bytes of the file that hold messages: a chunk or a run of loose messages; times in ns; ``index``: bytes behind a
+    chunk that say where its messages are."""
 
     first_ns: int
     last_ns: int
     start: int
     stop: int
     loose: bool = False
+    index: int = 0
 
 
 class McapFile:
@@ -48,6 +53,8 @@ class McapFile:
 
     Raises ValueError, with the reason, where the file is not an mcap file.
     """
+
+    IN_ORDER = False        # of batches: blocks may overlap
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,6 +88,24 @@ class McapFile:
                 yield from ready[:count]
                 del ready[:count]
 
+    def batches(self, topics: Sequence[str]) -> Iterator[Batch]:
+        """The same messages of these topics, block by block as they were written."""
+        wanted = {topic: place for place, topic in enumerate(topics)}
+        numbers = np.full(1 << 16, -1, dtype=np.int32)
+        for channel, topic in self._channels.items():
+            numbers[channel] = wanted.get(topic, -1)
+        self._budget = Budget(self._size)
+        with open(self.path, 'rb') as stream:
+            for block, following in zip(self._blocks, [*self._blocks[1:], None]):
+                content, index = self._content(stream, block)
+                heads, places = messages_in(content, index, _records) or _heads(content)
+                topic = numbers[heads['channel']]
+                own = topic >= 0
+                starts = places[own] + HEAD.itemsize
+                stops = places[own] + BEFORE + heads['length'][own].astype(np.int64)
+                yield Batch(content, heads['time'][own], topic[own], starts, stops,
+                            following.first_ns if following else None)
+
     # The index
 
     def _forget(self) -> None:
@@ -105,7 +130,8 @@ class McapFile:
                 return False
             if chunk.message_end_time >= chunk.message_start_time:
                 self._blocks.append(Block(chunk.message_start_time, chunk.message_end_time, start,
-                                          chunk.chunk_start_offset + chunk.chunk_length))
+                                          chunk.chunk_start_offset + chunk.chunk_length,
+                                          index=chunk.message_index_length))
         chunked = len(summary.chunk_indexes) == summary.statistics.chunk_count
         return chunked and bool(self._blocks or not summary.statistics.message_count)
 
@@ -179,10 +205,7 @@ class McapFile:
 
     def _load(self, stream, block: Block, wanted: dict[int, str]) -> list[Stamped]:
         """Messages of one block."""
-        stream.seek(block.start)
-        content = stream.read(block.stop - block.start)
-        if not block.loose:
-            content = self._unpack(content, block.start)
+        content, _ = self._content(stream, block)
         messages = []
         for opcode, start, stop in _records(content, 0):
             if opcode == Opcode.MESSAGE and start + _MESSAGE.size <= stop <= len(content):
@@ -190,6 +213,14 @@ class McapFile:
                 if channel in wanted:
                     messages.append((stamp, wanted[channel], content[start + _MESSAGE.size:stop]))
         return messages
+
+    def _content(self, stream, block: Block) -> tuple[bytes, bytes]:
+        """Records of a block, and of the index behind it."""
+        stream.seek(block.start)
+        content = stream.read(block.stop - block.start)
+        if block.loose:
+            return content, b''
+        return self._unpack(content, block.start), stream.read(min(block.index, len(content) + LOOSE_BYTES))
 
     def _unpack(self, content: bytes, start: int) -> bytes:
         """Records of a chunk, as many of them as are there; a damaged chunk has none, with a warning."""
@@ -204,6 +235,14 @@ class McapFile:
             if warning not in self.warnings:
                 self.warnings.append(warning)
             return b''
+
+
+def _heads(content: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Heads (n,) of the messages in records, and their places (n,), one after the other."""
+    places = [start - _RECORD.size for opcode, start, stop in _records(content, 0)
+              if opcode == Opcode.MESSAGE and start + _MESSAGE.size <= stop <= len(content)]
+    heads = b''.join(content[place:place + HEAD.itemsize] for place in places)
+    return np.frombuffer(heads, HEAD), np.array(places, dtype=np.int64)
 
 
 def _records(data: bytes | mmap.mmap, position: int) -> Iterator[tuple[int, int, int]]:

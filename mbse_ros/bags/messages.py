@@ -9,12 +9,9 @@ from dataclasses import fields
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-from rosbags.typesys.store import Typestore
 
 from ..errors import SampleError
 from ..resources import share_directory
@@ -28,6 +25,9 @@ from ..streams.records import (
     StateEstimate,
 )
 from .topics import FLUID_PRESSURE, JOINT_STATE, LINKAGE_STATE, PAYLOAD, SEGMENT, STATE
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 SECOND = 1_000_000_000
 LAST_NS = (1 << 31) * SECOND - 1        # the last stamp that a message holds
@@ -192,6 +192,7 @@ def _kinds(msgtype: str) -> dict[str, tuple]:
 
 def _value(kind: tuple, value: Any) -> Any:
     """The value as the typestore's serializer wants it."""
+    from rosbags.interfaces import Nodetype  # here: slow to import
     node, inner = kind
     if node == Nodetype.BASE:
         return _scalar(inner[0], value)
@@ -229,6 +230,7 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 
 def _default(kind: tuple) -> Any:
+    from rosbags.interfaces import Nodetype  # here: slow to import
     node, inner = kind
     if node == Nodetype.BASE:
         return '' if inner[0] == 'string' else 0
@@ -255,6 +257,7 @@ def _status(kind: type, name: str, stamp_ns: int, value: int) -> Any:
 @lru_cache(maxsize=1)
 def typestore() -> Typestore:
     """The types of ROS 2 Jazzy and this package's; a type is named as 'sensor_msgs/msg/JointState'."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore  # here: slow to import
     store = get_typestore(Stores.ROS2_JAZZY)
     types = {}
     for name, path in _own_files().items():
@@ -275,6 +278,12 @@ def definition(msgtype: str) -> str:
     own, separator, contained = store.generate_msgdef(msgtype, ros_version=2)[0].partition(_SEPARATOR)
     path = _own_files().get(msgtype)
     return (path.read_text(encoding='utf-8') if path else own) + separator + contained
+
+
+def is_ours(msgtype: str, text: str) -> bool:
+    """Whether a definition begins with this package's own file of the type."""
+    path = _own_files().get(msgtype)
+    return path is not None and text.partition(_SEPARATOR)[0] == path.read_text(encoding='utf-8')
 
 
 @cache

@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import BagError, SampleError
-from .bag import Bag, decode, open_bag
-from .channel_samples import Sample, TopicReader, topic_readers
+from .bag import Bag, RawMessage, decode, open_bag
+from .bulk import Bulk, Samples
+from .channel_samples import Refuse, Sample, TopicReader, topic_readers
+from .sample_blocks import blocks
 from .topics import TopicMap
 
 
@@ -26,8 +31,10 @@ class SampleReader:
                  topics: TopicMap = TopicMap()) -> None:
         self.bag, channels, commands = open_bag(bag), tuple(channels), tuple(commands)
         self.namespace = topics.find_namespace(self.bag.topics, str(self.bag.path))
-        self._channels = (*channels, *commands)
-        self._readers = self._assign(channels, commands, topics)
+        self._channels = tuple(dict.fromkeys((*channels, *commands)))
+        self._places = {name: place for place, name in enumerate(self._channels)}
+        self._make_readers = partial(self._assign, channels, commands, topics)
+        self._readers = self._make_readers(self._refuse)
         self._check_topics(topics)
         self._refused: dict[tuple, list] = {}
         self._finished = False
@@ -47,20 +54,40 @@ class SampleReader:
             lines += [f'{channel}: no sample in the bag' for channel, count in self._counts.items() if not count]
         return lines
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Channels and commands, in the order of their places in ``blocks``."""
+        return self._channels
+
     def __iter__(self) -> Iterator[Sample]:
+        names = self._channels
+        for block in self.blocks():
+            for place, stamp, value in zip(*(column.tolist() for column in block)):
+                yield Sample(names[place], stamp, value)
+
+    def blocks(self) -> Iterator[Samples]:
+        """The same samples as arrays, many at a time, with bounded memory; may be called again."""
         self._refused.clear()
-        self._finished, self._counts = False, dict.fromkeys(self._channels, 0)
-        for raw in self.bag.messages(self._readers):
-            try:
-                message = decode(raw)
-                samples = self._readers[raw.topic].samples(raw.topic, message)
-            except SampleError as error:
-                self._refuse(error)
-                continue
-            for sample in samples:
-                self._counts[sample.channel] += 1
-                yield sample
+        self._finished, counts = False, np.zeros(len(self._channels), dtype=np.int64)
+        found: list[SampleError] = []
+        bulk = Bulk(self._make_readers(found.append), found, self._channels)
+        for file in self.bag.batches(tuple(self._readers)):
+            for block in blocks(file, bulk, self._alone):
+                counts += np.bincount(block.channels, minlength=len(counts))
+                yield block
+        self._counts = dict(zip(self._channels, counts.tolist()))
         self._finished = True
+
+    def _alone(self, raw: RawMessage) -> Samples:
+        """Samples of one message, the others of which are refused."""
+        try:
+            samples = self._readers[raw.topic].samples(raw.topic, decode(raw))
+        except SampleError as error:
+            self._refuse(error)
+            samples = []
+        return Samples(np.array([self._places[sample.channel] for sample in samples], dtype=np.int32),
+                       np.array([sample.stamp_ns for sample in samples], dtype=np.int64),
+                       np.array([sample.value for sample in samples], dtype=np.float64))
 
     def _refuse(self, error: SampleError) -> None:
         kind = (error.channel, error.expected)
@@ -68,10 +95,11 @@ class SampleReader:
 
     # Topics
 
-    def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap) -> dict[str, TopicReader]:
+    def _assign(self, channels: tuple[str, ...], commands: tuple[str, ...], topics: TopicMap, refuse: Refuse
+                ) -> dict[str, TopicReader]:
         """How to read each topic."""
         try:
-            readers = topic_readers(channels, commands, topics, self._refuse)
+            readers = topic_readers(channels, commands, topics, refuse)
         except ValueError as error:
             raise BagError(str(self.bag.path), str(error)) from error
         return {topics.absolute(name, self.namespace): reader for name, reader in readers.items()}

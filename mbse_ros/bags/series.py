@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BagError, SampleError
 from ..streams.records import PayloadEstimate, StateEstimate
-from .bag import Bag, decode, open_bag
+from .bag import Bag, looked_at, open_bag
 from .messages import RECORDS, record_of, stamp_of
 from .topics import TRUTH, TopicMap
 
@@ -96,7 +96,7 @@ def _messages(bag: Bag, topics: TopicMap, name: str, msgtype: str, convert: Call
     bag.check_type(msgtype)
     for raw in bag.messages([topic]):
         try:
-            yield convert(decode(raw))
+            yield convert(looked_at(raw))
         except SampleError as error:
             raise BagError(str(bag.path), str(error)) from error
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..errors import shown
+from .batch import Batch, joined
 from .checksums import TABLE, Checksums, message_sum, topic_sum
 
 MAGIC = b'SQLite format 3\x00'
@@ -21,6 +22,7 @@ _AS_WRITTEN = _COLUMNS + "WHERE typeof(timestamp) = 'integer' AND typeof(data) =
 _BY_ID = _COLUMNS + 'NOT INDEXED WHERE id = ?'
 
 _TABLES = ('topics', 'messages', 'message_definitions', TABLE)
+BATCH, BATCH_BYTES = 4096, 1 << 22      # messages, and their bytes, that are read at once
 NAMED = 5       # damaged messages in words, the others by their number
 
 Row = tuple[int, int, int, bytes]   # time in the bag, ns; id; topic; serialized message
@@ -33,6 +35,8 @@ class Sqlite3File:
     Where the file has checksums, messages that do not fit theirs are left out, with a warning.
     Raises ValueError, with the reason, where the file is not a database of rosbag2. The file is never written to.
     """
+
+    IN_ORDER = True
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,6 +84,19 @@ class Sqlite3File:
                 self._warn('a message whose time or data is of another type is left out')
             elif number in wanted:
                 yield stamp, wanted[number], data
+
+    def batches(self, topics: Sequence[str]) -> Iterator[Batch]:
+        """The same messages of these topics, some at a time."""
+        wanted = {topic: place for place, topic in enumerate(topics)}
+        waiting, size = [], 0
+        for stamp, topic, data in self.messages(topics):
+            if len(waiting) >= BATCH or size > BATCH_BYTES:
+                yield joined(waiting, stamp)
+                waiting, size = [], 0
+            waiting.append((stamp, wanted[topic], data))
+            size += len(data)
+        if waiting:
+            yield joined(waiting, None)
 
     def _rows(self) -> Iterator[Row]:
         """All rows that can be read and are as they were written, each once."""

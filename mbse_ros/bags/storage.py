@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from mcap.writer import CompressionType, Writer
 
 from ..description.document import read_document
 from ..errors import DescriptionError
@@ -53,6 +52,7 @@ class McapStorage:
     suffix = '.mcap'
 
     def __init__(self, path: Path) -> None:
+        from mcap.writer import CompressionType, Writer  # here: slow to import
         self._reserve = Reserve(path.parent)
         self._stream = ReservedStream(path, self._reserve)
         self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which motion would tell most of a machine's numbers: poses and sweeps, chosen one after the other (D-optimal).
+"""Which motion would determine a machine's numbers best: poses and sweeps, chosen one after the other (D-optimal).
 
 Each candidate is what steady slow motion of one cylinder, out and in, would show at a place, with the errors of the
 numbers as the prior or earlier bags leave them. What it adds is the logarithm of the determinant of their information

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In words: what bags do not tell of a machine's numbers, and which motion would help."""
+"""In words: what bags do not determine of a machine's numbers, and which motion would help."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .balance import Balance
 from .fit import Fit, Log
 from .plan import Candidate, Planner, choose
 
-UNKNOWN = 'unknown'         # begins the name of a load that nobody knows
+UNKNOWN = 'unknown'         # begins the name of an unknown load
 LEARNT = 0.9        # of a deviation before: a number that is known no better keeps its prior
-TIED = 0.9          # correlation from which two numbers cannot be told apart
+TIED = 0.9          # correlation from which two numbers cannot be distinguished
 ONE_POSE = 0.1      # of the stroke within which all motion is one pose
 HELPS = 3           # pieces of advice
 WORTH = 0.2         # nats that a motion must add to be advised
@@ -29,11 +29,11 @@ def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarra
     kept = [k for k in range(len(names)) if after[k] > LEARNT * before[k]]
     blind = [k for k in kept if _blind(balance, fit, k)]
     lines += [f'{names[k]}: nothing in these bags depends on it: it keeps its prior' for k in blind]
-    lines += [f'{names[k]}: these bags say next to nothing of it ({after[k] / before[k]:.0%} of its deviation is '
+    lines += [f'{names[k]}: these bags hardly determine it ({after[k] / before[k]:.0%} of its deviation is '
               'left): it keeps its prior' for k in kept if k not in blind]
     for i in range(len(names)):
-        lines += [f'{names[i]} and {names[j]} cannot be told apart (correlation {correlation[i, j]:+.2f}): only what '
-                  'they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
+        lines += [f'{names[i]} and {names[j]} cannot be distinguished (correlation {correlation[i, j]:+.2f}): only '
+                  'what they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
     return lines
 
 
@@ -56,7 +56,7 @@ def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
         places = np.concatenate([log.moments.pistons[own, c] for log, own in zip(logs, counts)])
         if not len(speeds):
             lines.append(f'cylinder {name} never moved steadily, away from its ends: its friction keeps its prior, '
-                         'and its forces say nothing of masses: move it')
+                         'and its forces do not determine masses: move it')
             continue
         if (speeds > 0).all() or (speeds < 0).all():
             lines.append(_one_way(balance, logs, counts, c, bool(speeds[0] > 0)))
@@ -64,7 +64,7 @@ def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
         if np.ptp(places) < ONE_POSE * (high - low):
             lines.append(f'cylinder {name} moved in one pose alone ({1e3 * places.min():.0f} to '
                          f'{1e3 * places.max():.0f} mm): masses, their centres, the base and the offsets of its '
-                         'pressures cannot be told apart: move it over its stroke')
+                         'pressures cannot be distinguished: move it over its stroke')
     return lines
 
 
@@ -79,7 +79,7 @@ def _one_way(balance: Balance, logs: Sequence[Log], counts: Sequence[np.ndarray]
     lifting = bool(np.median(force) > 0) == out
     word, other = ('lifting', 'lower it') if lifting else ('lowering', 'lift it')
     return (f'cylinder {machine.cylinders[c]} only moved {"out" if out else "in"}: from {word} alone friction and load '
-            f'cannot be told apart, nor friction and masses: {other} too')
+            f'cannot be distinguished, nor friction and masses: {other} too')
 
 
 def _of_loads(logs: Sequence[Log]) -> list[str]:
@@ -87,8 +87,8 @@ def _of_loads(logs: Sequence[Log]) -> list[str]:
     lines = [f'the load of {log.name} is not known: what it weighs and friction, masses and gains are distinguished by '
              'other bags alone' for log in logs if log.load.name.startswith(UNKNOWN)]
     if not any(log.load.mass > 0.0 and not log.load.name.startswith(UNKNOWN) for log in logs):
-        lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is told by '
-                     'the empty machine alone: lift a weight that is known')
+        lines.append('no bag has a known load: what grows with the load (friction by pressure, gains, pins) is found '
+                     'by the empty machine alone: lift a weight that is known')
     return lines
 
 

@@ -64,6 +64,8 @@ def simulate(
         coordinates: Coordinates = None,
         independent: Annotated[str | None, typer.Option(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
+        pictures: Annotated[bool | None, typer.Option(
+            '--pictures/--no-pictures', help='Mechanism: plots and an animation. [of 500 steps and more]')] = None,
         json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or a mechanism's motion."""
@@ -71,7 +73,7 @@ def simulate(
     machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
-                 'independent': independent}
+                 'independent': independent, 'pictures': pictures}
     description = describe(name)
     if description.cylinders:
         from .simulate import simulate_bag
@@ -120,7 +122,7 @@ def estimate(
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         estimator: Annotated[str | None, typer.Option(
-            help='Mechanism: filter, by the name of paper 001. [errorEKF_FE]')] = None,
+            help='Mechanism: filter, by its name in Naya et al., review. [errorEKF_FE]')] = None,
         sensors: Annotated[str | None, typer.Option(
             help='Mechanism: sensors to use, separated by commas. [all of the file]')] = None,
         step: Annotated[float | None, typer.Option(
@@ -273,7 +275,7 @@ def graph(
         coordinates: Coordinates = None) -> None:
     """Factor graph of a mechanism, listed and drawn.
 
-    Variables and factors of its first instants, as in paper 002, figures 2 to 4.
+    Variables and factors of its first instants, as in Blanco-Claraco et al., factor graphs, figures 2 to 4.
     """
     from .graph import graph_command
     graph_command(mechanism, kind, form, output, coordinates)
@@ -304,7 +306,7 @@ def observability(
 def tune(
         sources: Annotated[list[str], typer.Argument(
             help='A mechanism, for simulated logs; or, with --mechanism, bags and CSV tables of its sensors.')],
-        estimator: Annotated[str, typer.Option(help="Filter, by paper 001's name.")],
+        estimator: Annotated[str, typer.Option(help='Filter, by its name in Naya et al., review.')],
         sensors: Annotated[str, typer.Option(help="Names of the file's sensors, separated by commas.")],
         mechanism: Annotated[str | None, typer.Option(help='Mechanism that the logs are of.')] = None,
         seeds: Annotated[int, typer.Option(min=1, help='Simulated logs.')] = 1,
@@ -365,11 +367,16 @@ def demo(
         payload: Annotated[float, typer.Option(help='True payload of the simulated crane, kg.')] = 50.0,
         seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
         output: Annotated[Path, typer.Option(
-            '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo')) -> None:
+            '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo'),
+        offline: Annotated[bool, typer.Option(
+            '--offline', help='Without ROS 2: the crane, simulated to a bag and estimated from it.')] = False) -> None:
     """Simulated crane through the ROS 2 graph, then offline.
 
     And the measured lift, where its data are found; and a four-bar linkage.
     """
+    if offline:
+        from .demo_offline import run_offline_demo
+        raise typer.Exit(run_offline_demo(payload, seed, output))
     from .demo import run_demo
     raise typer.Exit(run_demo(payload, seed, output))
 

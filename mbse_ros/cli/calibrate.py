@@ -25,7 +25,7 @@ def calibrate(
         cross_validate: Annotated[bool, typer.Option(
             '--cross-validate', help='Each bag by the numbers that all others give, too.')] = False,
         plan: Annotated[str | None, typer.Option(
-            help='Print the procedure for a machine, with the poses that tell most; no bags.')] = None,
+            help='Print the procedure for a machine, with the most informative poses; no bags.')] = None,
         plots: Annotated[Path | None, typer.Option(
             help='Folder for pictures of what is missing, by pose and speed.')] = None,
         json_: Json = None,
@@ -34,8 +34,8 @@ def calibrate(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
     """Numbers of a machine's file by its own bags.
 
-    Friction, masses, centres, offsets, base: the most likely ones by the balance of forces, what the bags cannot tell,
-    and which motion would help; the file's deviations are the prior.
+    Friction, masses, centres, offsets, base: the most likely ones by the balance of forces, what the bags cannot
+    determine, and which motion would help; the file's deviations are the prior.
     """
     if plan is not None:
         from .calibrate_plan import plan_command

@@ -87,7 +87,8 @@ def show(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> No
                       number(item.true) if math.isfinite(item.true) else 'unknown'] for item in left])
     for name, (mass, stddev) in found.loads.items():
         console.print(f'load {name}: {number(mass)} +- {number(stddev)} kg', markup=False)
-    for title, lines in (('what these bags cannot tell', found.cannot_tell), ('what would help most', found.advice)):
+    for title, lines in (('what these bags cannot determine', found.cannot_tell),
+                         ('what would help most', found.advice)):
         if lines:
             console.print(f'{title}:', *(f'  - {line}' for line in lines), sep='\n', markup=False, highlight=False,
                           soft_wrap=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse calibrate --plan``: the procedure of a machine, with the poses that tell most of its numbers."""
+"""``mbse calibrate --plan``: the procedure of a machine, with the most informative poses of its numbers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ..report.text import number
 
 AROUND = 0.06       # of the stroke, from which a pose is approached, at 5 % of the stroke a second
 STEPS = '''\
-1. Warm the oil up; stand as the machine will work, and note how it stands. The bucket or grapple is empty and clean.
+1. Warm up the oil. Place the machine as it will work, and note its attitude. Empty and clean the bucket or grapple.
 2. Record one bag, `empty`: all channels of the machine. Go to each pose below; there move one cylinder after the other
    slowly (about {slow}) {around} out through the pose and back in again, so that each is approached from below
-   and from above, at steady speed for 1 s or more each way. What cannot be reached safely, leave out.
+   and from above, at steady speed for 1 s or more each way. Leave out what cannot be reached safely.
 3. In the same bag sweep each cylinder once over its stroke, slowly, out and in, from where the table says.
 4. Take a weight that is known to 0.5 % or better, near {load:g} kg. Record a second bag, `load`: the poses with a load,
    in the same way.
@@ -53,7 +53,7 @@ def show(machine: Machine, name: str, found: Plan) -> None:
     rows += [[f'sweep {item.cylinder}', *_places(item)] for item in found.sweeps]
     rows += [[f'with {item.load:g} kg, pose {k + 1}', *_places(item)] for k, item in enumerate(found.loaded)]
     print_table(console, 'positions of the pistons, mm', ['', *machine.cylinders], rows)
-    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not told by this procedure']
+    rows = [[key, number(before), number(after), '' if after <= LEARNT * before else 'not determined by this procedure']
             for key, before, after in zip(found.keys, found.before, found.after)]
     print_table(console, 'standard deviations, as in the file and as after the procedure, SI',
                 ['number', 'before', 'after', ''], rows)

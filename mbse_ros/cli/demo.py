@@ -26,7 +26,7 @@ from ..errors import MbseError
 from ..machine import load_machine
 from ..nodes.graph import COMPOSED, MachineArguments, machine_graph
 from ..nodes.processor import cpu_seconds
-from ..nodes.up import RunningGraph
+from ..nodes.up import RunningGraph, check_ros
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..report.linkage_drawing import write_linkage
 from ..report.sections import print_table
@@ -55,7 +55,11 @@ START_UP = 6.0      # s: imports and compilation are not the running cost
 
 
 def run_demo(payload: float, seed: int, output: Path) -> int:
-    """All of the demo; exit status 0 when online and offline agree."""
+    """All of the demo; exit status 0 when online and offline agree. Raises MbseError without ROS 2."""
+    try:
+        check_ros(machine_graph(MachineArguments()))
+    except MbseError as error:
+        raise MbseError(f'{error}; mbse demo --offline needs no ROS 2') from error
     console = Console()
     folder = output / datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
     folder.mkdir(parents=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse simulate`` of a mechanism: motion, energies and constraint violation as table, JSON, plots and animation."""
+"""``mbse simulate`` of a mechanism: motion, energies and constraint violation as table and JSON, plots, animation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from ..dynamics.motion import Motion, simulate
 from ..errors import SettingError
 from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
-from ..report.linkage_drawing import write_animation
-from ..report.plots import write_plots
 from .arguments import independent_of
-from .mechanism_picture import Picture
 from .tables import write_table
 from .units import columns_of, unit_of
 
 LONGEST = 10_000_000        # steps
+WORTH = 500                 # steps from which a motion is worth pictures that nobody asked for
 _FRAMES = 75                # of the animation
 _CURVES = 8                 # coordinates in the plot
 _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
@@ -33,7 +31,8 @@ _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
 
 @dataclass(frozen=True)
 class Request:
-    """What to simulate; ``independent``: names separated by commas, 'auto', or None for the file's."""
+    """What to simulate; ``independent``: names separated by commas, 'auto', or None for the file's; ``pictures``:
+    None for those of a motion of at least ``WORTH`` steps."""
 
     name: str
     duration: float = 5.0
@@ -42,6 +41,7 @@ class Request:
     order: str | None = None
     coordinates: str | None = None
     independent: str | None = None
+    pictures: bool | None = None
 
     def __post_init__(self) -> None:
         if self.scheme not in INTEGRATORS:
@@ -75,7 +75,8 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
     write_motion(model, motion, output / 'motion.csv')
     write_json(output / 'summary.json', summary)
     write_json(json_file, summary)
-    write_pictures(model, motion, output)
+    if request.pictures if request.pictures is not None else len(motion.t) > WORTH:
+        write_pictures(model, motion, output)
     for warning in motion.warnings:
         typer.echo(f'warning: {warning}', err=True)
     typer.echo(f'wrote {output}: {len(motion.t)} states over {motion.t[-1] - motion.t[0]:g} s by {request.scheme}, '
@@ -123,6 +124,9 @@ def input_unit(model: Model, name: str) -> str:
 
 def write_pictures(model: Model, motion: Motion, output: Path) -> None:
     """Plots of coordinates, energy and constraints, and the animation."""
+    from ..report.linkage_drawing import write_animation  # here: slow to import
+    from ..report.plots import write_plots
+    from .mechanism_picture import Picture
     write_plots(_coordinates(model, motion), output / 'coordinates.png')
     t = motion.t
     energies = Panel('Energy', 'J', [

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import SettingError
 from .arguments import Json, Plots, names_of, whole_numbers
 
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
@@ -37,16 +38,61 @@ def pipeline(json_: Json = None,
 
 
 @benchmark.command()
+def startup(json_: Json = None,
+            machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] =
+            'patu655_lift',
+            rounds: Annotated[int, typer.Option(min=1, help='Warm starts of each case; the fastest counts.')] = 5
+            ) -> None:
+    """How long one waits for short commands.
+
+    Each in processes of its own, with an empty cache and with a full one; and the nodes of a machine until they take
+    samples.
+    """
+    from ..studies.startup import run_startup
+    run_startup(json_, machine, rounds)
+
+
+@benchmark.command()
+def bags(json_: Json = None,
+         machine: Annotated[str, typer.Option(help='Name of a file in config/machines, or a path.')] = 'zx200',
+         seconds: Annotated[float | None, typer.Option(help='Length of the log, s. [60]')] = None,
+         hours: Annotated[float | None, typer.Option(help='The same in hours.')] = None,
+         storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
+    """How fast a long bag is read and estimated.
+
+    A simulated machine at 100 Hz, written by the benchmark: samples a second, time of the whole chain, peak of memory.
+    """
+    from ..studies.bags import SHORT_S, run_bags
+    if seconds is not None and hours is not None:
+        raise SettingError('--hours', hours, 'no such option beside --seconds')
+    run_bags(json_, machine, 3600.0 * hours if hours is not None else seconds if seconds is not None else SHORT_S,
+             storage)
+
+
+@benchmark.command()
 def energy(json_: Json = None,
            output: Plots = None,
            duration: Annotated[float, typer.Option(help='Length of each motion, s.')] = 10.0,
            rounds: Annotated[int, typer.Option(min=1, help='Bursts; the fastest counts.')] = 100) -> None:
     """Energy balance, accuracy and cost of the integrators.
 
-    Paper 000, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
+    Pyrhönen et al., state transition, figures 4 to 7: two four-bar linkages, steps of 1 and 10 ms.
     """
     from ..studies.energy import run_energy
     run_energy(json_, output, duration, rounds)
+
+
+@benchmark.command()
+def simulation(json_: Json = None,
+               mechanism: Annotated[list[str] | None, typer.Option(help='Only this mechanism; repeat it.')] = None,
+               dt: Annotated[float, typer.Option(help='Step, s.')] = 1e-3,
+               rounds: Annotated[int, typer.Option(min=1, help='Runs; the fastest counts.')] = 3) -> None:
+    """Cost and error of a step of the integrators.
+
+    Against a reference of error 1e-12, and beside Exudyn and MuJoCo where they are installed.
+    """
+    from ..studies.simulation import run_simulation
+    run_simulation(json_, mechanism or [], dt, rounds)
 
 
 @benchmark.command()
@@ -81,7 +127,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                sensors: Annotated[str | None, typer.Option(
                    help='encoder, gyro_crank, gyro_coupler, accelerometers, separated by commas. [all]')] = None,
                estimators_: Annotated[str | None, typer.Option(
-                   '--estimators', help="Filters by paper 001's names, separated by commas. [all]")] = None,
+                   '--estimators', help='Filters by their names in Naya et al., review, with commas. [all]')] = None,
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
                jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
                duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
@@ -90,7 +136,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Accuracy, consistency and cost of all filters.
 
-    Paper 001, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
+    Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
     run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend)
@@ -110,8 +156,8 @@ def graphs(json_: Json = None,
            backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Accuracy and cost of factor graphs.
 
-    Paper 002, section 7: forward dynamics by windows, inverse dynamics, growth with window, length and size; logs
-    smoothed against the best filter.
+    Blanco-Claraco et al., factor graphs, section 7: forward dynamics by windows, inverse dynamics, growth with window,
+    length and size; logs smoothed against the best filter.
     """
     from ..studies.graphs import run_graphs
     run_graphs(json_, duration, whole_numbers('--windows', windows), whole_numbers('--loops', loops), adams, seeds,

@@ -68,7 +68,7 @@ def recorded(request: Request) -> bool:
 
 
 def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
-    """Logs of a true mechanism, as paper 001 has them, for a filter whose model is wrong."""
+    """Logs of a true mechanism, as in Naya et al., review, for a filter whose model is wrong."""
     model = load_model(request.sources[0], backend=backend)
     if not model.degrees_of_freedom:
         raise SettingError('mechanism', request.sources[0], 'a mechanism with degrees of freedom left to estimate')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared libraries on disk, named by the hash of all that made them; a damaged or foreign one is never loaded.
+"""Libraries and built functions on disk, named by the hash of all that made them; a damaged or foreign one is never
+loaded.
 
-An entry is one file: the library, and behind it a seal, the SHA-256 of its key and its bytes (an ELF loader ignores
+An entry is one file: the content, and behind it a seal, the SHA-256 of its key and its bytes (an ELF loader ignores
 what follows the sections). It is written beside its place and renamed, so that processes need no lock. The seal finds
 damage, not malice: whoever may write into the folder runs code as this user, so the folder is made for the user alone,
 and neither read nor written where another one owns it or others may write into it. The time of a file is that of its
@@ -15,6 +16,7 @@ import os
 import platform
 import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -39,29 +41,44 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / '.cache').absolute() / 'mbse_ros'
 
 
-def library(name: str, source: str) -> Path:
+def library(name: str, source: str | Callable[[], str], made_of: str = '') -> Path:
     """Path of the shared library of C ``source``: from the cache, or compiled now.
 
+    ``source`` may be written only where it must be compiled: then ``made_of`` is a text that says all it follows from.
     Where the cache cannot be written, the library lives in a temporary folder until the process ends.
     Raises CompilationError (``name``, command, output).
     """
     command = compiler()
     if command is None:
         raise CompilationError(name, os.environ.get('CC') or 'cc', 'no C compiler was found')
-    key, limit = entry_key(source, identity(command)), cache_limit()
+    file = entry_key(made_of or str(source), identity(command)) + '.so'
+    path, content = found(file)
+    if content is not None:
+        return path
+    return keep(file, compile_library(name, source() if callable(source) else source, command))
+
+
+def found(file: str) -> tuple[Path, bytes | None]:
+    """Place and content, without its seal, of the entry of this name; None where there is none that may be trusted."""
     for folder in _folders():
-        path = folder / f'{key}.so'
-        if private(path) and _used(path) and _sealed(path, key):
-            return path
-    content = compile_library(name, source, command)
-    content += _seal(key, content)
+        path = folder / file
+        if private(path) and _used(path) and (content := _unsealed(path)) is not None:
+            break
+    else:
+        content = None
+    return path, content
+
+
+def keep(file: str, content: bytes) -> Path:
+    """Put an entry into the cache; where that cannot be written, into a folder of this process."""
+    content, limit = content + _seal(_key(file), content), cache_limit()
     *shared, own = _folders()
     if shared:
         with suppress(OSError):        # read-only, full, not a folder
-            path = _store(content, shared[0] / f'{key}.so')
+            path = _store(content, shared[0] / file)
             shrink(path.parent, limit)
             return path
-    return _store(content, own / f'{key}.so')
+    return _store(content, own / file)
 
 
 def _folders() -> list[Path]:
@@ -95,7 +112,7 @@ def _used(path: Path) -> bool:
 
 
 def entry_key(source: str, compiler_identity: str) -> str:
-    """Hash that names an entry: source, compiler and flags, CasADi, machine and C library."""
+    """Hash that names an entry: what it is made of, compiler and flags, CasADi, machine and C library."""
     system = (platform.system(), platform.machine(), os.confstr('CS_GNU_LIBC_VERSION') or '')
     parts = (source, compiler_identity, ca.CasadiMeta.version(), *system)
     return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
@@ -118,13 +135,19 @@ def _store(content: bytes, path: Path) -> Path:
     return path
 
 
-def _sealed(path: Path, key: str) -> bool:
-    """Whether the file is a whole entry of this key; a library cut short would crash the process that loads it."""
+def _unsealed(path: Path) -> bytes | None:
+    """Content of a whole entry of this name, else None; a library cut short would crash the process that loads it."""
     try:
         content = path.read_bytes()
     except OSError:
-        return False
-    return content[-SEAL_BYTES:] == _seal(key, content[:-SEAL_BYTES])
+        return None
+    content, seal = content[:-SEAL_BYTES], content[-SEAL_BYTES:]
+    return content if seal == _seal(_key(path.name), content) else None
+
+
+def _key(file: str) -> str:
+    """What names an entry."""
+    return file.partition('.')[0]
 
 
 def _seal(key: str, content: bytes) -> bytes:

@@ -17,7 +17,8 @@ MB = 1_000_000
 USUAL, LEAST, MOST = 1000.0, 1.0, 1e7       # MB
 IN_USE = 60.0           # s since the last use: a process may be about to load it
 WORTH = 3600.0          # s: what was used since is missed
-_OURS = re.compile(r'[0-9a-f]{64}\.so|\.[0-9a-f]{32}')      # an entry, and one whose process was killed while writing
+# an entry, and one whose process was killed while writing
+_OURS = re.compile(r'[0-9a-f]{64}\.(?:so|casadi)|\.[0-9a-f]{32}')
 
 
 class Entry(NamedTuple):

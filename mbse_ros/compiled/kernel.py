@@ -13,7 +13,7 @@ from ..errors import DivergenceError
 from .arrays import checked, fitted
 from .backend import build
 from .cache import library
-from .dense import array_shape, c_source, dense
+from .dense import array_shape, c_source, dense, made_of
 
 NAME = 'mbse_kernel'
 
@@ -30,7 +30,8 @@ class Kernel:
         self.name = function.name()
         vm = dense(function, NAME)
         self._function, self.backend, self.note = build(
-            backend, self.name, lambda: ca.external(NAME, str(library(self.name, c_source(vm)))), lambda: vm)
+            backend, self.name, lambda: ca.external(NAME, str(library(self.name, lambda: c_source(vm), made_of(vm)))),
+            lambda: vm)
         self._can_fail = not vm.is_a('SXFunction')
         self._inputs = [np.zeros(array_shape(function.size_in(i))) for i in range(function.n_in())]
         self._outputs = [np.zeros(array_shape(function.size_out(i))) for i in range(function.n_out())]

@@ -12,8 +12,9 @@ import casadi as ca
 import numpy as np
 
 from .cache import library
-from .dense import c_source
+from .dense import c_source, made_of
 
+LONG = 32       # steps of a block during which other threads may run
 # The states swap between two buffers, since outputs must not alias inputs.
 DRIVER = r'''
 #include <string.h>
@@ -71,7 +72,8 @@ class _Arguments(ctypes.Structure):
 class BlocksC(dict):
     """Block of each length up to ``longest``, made when first asked for; all share their buffers.
 
-    The interpreter lock is kept during a block: to give it away would cost a switch, and a block is short.
+    The interpreter lock is kept during a short block, which takes less than to give it away, and given to other threads
+    during a long one.
     Raises CompilationError or OSError when the compiled loop over the dense step ``mbse_step`` cannot be had.
     """
 
@@ -79,8 +81,10 @@ class BlocksC(dict):
 
     def __init__(self, name: str, step: ca.Function) -> None:
         super().__init__()
-        loaded = ctypes.PyDLL(str(library(name, _source(step))))
+        path = str(library(name, lambda: _source(step), made_of(step) + DRIVER))
+        loaded = ctypes.PyDLL(path)
         self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
+        self._run_freely = ctypes.CDLL(path).mbse_run
         self._nx = step.numel_in(0)
         self._us, self._ys = (np.zeros((self.longest, size)) for size in (step.numel_in(1), step.numel_out(1)))
         self._x, self._p, self._w = (np.zeros(size) for size in (2 * self._nx, step.numel_in(2), step.sz_w()))
@@ -88,7 +92,8 @@ class BlocksC(dict):
 
     def __missing__(self, n: int) -> Block:
         addresses = (a.ctypes.data for a in (self._us, self._p, self._ys, self._x, self._w, self._iw))
-        run = partial(self._run, ctypes.byref(_Arguments(n, *addresses, self._memory)))
+        call = self._run if n < LONG else self._run_freely
+        run = partial(call, ctypes.byref(_Arguments(n, *addresses, self._memory)))
         x = self._x[:self._nx]
         self[n] = Block(x, self._us[:n], self._p, x, self._ys[:n], run)
         return self[n]

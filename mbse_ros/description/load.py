@@ -31,7 +31,6 @@ from .quantity import Kind, not_negative
 from .references import References, read_sketch
 from .scalar import Numbers
 from .start import Guess, place_bodies
-from .urdf import read_urdf
 
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
@@ -157,6 +156,7 @@ def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spr
 
 def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
     """Bodies, joints and dampers of the URDF file next to this one."""
+    from .urdf import read_urdf  # here: slow to import
     entry = parts['urdf']
     robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
                       entry.file, entry.key, _needed(parts))
@@ -200,7 +200,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
                        ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
-            raise parts[one].error(f'the section `{other}` beside it, which is missing')
+            raise parts[one].error(f'the section `{other}` as well, which is missing')
     own = read('springs', read_springs, default={})
     for name in own:
         if name in springs:
@@ -250,7 +250,7 @@ def _coordinate_type(parts: dict[str, Entry], references: References) -> str:
 
 def _levels(parts: dict[str, Entry], modules: dict[str, tuple[str, ...]]) -> tuple[Level, ...]:
     if modules and 'levels' not in parts:
-        raise parts['modules'].error('the key `levels` beside it, modules have no other use')
+        raise parts['modules'].error('the key `levels` as well, modules serve levels only')
     return read_levels(parts['levels'], modules) if 'levels' in parts else ()
 
 

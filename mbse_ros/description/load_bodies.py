@@ -41,7 +41,7 @@ def _sketched(name: str, entry: Entry, references: References) -> tuple[Body, Gu
                           key='points')
     for key in ('position', 'angle'):
         if key in entry.value:
-            raise entry.error(f'no `{key}` beside a list of points, whose places are given in `points`',
+            raise entry.error(f'no `{key}` together with a list of points, whose places are given in `points`',
                               entry.value[key], key)
     parts = entry.mapping(['points', 'mass'], ['length', 'outline', *_MASS[1:]])
     names = [item.choice(references.sketch, 'a point of `points`') for item in parts['points'].items('points')]
@@ -123,7 +123,7 @@ def _body(name: str, entry: Entry, parts: dict[str, Entry], points: dict[str, Ve
     uniform = 'uniform' in parts and parts['uniform'].flag()
     for key in ('center_of_mass', 'inertia'):
         if uniform and key in parts:
-            raise parts[key].error(f'no `{key}` beside `uniform: true`, a slender rod has its own')
+            raise parts[key].error(f'no `{key}` together with `uniform: true`, a slender rod has its own')
         if not uniform and key not in parts:
             raise entry.error('this key (or `uniform: true` for a slender rod), which is missing', None, key)
     if uniform:
@@ -154,7 +154,7 @@ def _inertia(entry: Entry, references: References) -> tuple[Scalar, ...]:
     parts = entry.mapping([], [*_MOMENTS, *_PRODUCTS])
     if not set(_MOMENTS) <= set(parts):     # the joints decide whether one moment is enough: see the consistency check
         if set(_PRODUCTS) & set(parts) or not parts:
-            raise entry.error('xx, yy and zz' + (' beside products of inertia' if parts else ''))
+            raise entry.error('xx, yy and zz' + (' together with products of inertia' if parts else ''))
         return tuple(numbers.optional(parts, name, not_negative('kg*m^2'), MISSING) for name in _MOMENTS) + (ZERO,) * 3
     kinds = {**dict.fromkeys(_MOMENTS, not_negative('kg*m^2')), **dict.fromkeys(_PRODUCTS, Kind('kg*m^2'))}
     inertia = tuple(numbers.optional(parts, name, kind, ZERO) for name, kind in kinds.items())

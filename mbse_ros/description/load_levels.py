@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections `modules` and `levels`: the hierarchy of paper 004."""
+"""The sections `modules` and `levels`: the hierarchy of Orsino, modular modelling."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _accelerometer(parts: dict[str, Entry], references: References) -> dict:
         ref = PointRef(body, point.choice(references.bodies[body].points, f'a point of {body}'))
     else:
         if '.' not in point.text("a point as 'body.point'"):
-            raise point.error("the key `body` beside it, or a point as 'body.point'")
+            raise point.error("the key `body` as well, or a point as 'body.point'")
         ref = references.point(point, on_body=True)
     size = references.dimension
     axes = tuple(tuple(float(row == column) for column in range(size)) for row in range(size))

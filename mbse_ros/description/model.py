@@ -85,7 +85,8 @@ class Coordinate:
     two; counter-clockwise, rad, counted over full turns), 'joint' (angle, rad, or displacement, m, of ``joint``),
     'distance' (of two ``points``, m), 'piston' (the same less the cylinder's ``closed_length``, m), 'component'
     (``component`` 0, 1, 2 of the position of ``points[0]``, m).
-    ``branches``: use the two branches of paper 002, appendix III, instead of the one form that holds at all angles.
+    ``branches``: use the two branches of Blanco-Claraco et al., factor graphs, appendix III, instead of the one form
+    that holds at all angles.
     """
 
     name: str
@@ -194,7 +195,8 @@ class Initial:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of the hierarchy (paper 004): the joints inside these modules are enforced; none: all that are left."""
+    """One level of the hierarchy (Orsino, modular modelling): the joints inside these modules are enforced; none: all
+    that are left."""
 
     modules: tuple[str, ...]
 

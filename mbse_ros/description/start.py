@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from transforms3d.axangles import axangle2mat
 
 from ..errors import DescriptionError
 from .model import GROUND, Body, Joint, PointRef, Vector
@@ -33,6 +32,7 @@ class Guess:
 
 def axis_rotation(axis: tuple[float, ...], angle: float) -> np.ndarray:
     """(3, 3) about a unit axis, rad."""
+    from transforms3d.axangles import axangle2mat  # here: slow to import
     return axangle2mat(axis, angle, is_normalized=True)
 
 

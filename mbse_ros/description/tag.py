@@ -9,9 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
-# Python's own parser expands entities; defusedxml refuses them and all else a document type can do.
-from defusedxml.ElementTree import fromstring
-
 from ..errors import DescriptionError
 from ..resources import regular
 
@@ -102,6 +99,8 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
     Raises DescriptionError: about ``key`` of ``file`` (which names the path) where the path cannot be read, about
     the XML file where it is not XML, has a document type, is not yet expanded by xacro or has another root.
     """
+    # Python's own parser expands entities; defusedxml refuses them and all else a document type can do.
+    from defusedxml.ElementTree import fromstring  # here: slow to import
     try:
         with regular(path).open('rb') as stream:
             content = stream.read(MAX_BYTES + 1)

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from transforms3d.axangles import axangle2mat
-from transforms3d.euler import euler2mat
 
 from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Spring, Vector
 from .references import References
@@ -194,6 +192,7 @@ def _joint(name: str, tag: Tag, parts: dict[str, Tag], ends: tuple[str, str], tu
            angles: tuple[float, ...]) -> tuple[Joint, Pose]:
     """The joint, and the child's pose relative to the joint's point in the parent's frame; ``turned`` (3, 3) is that
     of the joint at 0, ``angles`` its roll, pitch, yaw, rad."""
+    from transforms3d.axangles import axangle2mat  # here: slow to import
     kind = _TYPES[tag.text('type')]
     rpy = _scalars(angles)
     refs = (PointRef(ends[0], name), PointRef(ends[1], ORIGIN))
@@ -238,6 +237,7 @@ def _rpy(tag: Tag | None) -> tuple[float, ...]:
 
 def _origin(tag: Tag | None) -> Pose:
     """Pose of an origin tag; the identity where it is left out."""
+    from transforms3d.euler import euler2mat  # here: slow to import
     if tag is None:
         return np.zeros(3), np.eye(3)
     tag.leaf([], ['xyz', 'rpy'])

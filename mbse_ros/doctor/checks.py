@@ -27,4 +27,4 @@ def examined(name: str, look: Callable[[], Check | Iterable[Check]]) -> list[Che
     except ImportError as error:
         return [Check(name, FAILS, f'cannot be looked at: {error}', 'install what is missing, then look again')]
     except OSError as error:
-        return [Check(name, WARNING, f'not known: {error}', 'look at it by hand: the system does not say')]
+        return [Check(name, WARNING, f'not known: {error}', 'check it by hand: the system does not say')]

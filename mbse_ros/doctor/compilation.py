@@ -31,7 +31,7 @@ def compiler_check() -> Check:
         wanted = requested('auto')
     except SettingError as error:
         return Check(name, FAILS, str(error), 'unset MBSE_BACKEND, or choose one of these')
-    bad, fallback = (FAILS, 'MBSE_BACKEND=c refuses to go on without it') if wanted == 'c' else (WARNING, SLOW)
+    bad, fallback = (FAILS, 'MBSE_BACKEND=c requires it') if wanted == 'c' else (WARNING, SLOW)
     try:
         command = compiler()
     except ValueError as error:     # quotes that do not close
@@ -61,7 +61,7 @@ def cache_check(folder: Path | None = None) -> Check:
     limit, asked = cache_limit(), os.environ.get('MBSE_CACHE_LIMIT', '')
     wrong = [text for text in remarks() if text.startswith(f'MBSE_CACHE_LIMIT: got {asked[:40]!r},')]
     if folder.exists() and not folder.is_dir():
-        return Check(name, WARNING, f'{folder} is no folder: compiled functions are not kept',
+        return Check(name, WARNING, f'{folder} is not a folder: compiled functions are not kept',
                      'remove it, or MBSE_CACHE_DIR= another folder')
     if folder.exists() and not private(folder):
         return Check(name, WARNING, f'{folder} is not used: another user owns it or may write into it',

@@ -70,7 +70,7 @@ def traffic_checks(traffic: Traffic, expected: Expected) -> list[Check]:
     known = {**expected.sensors, **expected.produced}
     alive = [topic for topic, heard in traffic.topics.items() if heard.publishers]
     if not alive:
-        return [Check('topics', WARNING, f'nobody publishes for this machine ({traffic.seconds:g} s)',
+        return [Check('topics', WARNING, f'no publisher for this machine ({traffic.seconds:g} s)',
                       'start the graph, e.g. mbse up machine; or give --namespace, ROS_DOMAIN_ID')]
     found = [_sensor(topic, kind, traffic, topic in expected.resting) for topic, kind in expected.sensors.items()]
     found += [_produced(topic, kind, traffic) for topic, kind in expected.produced.items()]

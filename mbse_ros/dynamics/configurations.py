@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import lstsq, null_space
 
 from ..errors import PositionProblemError
 
@@ -25,6 +24,7 @@ def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), i
 
     The coordinates ``fixed`` keep their values. Redundant rows do no harm. Raises PositionProblemError.
     """
+    from scipy.linalg import lstsq  # here: slow to import
     q, free = np.array(guess, dtype=float), [i for i in range(len(guess)) if i not in set(fixed)]
     best = np.inf
     for _ in range(iterations):
@@ -86,6 +86,7 @@ def assemble_towards(residual: Residual, guess: np.ndarray, fixed: Sequence[int]
 
 def _along(J: np.ndarray, step: np.ndarray, fixed: list[int]) -> np.ndarray:
     """A step (n,) of the fixed coordinates with what the others do to first order."""
+    from scipy.linalg import lstsq  # here: slow to import
     free = [i for i in range(len(step)) if i not in fixed]
     moved = step.copy()
     if free:
@@ -95,6 +96,7 @@ def _along(J: np.ndarray, step: np.ndarray, fixed: list[int]) -> np.ndarray:
 
 def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndarray]:
     """Configurations near ``q`` along the motion that the constraints allow, ``q`` first."""
+    from scipy.linalg import null_space  # here: slow to import
     generator, found = np.random.default_rng(seed), [q]
     directions = null_space(residual(q)[1], rcond=1e-8)
     for _ in range(SAMPLES):
@@ -108,6 +110,7 @@ def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndar
 
 def slowest(rows: np.ndarray, values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """Velocities (n,) with ``rows qd = values`` of the smallest ``qd' metric qd``; metric (n, n) semi-definite."""
+    from scipy.linalg import lstsq, null_space  # here: slow to import
     qd = lstsq(rows, values, cond=1e-10)[0]
     free = null_space(rows, rcond=1e-10)
     if not free.size:

@@ -27,7 +27,7 @@ class InverseDynamics:
     the ``components`` fx, fy, mz in a plane, fx, fy, fz, mx, my, mz in space; without the actuator's own force.
     Redundant constraints leave components open: these are NaN, and named in ``undetermined`` by joint or actuator.
     ``power`` (k,) of the actuators, W; ``imbalance`` (k,): power of actuators, loads, inputs and dampers less the rate
-    of the kinetic and potential energy, W (zero but for rounding).
+    of the kinetic and potential energy, W (zero except for rounding).
     """
 
     t: np.ndarray

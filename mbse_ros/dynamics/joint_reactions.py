@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat, quat2mat
 
 from ..compiled import Kernel
 from ..description.model import GROUND, Coordinate, Joint
@@ -117,6 +116,7 @@ def _determined(wrench: np.ndarray, lam: np.ndarray, parts: Decomposition) -> np
 
 def _wrench(forces: np.ndarray, q: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Force and moment about a place from generalised forces (3 | 7, k) on a body's reference-point coordinates."""
+    from transforms3d.quaternions import quat2mat  # here: slow to import
     if len(place) == 2:
         arm = q[:2] - place
         return np.vstack([forces[:2], forces[2] + arm[0] * forces[1] - arm[1] * forces[0]])
@@ -132,11 +132,12 @@ def _planar(body: np.ndarray) -> np.ndarray:
 
 def _spatial(body: np.ndarray) -> np.ndarray:
     """``(x, y, z, e)`` and rates (3, 7); omega along the body's axes, ``ed = G' omega / 2``."""
+    from transforms3d.quaternions import mat2quat  # here: slow to import
     centre, velocity, acceleration, omega, rate, rotation = np.split(body, [3, 6, 9, 12, 15])
     e = mat2quat(rotation.reshape(3, 3))
     G = _euler_map(e)
     return np.array([[*centre, *e], [*velocity, *(G.T @ omega / 2)],
-                     [*acceleration, *(G.T @ rate / 2)]])       # but for a share along e, which has no inertia
+                     [*acceleration, *(G.T @ rate / 2)]])       # except for a share along e, which has no inertia
 
 
 def _euler_map(e: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations and multipliers together, index 1: ``[M J'; J 0] [qdd; lam] = [Q; c]`` (paper 001 Eq. 1).
+"""Accelerations and multipliers together, index 1: ``[M J'; J 0] [qdd; lam] = [Q; c]`` (Naya et al., review, Eq. 1).
 
-Also with a penalty in place of the constraints (paper 001 Eqs. 27, 28).
+Also with a penalty instead of the constraints (Naya et al., review, Eqs. 27, 28).
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg.lapack import dsytrf, dsytrs
-from scipy.sparse.linalg import splu
 
 from ..errors import SingularEquationsError
 from .decomposition import decompose
@@ -42,7 +39,7 @@ def kkt(terms: Terms, use_sparse: bool = False, redundant: bool = False) -> Acce
 
 
 def penalty(terms: Terms, alpha: float = 1e7, zeta: float = 1.0, omega: float = 10.0) -> Accelerations:
-    """Accelerations with ``lam = alpha (J qdd - c + 2 zeta omega Phidot + omega^2 Phi)`` in place of the constraints.
+    """Accelerations with ``lam = alpha (J qdd - c + 2 zeta omega Phidot + omega^2 Phi)`` instead of the constraints.
 
     ``alpha`` > 0 penalty (1e7 to 1e10), ``zeta`` damping ratio, ``omega`` natural frequency, rad/s. Redundant rows do
     no harm. Solved as ``[M J'; J -I/alpha]``, which is Eq. 28 before lam is eliminated: ``M + alpha J'J`` would lose as
@@ -89,6 +86,7 @@ def _equilibrate(K: np.ndarray) -> np.ndarray:
 
 
 def _factor_dense(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from scipy.linalg.lapack import dsytrf, dsytrs  # here: slow to import
     ldu, pivots, info = dsytrf(K, lower=1)
     if info > 0:
         raise np.linalg.LinAlgError('singular')
@@ -96,6 +94,8 @@ def _factor_dense(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _factor_sparse(K: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from scipy import sparse  # here: slow to import
+    from scipy.sparse.linalg import splu
     try:
         return splu(sparse.csc_matrix(K)).solve
     except RuntimeError:                                # what SuperLU raises for an exact zero pivot

@@ -37,7 +37,7 @@ def undetermined(terms: Terms) -> list[str]:
 
 
 def with_definite_mass(terms: Terms, rows: Sequence[int] | None = None) -> Terms:
-    """The same motion and multipliers with ``M + J' W J`` and ``Q + J' W c`` in place of M and Q.
+    """The same motion and multipliers with ``M + J' W J`` and ``Q + J' W c`` instead of M and Q.
 
     Where ``J qdd = c`` both sides of ``M qdd + J' lam = Q`` grow by the same ``J' W c``, whatever the symmetric W:
     neither qdd nor lam changes, and no direction is lost if it has a little mass after all. The choice

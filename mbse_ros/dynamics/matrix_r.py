@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix-R (coordinate partitioning): the constrained equations in the independent coordinates.
 
-Paper 003 Eqs. 4-6, paper 000 Eqs. 3 and 21; ``[S R] = inv([J; B])`` with ``z = B q``.
+Pyrhönen et al., mass estimation, Eqs. 4-6, Pyrhönen et al., state transition, Eqs. 3 and 21; ``[S R] = inv([J; B])``
+with ``z = B q``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix-R on arrays: ``[S R] = inv([J; B])``, ``z = B q`` (paper 001 Eqs. 18-20, paper 003 Eqs. 4-6)."""
+"""Matrix-R on arrays: ``[S R] = inv([J; B])``, ``z = B q`` (Naya et al., review, Eqs. 18-20, Pyrhönen et al., mass
+estimation, Eqs. 4-6)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..errors import SingularConfigurationError, SingularEquationsError
 from .massless import UNDETERMINED
@@ -54,6 +54,7 @@ def matrix_r(terms: Terms, independent: Sequence[int] | None = None) -> Accelera
 
 def _reduced(Mbar: np.ndarray, Qbar: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Accelerations zdd (g,); raises SingularEquationsError where a motion moves no mass."""
+    from scipy.linalg import cho_factor, cho_solve  # here: slow to import
     if not Mbar.size:
         return np.zeros(0)
     diagonal = np.diag(Mbar)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
-from scipy.integrate import cumulative_trapezoid
 
 from ..errors import MbseError, SettingError, check_choice
 from .integrators import INTEGRATORS
@@ -119,7 +118,12 @@ def _motion(model: Model, record: Record, failure: MbseError | None) -> Motion:
     filled = slice(0, record.last + 1)
     t, q, qd, qdd, lam, u = (getattr(record, name)[filled] for name in ('t', 'q', 'qd', 'qdd', 'lam', 'u'))
     seen = observe(model, t, q, qd, lam, u)
-    work = record.work[filled] if record.has_work else cumulative_trapezoid(seen['power'], t, initial=0.0)
+    work = record.work[filled] if record.has_work else trapezoids(t, seen['power'])
     return Motion(model.names, t, q, qd, qdd, lam, u, work=work, choices=tuple(record.choices),
                   singular_times=tuple(record.singular_times), warnings=tuple(record.warnings),
                   evaluations=record.evaluations, failure=failure, **seen)
+
+
+def trapezoids(t: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Integral (n,) of values (n,) over t (n,) from its start to each instant, by trapezoids."""
+    return np.concatenate([[0.0], np.cumsum(np.diff(t) * (values[1:] + values[:-1]) / 2.0)])

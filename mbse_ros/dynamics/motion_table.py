@@ -15,14 +15,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.interpolate import BSpline, PPoly, make_interp_spline
 
 from ..description.units import unit_factor
 from ..errors import BagError
 from ..resources import regular
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline, PPoly
 
 FEWEST = 4      # rows, of a cubic spline
 RATES = {'velocity': '/s', 'acceleration': '/s^2'}
@@ -196,6 +198,7 @@ def row_motion(table: MotionTable, name: str) -> tuple[np.ndarray, np.ndarray, n
 
 def spline(table: MotionTable, values: np.ndarray) -> BSpline:
     """Spline through values (k,) at the table's times (k,), k >= 4; raises BagError where these are too uneven."""
+    from scipy.interpolate import make_interp_spline  # here: slow to import
     try:
         return make_interp_spline(table.t, values, 5 if len(table.t) >= 6 else 3)
     except (np.linalg.LinAlgError, ValueError):
@@ -206,6 +209,7 @@ def spline(table: MotionTable, values: np.ndarray) -> BSpline:
 
 def polynomials(t: np.ndarray, p: np.ndarray, v: np.ndarray, a: np.ndarray) -> PPoly:
     """Polynomials of degree 5 between times (k,) with positions, velocities, accelerations (k, g) at both ends."""
+    from scipy.interpolate import PPoly  # here: slow to import
     h = np.diff(t)[:, None]
     d = p[1:] - p[:-1] - h * v[:-1] - h ** 2 / 2 * a[:-1]     # what the end has beyond a constant acceleration
     e = h * (v[1:] - v[:-1] - h * a[:-1])
@@ -221,7 +225,7 @@ def oddities(table: MotionTable, units: Mapping[str, str]) -> list[str]:
         steps = np.abs(np.diff(position))
         if units[name] == 'rad' and steps.max() > np.pi:
             lines.append(f'{table.file}: line {table.lines[np.argmax(steps) + 1]}: {name} jumps by {steps.max():.3g} '
-                         'rad; an angle must go on past 360 deg')
+                         'rad; an angle must continue beyond 360 deg')
         lower, label = position, name
         for kind, rates in (('velocity', table.velocity), ('acceleration', table.acceleration)):
             if name not in rates:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.linalg import qr
 
 from ..errors import SingularConfigurationError
 from .decomposition import decompose
@@ -79,6 +78,7 @@ def _condition(N: np.ndarray, independent: list[int]) -> float:
 
 def _pivots(N: np.ndarray, group: list[int], chosen: list[int]) -> list[int]:
     """Members of a group that see what the chosen ones do not, most independent first."""
+    from scipy.linalg import qr  # here: slow to import
     if not group or len(chosen) == N.shape[1]:
         return []
     seen = np.linalg.qr(N[chosen].T)[0]

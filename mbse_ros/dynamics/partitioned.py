@@ -73,7 +73,8 @@ class Partitioned:
         return qd
 
     def position(self, z: np.ndarray, guess: np.ndarray, t: float = 0.0) -> np.ndarray:
-        """Coordinates (n,) at independent ones (g,) on the branch of a guess (paper 000 Eq. 7).
+        """Coordinates (n,) at independent ones (g,) on the branch of a guess (Pyrhönen et al., state transition,
+        Eq. 7).
 
         A far way is gone in steps. Raises PositionProblemError too, also where it ends on another branch.
         """
@@ -160,8 +161,13 @@ class Partitioned:
 
     @cached_property
     def _state(self) -> Kernel:
-        backend = affordable(self._given, self._pieces.operations)
+        backend = affordable(self._given, self.operations)
         return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of the state equations, solutions with the dependent block apart."""
+        return self._pieces.operations
 
     @property
     def _backend(self) -> str:
@@ -192,7 +198,7 @@ def _with_rows(system: MechanismSystem, rows: Sequence[int]) -> MechanismSystem:
 
 
 def affordable(backend: str, operations: int) -> str:
-    """'vm' in place of 'auto' for functions that would keep the C compiler busy for long."""
+    """'vm' instead of 'auto' for functions that would keep the C compiler busy for long."""
     return 'vm' if backend == 'auto' and operations > LARGEST_COMPILED else backend
 
 

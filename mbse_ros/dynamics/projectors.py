@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints enforced level by level through operators S onto the kernel of the constraints (paper 004, section 3).
+"""Constraints enforced level by level through operators S onto the kernel of the constraints (Orsino, modular
+modelling, section 3).
 
 ``S_{r+1} = S_r C_{r+1}`` with C onto the kernel of ``A S_r``, A the rows that the level adds (theorem 3.2); at the top
 ``S' M qdd = S' Q`` and ``J qdd = c`` are solved together (Eq. 3.4), so M may be singular.
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr
 
 from ..errors import SingularEquationsError
 from .decomposition import RANK_TOLERANCE, decompose, row_sizes
@@ -50,6 +50,7 @@ def inverse(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
 def orthonormalized(S: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, int]:
     """Next projector (n, n) and the rank of the level: ``S - N'N``, N the orthonormalized rows of ``A S``
     (proposition 3.1 iv)."""
+    from scipy.linalg import qr  # here: slow to import
     Q, R, _ = qr((A @ S).T / row_sizes(A), mode='economic', pivoting=True)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > RANK_TOLERANCE))
     N = np.linalg.qr(S @ Q[:, :rank])[0]            # back into the range of S, which small pivots leave a little

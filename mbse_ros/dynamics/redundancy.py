@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lstsq
 
 from .decomposition import RANK_TOLERANCE, row_sizes
 
@@ -88,6 +87,7 @@ def _regular(samples: np.ndarray, rows: list[int]) -> np.ndarray:
 
 def _shares(sample: np.ndarray, earlier: list[int], row: int) -> np.ndarray:
     """How much each of the earlier rows takes part in a row, by QR with column pivoting."""
+    from scipy.linalg import lstsq  # here: slow to import
     if not earlier:
         return np.zeros(0)
     return np.abs(lstsq(sample[earlier].T, sample[row], lapack_driver='gelsy')[0])

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Double-step semi-recursive equations of motion: reference coordinates, joint coordinates, independent coordinates.
 
-Paper 003, section 2.1. A body's velocity is that of its point which coincides with the machine's origin, and its
-angular velocity; then the velocities along a path add up (the path matrix T holds zeros and ones), and so do masses
-and forces from the leaves to the root. No body needs a Jacobian of its own: in a chain of N bodies forces take O(N)
-and the mass matrix O(N^2) operations. The second step, by the cut joints, is matrix-R, as for every ``System``.
+Pyrhönen et al., mass estimation, section 2.1. A body's velocity is that of its point which coincides with the machine's
+origin, and its angular velocity; then the velocities along a path add up (the path matrix T holds zeros and ones), and
+so do masses and forces from the leaves to the root. No body needs a Jacobian of its own: in a chain of N bodies forces
+take O(N) and the mass matrix O(N^2) operations. The second step, by the cut joints, is matrix-R, as for every
+``System``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Step:
     """One body of the tree, after the body that it hangs on.
 
     ``columns`` (k,): what one unit of each of the coordinates ``places`` (k,) in q adds to the velocity of the body
-    it hangs on (the columns of R_d, paper 003 Eq. 1); ``fixed_in`` (k,): the body in which that column stands still.
+    it hangs on (the columns of R_d, Pyrhönen et al., mass estimation, Eq. 1); ``fixed_in`` (k,): the body in which that
+    column stands still.
     """
 
     body: str
@@ -45,7 +47,8 @@ class Step:
 
 
 def semi_recursive(system: MechanismSystem) -> MechanismSystem:
-    """The system, in relative coordinates, with M and Q accumulated from the leaves (paper 003 Eq. 3).
+    """The system, in relative coordinates, with M and Q accumulated from the leaves (Pyrhönen et al., mass estimation,
+    Eq. 3).
 
     The accelerations are the same; M and Q themselves too, but along the length of Euler parameters, which their
     constraint forbids to change. Raises SettingError for a system in other coordinates.
@@ -72,7 +75,8 @@ def semi_recursive(system: MechanismSystem) -> MechanismSystem:
 
 
 def semi_recursive_partition(model: Model, independent: Sequence[int] | None = None) -> Partitioned:
-    """State equations of a model in relative coordinates by the double-step form (paper 003 Eqs. 4-6).
+    """State equations of a model in relative coordinates by the double-step form (Pyrhönen et al., mass estimation,
+    Eqs. 4-6).
 
     ``independent``: places in q; default: the model's own.
     """
@@ -115,7 +119,8 @@ def _check(system: MechanismSystem, place: int, count: int, owner: str) -> None:
 
 
 def _outwards(system: MechanismSystem, steps: list[Step]) -> tuple[dict[str, Twist], dict[str, Twist]]:
-    """Velocities ``Z = T R_d zd`` and accelerations ``T R_d' zd`` of the bodies (paper 003 Eqs. 1 and 2)."""
+    """Velocities ``Z = T R_d zd`` and accelerations ``T R_d' zd`` of the bodies (Pyrhönen et al., mass estimation,
+    Eqs. 1 and 2)."""
     still = Twist.zero(system.description.dimension)
     velocities, rests = {GROUND: still}, {GROUND: still}
     for step in steps:

@@ -57,7 +57,8 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
 def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
     """Function ``(q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``; the derivatives (s, g) are along the constraints.
 
-    ``zdd`` need not be the model's acceleration: error-state filters estimate its error (paper 001, section 7.3).
+    ``zdd`` need not be the model's acceleration: error-state filters estimate its error (Naya et al., review,
+    section 7.3).
     ``system`` as in ``sensor_function``. Raises SettingError.
     """
     model = state_sensors(system)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations of the independent coordinates and their exact Jacobian (replaces paper 000 Eqs. 30-40)."""
+"""Accelerations of the independent coordinates and their exact Jacobian (replaces Pyrhönen et al., state transition,
+Eqs. 30-40)."""
 
 from __future__ import annotations
 
@@ -32,11 +33,11 @@ def is_small(system: System) -> bool:
 def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False) -> ca.Function:
     """Function ``(q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)`` of the state ``X = [z, zd]``, ``f = [zd, zdd]``.
 
-    ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (paper 000 Eq. 21), ``B`` (2g, k) = df/du, ``qdd``
-    (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``: written out in
-    scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose cost grows
-    with the number of nonzeros; default: ``is_small``. ``guard`` adds an output, the largest entry of R, which grows
-    without bounds at a dead point.
+    ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (Pyrhönen et al., state transition, Eq. 21), ``B`` (2g,
+    k) = df/du, ``qdd`` (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``:
+    written out in scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose
+    cost grows with the number of nonzeros; default: ``is_small``. ``guard`` adds an output, the largest entry of R,
+    which grows without bounds at a dead point.
 
     With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
     velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.

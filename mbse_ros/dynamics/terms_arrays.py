@@ -18,7 +18,7 @@ STILL = 1e-9                # m/s2 or rad/s2: accelerations that count as none
 
 @dataclass(frozen=True)
 class Terms:
-    """``M qdd + J' lam = Q`` with ``J qdd = c`` (paper 001 Eq. 1, index 1), SI.
+    """``M qdd + J' lam = Q`` with ``J qdd = c`` (Naya et al., review, Eq. 1, index 1), SI.
 
     ``M`` (n, n) symmetric, positive semi-definite; ``Q`` (n,); ``J`` (m, n); ``c`` (m,); ``Phi`` (m,) and ``Phidot``
     (m,) = J qd + Phi_t are the violation of the constraints and its rate, zero where left out. ``coordinates`` (n,)
@@ -65,7 +65,8 @@ class Terms:
                        rows=[self.rows[i] for i in rows])
 
     def stabilized(self, zeta: float = 1.0, omega: float = 10.0) -> Terms:
-        """Constraints that pull violations back: ``c - 2 zeta omega Phidot - omega^2 Phi`` (paper 001 Eq. 27).
+        """Constraints that pull violations back: ``c - 2 zeta omega Phidot - omega^2 Phi`` (Naya et al., review,
+        Eq. 27).
 
         ``zeta`` damping ratio; ``omega`` natural frequency, rad/s.
         """
@@ -103,7 +104,7 @@ def _without_rounding(M: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Accelerations:
-    """``qdd`` (n,), m/s2 or rad/s2, and ``multipliers`` (m,) with ``M qdd + J' lam = Q`` (paper 001 Eq. 1).
+    """``qdd`` (n,), m/s2 or rad/s2, and ``multipliers`` (m,) with ``M qdd + J' lam = Q`` (Naya et al., review, Eq. 1).
 
     Where rows are redundant, the multipliers are those of least norm.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Udwadia-Kalaba equation, at once and recursively over groups of constraints (paper 004, section 4).
+"""The Udwadia-Kalaba equation, at once and recursively over groups of constraints (Orsino, modular modelling,
+section 4).
 
 The recursion is the measurement update of a Kalman filter: constraints are the measurements, without noise, and
 ``P0 = I`` in the coordinates ``a = M^1/2 qdd``. Here it runs in square-root form, ``P = L L'``: with ``E = [Ht L, N]``,
@@ -13,7 +14,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
 
 from .decomposition import decompose, row_sizes
 from .massless import with_definite_mass
@@ -34,7 +34,8 @@ def inverse_root(M: np.ndarray) -> np.ndarray:
 
 
 def batch(terms: Terms) -> Accelerations:
-    """Accelerations by ``a = a0 + H^+ (b - H a0)``, ``H = J M^-1/2``, ``a0 = M^-1/2 Q`` (paper 004 Eq. 4.9).
+    """Accelerations by ``a = a0 + H^+ (b - H a0)``, ``H = J M^-1/2``, ``a0 = M^-1/2 Q`` (Orsino, modular modelling,
+    Eq. 4.9).
 
     Raises SingularEquationsError where rows contradict each other or mass is missing.
     """
@@ -48,7 +49,8 @@ def batch(terms: Terms) -> Accelerations:
 
 def recursive(terms: Terms, groups: Iterable[Sequence[int]],
               clearance: Clearance = None) -> tuple[Accelerations, np.ndarray]:
-    """Accelerations and projector P (n, n), group after group of constraint rows (paper 004 Eqs. 4.14-4.18).
+    """Accelerations and projector P (n, n), group after group of constraint rows (Orsino, modular modelling,
+    Eqs. 4.14-4.18).
 
     ``groups`` name every row at least once; their order does not matter. P, of ``a = M^1/2 qdd``, projects onto the
     kernel of ``J M^-1/2`` (M of ``with_definite_mass``). ``clearance``: for each group None or R, a number, (k,) or
@@ -85,6 +87,7 @@ def _enforce(a: np.ndarray, L: np.ndarray, H: np.ndarray, b: np.ndarray,
 def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: list[list[int]],
                       roots: list[np.ndarray]) -> np.ndarray:
     """``(H H' + R) lam = H a0 - c``; a row of several groups gets the sum of its multipliers."""
+    from scipy.linalg import block_diag  # here: slow to import
     rows = [i for group in groups for i in group]
     E = decompose(np.hstack([H[rows], block_diag(*roots)]))
     lam = np.zeros(terms.m)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discrete extended Kalman filter with exponential transition, as CasADi expressions: predict and correct.
 
-Paper 003 Eqs. 38-42. The correction takes one measurement after the other, as ``P - s k k'`` on one triangle, so
-that the covariance stays symmetric, and positive where a measurement has noise; a missing one has weight 0.
+Pyrhönen et al., mass estimation, Eqs. 38-42. The correction takes one measurement after the other, as ``P - s k k'`` on
+one triangle, so that the covariance stays symmetric, and positive where a measurement has noise; a missing one has
+weight 0.
 """
 
 from __future__ import annotations

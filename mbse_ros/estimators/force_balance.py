@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The force balance of a machine: how the cylinders' forces, its motion and its payload are related.
 
-Paper 003 Eq. 55: ``g = Mbar(z, m) zdd - Qbar(z, zd, m) - S' (F_hydraulic - F_friction)`` in any independent
-coordinates, S being the pistons' speeds by theirs. The payload's inverse dynamics solve it for the mass; the observer
-takes it as a measurement of motion and mass together: see ``balance``.
+Pyrhönen et al., mass estimation, Eq. 55: ``g = Mbar(z, m) zdd - Qbar(z, zd, m) - S' (F_hydraulic - F_friction)`` in any
+independent coordinates, S being the pistons' speeds by theirs. The payload's inverse dynamics solve it for the mass;
+the observer takes it as a measurement of motion and mass together: see ``balance``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class ForceBalance:
 
 def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False, open_loops: bool = False
                   ) -> ForceBalance:
-    """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
+    """Residual of the equations of motion (Pyrhönen et al., mass estimation, Eq. 55) at coordinates solved for the
+    independent ones.
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """State-space model of the kinematic observer: random-walk accelerations over the pressure network.
 
-Paper 003 Eq. 18, in any independent coordinates: the pistons' positions and speeds in the pressure equations are
-functions of them, through the loops. A valve that is modelled adds its spool, an unknown one its two flows as random
-walks; measured supplies and inclinations of the base are slow random walks. Inside, pressures are in MPa and flows in
-l/s, as the paper does for scaling.
+Pyrhönen et al., mass estimation, Eq. 18, in any independent coordinates: the pistons' positions and speeds in the
+pressure equations are functions of them, through the loops. A valve that is modelled adds its spool, an unknown one its
+two flows as random walks; measured supplies and inclinations of the base are slow random walks. Inside, pressures are
+in MPa and flows in l/s, as the paper does for scaling.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _spool_rates(machine: Machine, spools: ca.SX, commands: ca.SX) -> ca.SX:
 
 
 def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
-    """Diagonal spectral density (paper 003 Eqs. 43, 44).
+    """Diagonal spectral density (Pyrhönen et al., mass estimation, Eqs. 43, 44).
 
     That of an acceleration is the pistons' by the lever of the coordinate; a flow's is that of a piston speed times the
     area squared.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinematic and hydraulic observer: exponential DEKF over a whole segment in one compiled call.
 
-Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
-a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see ``sample_plan``. The densities
-of the random walks follow how lively the machine is: see ``activity``.
+Pyrhönen et al., mass estimation, section 3.1. What goes into the compiled step besides the model: the sensor noise and
+the tuning, so that a change of tuning needs no new compilation. Each sample corrects once, at its stamp: see
+``sample_plan``. The densities of the random walks follow how lively the machine is: see ``activity``.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from math import isfinite, nan
 
 import casadi as ca
 import numpy as np
-from scipy.special import chdtri
 
 from ..compiled import Scan
+from ..compiled.built import built
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
+from . import observer_step as steps
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
-from .observer_step import observer_step
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlans
 from .settings import ObserverSettings
@@ -94,8 +94,8 @@ class HydraulicObserver:
         places = doubtful(self.machine, self.model)
         held = frictions(self.machine, self.model)
         self._doubtful = len(places) + held
-        self._of_model = [not self.machine.parameters.names[place].startswith('sensors.') for place in places]
-        self._of_model += [True] * held
+        self._of_model = np.array([not self.machine.parameters.names[place].startswith('sensors.') for place in places]
+                                  + [True] * held, dtype=bool)
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.actuated)
         first += 2 * len(self.machine.actuated) * self.model.weighs + mass_numbers(self.machine, self.model)
@@ -112,6 +112,7 @@ class HydraulicObserver:
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
+        from scipy.special import chdtri  # here: slow to import
         if _weighs(self.machine, settings) != self.model.weighs:
             self._take_model(settings)
         self.settings = settings
@@ -125,16 +126,21 @@ class HydraulicObserver:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
         p = self._p.copy()
         p[0] = dt
-        return observer_step(self.machine, self.model, *self._key(dt)), self._x.copy(), p
+        return self._function(*self._key(dt)), self._x.copy(), p
 
     def _key(self, dt: float) -> tuple[str, str, int]:
         return self.settings.transition, self.settings.noise, max(2, halvings_for(self.rate * dt / 2))
+
+    def _function(self, *key: str | int) -> ca.Function:
+        """The step, as it was built once before."""
+        made_of = ['observer', self.machine.made_of, str(self.model.weighs), *map(str, (*key, steps.LARGE))]
+        return built(made_of, lambda: steps.observer_step(self.machine, self.model, *key))
 
     def prepare(self, dt: float) -> None:
         """Choose, and compile where it is new, the step for ``dt``, s."""
         key = self._key(dt)
         if key not in self._scans:
-            self._scans[key] = Scan(observer_step(self.machine, self.model, *key), self.backend)
+            self._scans[key] = Scan(self._function(*key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step of the kinematic and hydraulic observer as an expression: predict, correct, weigh.
 
-Paper 003, section 3.1. What goes into the compiled step besides the model: the sensor noise and the tuning, so that
-a change of tuning needs no new compilation.
+Pyrhönen et al., mass estimation, section 3.1. What goes into the compiled step besides the model: the sensor noise and
+the tuning, so that a change of tuning needs no new compilation.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The observer of paper 003 as printed, in NumPy, with its Jacobian by hand (Eqs. 18, 23-32, 38-42).
+"""The observer of Pyrhönen et al., mass estimation as printed, in NumPy, with its Jacobian by hand (Eqs. 18, 23-32,
+38-42).
 
 The reference that tests compare the derived model with, and the 'numpy' row of the kernel benchmark. Orifice valves
 only. State: positions m, velocities, accelerations, pressures MPa, spools V.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import chdtrc
 
 LAGS = 20
 FEWEST = 50     # innovations from which something can be said
@@ -26,6 +25,7 @@ def autocorrelation(series: np.ndarray, lags: int = LAGS) -> np.ndarray:
 def ljung_box(series: np.ndarray, lags: int = LAGS) -> float:
     """Probability that a white series (k,) is as correlated as this one, or more (Ljung and Box 1978); 1 where the
     series is too short."""
+    from scipy.special import chdtrc  # here: slow to import
     count = int(np.sum(np.isfinite(series)))
     lags = min(lags, count - 2)
     if lags < 1:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms as factor graphs (paper 002): simulation, inverse dynamics and smoothing of measurements.
+"""Mechanisms as factor graphs (Blanco-Claraco et al., factor graphs): simulation, inverse dynamics and smoothing of
+measurements.
 
 A graph is data: variables and factors of a few kinds, each kind compiled once. GTSAM, an optional package, does the
 linear algebra; nothing here imports it before a graph is solved.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph as a picture (SVG) like Figs. 2 to 4 of paper 002: circles are variables, squares are factors."""
+"""A graph as a picture (SVG) like Figs. 2 to 4 of Blanco-Claraco et al., factor graphs: circles are variables, squares
+are factors."""
 
 from __future__ import annotations
 

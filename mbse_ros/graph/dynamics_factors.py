@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of a mechanism as factors, forward and inverse, dependent and independent (paper 002, 6.4 to 6.9)."""
+"""The equations of a mechanism as factors, forward and inverse, dependent and independent (Blanco-Claraco et al.,
+factor graphs, 6.4 to 6.9)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from .kinds import Expression, FactorKind
 class Equations:
     """Equations of a model for its factors; redundant constraint rows are left out.
 
-    ``forces``: names of coordinates along which the role ``Q`` acts, N or N m (default: all, as in paper 002);
+    ``forces``: names of coordinates along which the role ``Q`` acts, N or N m (default: all, as in Blanco-Claraco
+    et al., factor graphs);
     ``unknown``: names of numbers (``model.system.values.names``) that the role ``parameters`` holds. Symbols of the
     roles: ``symbols`` (q, qd, qdd, z, zd, zdd, Q, parameters, and the known u, t), scalar expressions (SX).
     ``system`` has Q and the unknown numbers in it. Raises SettingError for names that the model has not.
@@ -78,7 +79,7 @@ class Equations:
                           numbers=self.numbers, backend=self.model.backend)
 
     def inserted(self, expression: ca.SX, active: bool) -> ca.SX:
-        """The expression with the unknown numbers' symbols in place of the system's."""
+        """The expression with the unknown numbers' symbols instead of the system's."""
         if not active or not self.unknown:
             return expression
         return ca.substitute(expression, self.numbers_symbol[self.unknown_places], self.symbols['parameters'])

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs that estimate the motion of a mechanism from measurements: states, forces, constant numbers and biases.
 
-At each instant the nodes q, qd, qdd of paper 002 and ``Q``, a force along each independent coordinate that the model
-lacks and that walks at random. Constraints, equations of motion (``inverse_dynamics``) and the trapezoidal rule of the
-independent coordinates hold exactly, so that all that is not certain is the force, the start and the sensors, and the
-intervals are those of the estimate: a soft integrator would make them as wide as its sigma.
+At each instant the nodes q, qd, qdd of Blanco-Claraco et al., factor graphs and ``Q``, a force along each independent
+coordinate that the model lacks and that walks at random. Constraints, equations of motion (``inverse_dynamics``) and
+the trapezoidal rule of the independent coordinates hold exactly, so that all that is not certain is the force, the
+start and the sensors, and the intervals are those of the estimate: a soft integrator would make them as wide as its
+sigma.
 """
 
 from __future__ import annotations

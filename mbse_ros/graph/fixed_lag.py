@@ -17,7 +17,7 @@ from .integration_factors import prior
 from .linearise import Lineariser
 
 ANCHORS = ('held', 'marginal')
-ITERATIONS = 15         # paper 002, 7.1
+ITERATIONS = 15         # Blanco-Claraco et al., factor graphs, 7.1
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ def solve_fixed_lag(graph: FactorGraph, initial: np.ndarray, window: int, anchor
                     iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> LagSolution:
     """Estimates by windows of so many instants, the newest ``stride`` instants new in each.
 
-    ``anchor``: 'held' keeps the oldest instant of a window at its estimate, as in forward dynamics (paper 002, 7.1);
-    'marginal' gives the next window what the instants that leave it say, as a smoother of measurements needs it.
+    ``anchor``: 'held' keeps the oldest instant of a window at its estimate, as in forward dynamics (Blanco-Claraco
+    et al., factor graphs, 7.1); 'marginal' gives the next window what the instants that leave it say, as a smoother of
+    measurements needs it.
     ``initial`` (size,): where each instant starts from; NaN is extrapolated from the two before. Raises SettingError,
     GraphError, DivergenceError with the step.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of forward dynamics: a mechanism that moves under known forces (paper 002, Figs. 2 and 3, Table 2)."""
+"""Graphs of forward dynamics: a mechanism that moves under known forces (Blanco-Claraco et al., factor graphs, Figs. 2
+and 3, Table 2)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ INDEPENDENT = ('position_independent', 'velocity_independent', 'acceleration_ind
 
 @dataclass(frozen=True)
 class ForwardNoises:
-    """Standard deviations of the factors of forward dynamics: paper 002, Table 2, which gives variances.
+    """Standard deviations of the factors of forward dynamics: Blanco-Claraco et al., factor graphs, Table 2, which
+    gives variances.
 
     ``equality`` is the soft equality of q in the independent form; it pulls the result towards standing still, and the
     paper's variance of 1e2 costs a factor of 400 in accuracy against this one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics by a fixed-lag smoother (paper 002, 7.1), the window compiled."""
+"""Forward dynamics by a fixed-lag smoother (Blanco-Claraco et al., factor graphs, 7.1), the window compiled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear factors: prior, soft equality, and the integrators between two instants (paper 002, 5.2 and 6.1 to 6.3)."""
+"""Linear factors: prior, soft equality, and the integrators between two instants (Blanco-Claraco et al., factor graphs,
+5.2 and 6.1 to 6.3)."""
 
 from __future__ import annotations
 

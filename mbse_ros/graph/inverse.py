@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics as a graph: the forces that a prescribed motion takes (paper 002, 5.3 and 7.2, Fig. 4)."""
+"""Inverse dynamics as a graph: the forces that a prescribed motion takes (Blanco-Claraco et al., factor graphs, 5.3 and
+7.2, Fig. 4)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Factors of a hydraulic machine: how its coordinates move between two instants, and what forces move them.
 
-Paper 003 Eqs. 50 to 55 as one factor with the payload's mass and the uncertain numbers of the machine as variables.
+Pyrhönen et al., mass estimation, Eqs. 50 to 55 as one factor with the payload's mass and the uncertain numbers of the
+machine as variables.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hydraulic circuit as a network of volumes, flows and cylinder chambers (paper 003, section 2.2, Eq. 18)."""
+"""The hydraulic circuit as a network of volumes, flows and cylinder chambers (Pyrhönen et al., mass estimation,
+section 2.2, Eq. 18)."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ class Circuit:
     def valve_flows(self, name: str, spool: ca.SX, p: ca.SX, supplies: Mapping[str, ca.SX] | None = None) -> ca.SX:
         """Flows (2,), m3/s, into ports a and b of a valve at a spool position, V, and pressures, Pa.
 
-        ``supplies``: pressures of measured supplies, Pa, in place of the file's.
+        ``supplies``: pressures of measured supplies, Pa, instead of the file's.
         """
         hydraulics, values = self.description.hydraulics, self.values
         valve = hydraulics.valves[name]
@@ -124,17 +125,18 @@ class Circuit:
         return values(valve.nominal_flow) / at * lack
 
     def spool_rate(self, name: str, spool: ca.SX, command: ca.SX) -> ca.SX:
-        """First-order lag of a modelled valve's spool, V/s (paper 003 Eq. 17); the command is cut at its limit."""
+        """First-order lag of a modelled valve's spool, V/s (Pyrhönen et al., mass estimation, Eq. 17); the command is
+        cut at its limit."""
         valve = self.description.hydraulics.valves[name]
         limit = valve.command_limit.value
         return (ca.fmin(ca.fmax(command, -limit), limit) - spool) / self.values(valve.time_constant)
 
     def hydraulic_forces(self, p: ca.SX) -> ca.SX:
-        """Forces of the pressures along the cylinders (cylinders,), N (paper 003 Eq. 50)."""
+        """Forces of the pressures along the cylinders (cylinders,), N (Pyrhönen et al., mass estimation, Eq. 50)."""
         return ca.SX(self.T_sz.T) @ (self.areas() * (ca.SX(self.T_Vcyl.T) @ p))
 
     def friction_forces(self, zd: ca.SX, p: ca.SX, deviation: ca.SX | None = None) -> ca.SX:
-        """Friction against the motion of each cylinder (cylinders,), N (paper 003 Eqs. 51-53).
+        """Friction against the motion of each cylinder (cylinders,), N (Pyrhönen et al., mass estimation, Eqs. 51-53).
 
         ``deviation`` (cylinders,), m/s: standard deviations of the velocities, over which the friction is smoothed.
         """

@@ -10,14 +10,15 @@ from typing import Any
 def effective_compressibility(oil_modulus: Any, parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
     """Total volume, m3, and effective compressibility 1/Be, 1/Pa, of parts (volume, wall modulus).
 
-    Paper 003 Eq. 10.
+    Pyrhönen et al., mass estimation, Eq. 10.
     """
     total = sum(volume for volume, _ in parts)
     return total, 1 / oil_modulus + sum(volume / modulus for volume, modulus in parts) / total
 
 
 def pressure_rate(oil_modulus: Any, parts: Sequence[tuple[Any, Any]], inflow: Any, expansion: Any) -> Any:
-    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (paper 003 Eq. 9).
+    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (Pyrhönen et al., mass estimation,
+    Eq. 9).
 
     ``V / Be`` of Eqs. 9 and 10 is ``sum(V_k) / B_oil + sum(V_k / B_k)``: no quotient of volumes is left.
     """

@@ -16,15 +16,17 @@ def smoothed(transition: Any, deviation: Any) -> Any:
 
 
 def brown_mcphee(velocity: Any, coulomb: Any, static: Any, transition: Any, viscous: Any) -> Any:
-    """Friction force, N, against ``velocity``, m/s (paper 003 Eq. 51)."""
+    """Friction force, N, against ``velocity``, m/s (Pyrhönen et al., mass estimation, Eq. 51)."""
     ratio = velocity / transition
     stribeck = ratio / (ratio ** 2 / 4 + 0.75) ** 2
     return coulomb * ca.tanh(4 * ratio) + (static - coulomb) * stribeck + viscous * velocity
 
 
 def pressure_friction(velocity: Any, piston: Any, rod: Any, difference: Any, rod_side: Any, transition: Any) -> Any:
-    """Part of the friction, N, that grows with the pressures, Pa; coefficients in m2 (paper 003 Eq. 52).
+    """Part of the friction, N, that grows with the pressures, Pa; coefficients in m2 (Pyrhönen et al., mass estimation,
+    Eq. 52).
 
-    The sign of the velocity is smoothed to tanh(4 v / vs), as paper 003 section 4 does in its plant.
+    The sign of the velocity is smoothed to tanh(4 v / vs), as Pyrhönen et al., mass estimation, section 4 does in its
+    plant.
     """
     return (ca.fabs(piston - rod) * difference + rod * rod_side) * ca.tanh(4 * velocity / transition)

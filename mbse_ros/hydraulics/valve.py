@@ -10,12 +10,13 @@ import casadi as ca
 
 
 def flow_coefficient(nominal_flow: Any, nominal_command: Any, nominal_pressure: Any) -> Any:
-    """Flow coefficient Cv, m3/(s V Pa^0.5) (paper 003 Eq. 14)."""
+    """Flow coefficient Cv, m3/(s V Pa^0.5) (Pyrhönen et al., mass estimation, Eq. 14)."""
     return nominal_flow / (nominal_command * ca.sqrt(nominal_pressure))
 
 
 def turbulent_root(drop: Any, limit: Any) -> Any:
-    """Signed square root of a pressure drop, linear below ``limit`` (paper 003 Eq. 15 without its factor).
+    """Signed square root of a pressure drop, linear below ``limit`` (Pyrhönen et al., mass estimation, Eq. 15 without
+    its factor).
 
     Both branches are ``drop / sqrt(max(|drop|, limit))``, whose derivative is finite everywhere.
     """
@@ -23,7 +24,8 @@ def turbulent_root(drop: Any, limit: Any) -> Any:
 
 
 def port_flows(spool: Any, pump: Any, tank: Any, a: Any, b: Any, coefficient: Any, limit: Any) -> tuple[Any, Any]:
-    """Flows into ports a and b, m3/s; spool > 0 joins pump to a and b to tank (paper 003 Eqs. 12, 13, 15)."""
+    """Flows into ports a and b, m3/s; spool > 0 joins pump to a and b to tank (Pyrhönen et al., mass estimation,
+    Eqs. 12, 13, 15)."""
     source_a = ca.if_else(spool > 0, pump, tank)
     source_b = ca.if_else(spool > 0, tank, pump)
     opening = ca.fabs(spool) * coefficient

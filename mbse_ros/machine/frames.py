@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat
 
 from ..compiled import Kernel
 from ..description.model import GROUND
@@ -64,6 +63,7 @@ class MachineFrames:
 
     def transforms(self, q: np.ndarray) -> tuple[Transform, ...]:
         """All bodies, each in the frame of its parent, at coordinates q (n,) that satisfy the constraints."""
+        from transforms3d.quaternions import mat2quat  # here: slow to import
         places, rotations = self.poses(q)
         places, rotations = np.vstack([places, np.zeros(3)]), np.concatenate([rotations, np.eye(3)[None]])
         into = rotations[self._before].transpose(0, 2, 1)
@@ -92,6 +92,7 @@ class MachineFrames:
 
     def load_transform(self, load: LoadPose, q: np.ndarray, parent: str | None = None) -> Transform:
         """The load's frame, ``child`` '', in that of a body or 'ground', by default of ``load_parent``."""
+        from transforms3d.quaternions import mat2quat  # here: slow to import
         parent = self.load_parent if parent is None else parent
         place, rotation = np.zeros(3), np.eye(3)
         if parent != GROUND:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,11 @@ VALVE_KINDS = ('orifice', 'compensated', 'unknown')
 MODELLED = VALVE_KINDS[:2]
 
 
-def load_machine(name: str | Path, valve: str | None = None) -> Machine:
+def load_machine(name: str | Path, valve: str | None = None,
+                 make: Callable[[MechanismDescription], Machine] = Machine) -> Machine:
     """Machine from the name of a file in ``config/machines`` or from a path.
 
-    ``valve`` replaces the kind of all its valves. Raises DescriptionError.
+    ``valve`` replaces the kind of all its valves; ``make`` gives the machine of a description. Raises DescriptionError.
     """
     path = Path(name)
     if path.suffix not in ('.yaml', '.yml'):
@@ -30,7 +32,7 @@ def load_machine(name: str | Path, valve: str | None = None) -> Machine:
                                    + ', '.join(known) + (f'; did you mean {close[0]}?' if close else ''))
         path = known[str(name)]
     description = load_mechanism(path)
-    return Machine(description if valve is None else with_valves(description, valve))
+    return make(description if valve is None else with_valves(description, valve))
 
 
 def with_valves(description: MechanismDescription, kind: str, only: tuple[str, ...] = VALVE_KINDS

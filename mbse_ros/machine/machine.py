@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
+from ..description.fingerprint import content
 from ..description.load_payload import MASS
 from ..description.model import MechanismDescription
 from ..dynamics.matrix_r import Reduced, reduce
@@ -56,6 +57,12 @@ class Machine:
     def name(self) -> str:
         """The machine's name."""
         return self.description.name
+
+    @property
+    def made_of(self) -> str:
+        """All that functions of this machine follow from, but for the package's code: its file, and what `Parameters`
+        assumes."""
+        return f'{content(self.description)} {self.parameters.mean.tobytes().hex()}'
 
     @property
     def cylinders(self) -> tuple[str, ...]:

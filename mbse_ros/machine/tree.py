@@ -9,8 +9,8 @@ from ..description.model import GROUND, MechanismDescription
 def joint_tree(description: MechanismDescription) -> dict[str, tuple[str, str]]:
     """Of each body the body before it and the joint between them, from the ground outwards.
 
-    Grown in the order of the file; a joint that closes a loop is not in it. A body that no joint reaches, but for a rod
-    of constant length, hangs on the ground, its joint is ''.
+    Grown in the order of the file; a joint that closes a loop is not in it. A body that no joint reaches, except for a
+    rod of constant length, hangs on the ground, its joint is ''.
     """
     found: dict[str, tuple[str, str]] = {}
     waiting = [joint for joint in description.joints.values() if joint.type != 'distance']

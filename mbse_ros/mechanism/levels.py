@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hierarchy of a mechanism (paper 004, section 2): which constraint rows each level enforces."""
+"""Hierarchy of a mechanism (Orsino, modular modelling, section 2): which constraint rows each level enforces."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from transforms3d.quaternions import mat2quat
 
 from ..bags import messages
 from ..bags.messages import typestore
@@ -31,6 +30,7 @@ def packed_transforms(stamp_ns: int, transforms: Iterable[Transform]) -> bytes:
 def packed_pose(stamp_ns: int, frame: str, load: LoadPose, covariance: np.ndarray) -> bytes:
     """Serialized PoseWithCovarianceStamped of a load in the machine's frame, at a covariance (g + s, g + s) of what its
     ``jacobian`` is by."""
+    from transforms3d.quaternions import mat2quat  # here: slow to import
     spread = load.jacobian @ covariance @ load.jacobian.T
     pose = _make('Pose', _make('Point', *load.place.tolist()), _quaternion(mat2quat(load.rotation)))
     return serialized(POSE, _make('PoseWithCovarianceStamped', messages.header(stamp_ns, frame), _make(

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Timer
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -32,6 +32,7 @@ from ._qos import OUTPUT
 from ._run import BAD_START, STOP, Runnable
 from ._warnings import Warnings
 
+M = TypeVar('M', Machine, Model)     # what a node is for
 HURRY = 1.0     # s
 SLOW = 4.0      # s: with a warm cache all is there before
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -49,7 +50,7 @@ def slow(say: Callable[[str], object], text: str) -> Iterator[None]:
         timer.cancel()
 
 
-class ManagedNode(Runnable, LifecycleNode):
+class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     """Lifecycle node ``executable`` of the catalogue: parameters, transitions, topics, ~/reset.
 
     A child gives `build` (configure: make the stage and the outputs), `connect` (activate: take the inputs),
@@ -70,7 +71,7 @@ class ManagedNode(Runnable, LifecycleNode):
         if self.tuning is not None:
             on_change(self, lambda: self.tuning, self._retune)
         self.warnings = Warnings(self.get_logger().warning)
-        self.machine: Machine | Model | None = None
+        self.machine: M | None = None
         self.fingerprint = ''
         self.active = False
         self._inputs: list = []
@@ -89,7 +90,7 @@ class ManagedNode(Runnable, LifecycleNode):
         return {'active': self.active, 'machine file': self.fingerprint, 'warnings': self.warnings.total,
                 **({'compiled functions': '; '.join(remarks())} if remarks() else {})}
 
-    def build(self, machine: Machine | Model) -> None:
+    def build(self, machine: M) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
 
     def connect(self) -> None:

@@ -24,7 +24,7 @@ from ._qos import deep_input
 PATIENCE = 5        # instants that a status must last to be reported
 
 
-class MechanismNode(ManagedNode):
+class MechanismNode(ManagedNode[Model]):
     """Reads the sensors and publishes estimates on the topic ``sends``; a child gives `make_stage` and `take`."""
 
     forgets = 'the state is forgotten; the next sample starts it'

@@ -38,7 +38,7 @@ def message_class(name: str) -> type:
     """
     package, _, kind = name.replace('/msg/', '/').partition('/')
     if not _TYPE.fullmatch(f'{package}/{kind}'):        # a bag's or a sender's text: nothing else is imported
-        raise MbseError(f'{shown(name)} is no message type, expected package/msg/Type')
+        raise MbseError(f'{shown(name)} is not a message type, expected package/msg/Type')
     try:
         found = getattr(import_module(f'{package}.msg'), kind)
     except (ImportError, AttributeError, ValueError):

@@ -11,7 +11,7 @@ from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 
 from ..errors import DivergenceError
-from ._lifecycle import ManagedNode
+from ._lifecycle import M, ManagedNode
 from ._messages import message_class, packed, to_time
 
 BEHIND = 0.5        # s
@@ -32,7 +32,7 @@ class Spread(Protocol):
         """Messages by topic as nested mappings, without headers."""
 
 
-class RealTimePlant(ManagedNode):
+class RealTimePlant(ManagedNode[M]):
     """Publishes each frame when it is due; the next one is computed while there is time.
 
     A child gives `next_frame`, `samples` and `truth`, and in `connect` the length ``end_ns`` of the motion, None: it

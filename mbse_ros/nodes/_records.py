@@ -124,7 +124,7 @@ def start_ns(record: Segment | StateEstimate) -> int:
     return record.start_ns if isinstance(record, Segment) else record.stamp_ns - len(record.mean) * record.step_ns
 
 
-class RecordNode(ManagedNode):
+class RecordNode(ManagedNode[Machine]):
     """Runs a stage over each record of ``source`` and publishes what it makes of it on a topic ``sends`` (and type).
 
     A child gives `make_stage` and `values`, the numbers of the diagnostics. ``patience``: see `StatusChange`.

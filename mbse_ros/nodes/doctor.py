@@ -120,7 +120,7 @@ def alone(environment: Mapping[str, str] = os.environ) -> bool:
 def profile_checks(environment: Mapping[str, str]) -> list[Check]:
     """Profiles of Fast DDS that are named and not there: the middleware goes on without them and says nothing."""
     missing = {name: path for name in PROFILES if (path := environment.get(name)) and not Path(path).is_file()}
-    return [Check('DDS profile', FAILS, f'{name}={shown(path)} is no file', f'correct or unset {name}')
+    return [Check('DDS profile', FAILS, f'{name}={shown(path)} is not a file', f'correct or unset {name}')
             for name, path in missing.items()]
 
 

@@ -206,7 +206,7 @@ class MachineArguments(GraphArguments):
                                      'memory alone')
     scale_file: str = setting('', "File of its attachments and load chart; empty: the section `scale` of the machine's "
                                   'file')
-    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: go on for a day', '', 0, 3600)
+    cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for a day', '', 0, 3600)
 
 
 def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:

@@ -35,7 +35,7 @@ SILENCE = 5.0       # s without a segment before a warning
 HEALTH = 1.0        # s between two diagnostics
 
 
-class InterpolationNode(ManagedNode):
+class InterpolationNode(ManagedNode[Machine]):
     """Aligns the sensors' streams; a sample that cannot be used is dropped with a warning, the stream goes on."""
 
     executable = 'interpolation_node'
@@ -157,7 +157,7 @@ class InterpolationNode(ManagedNode):
         """A line in the log when an input dies or comes back."""
         lost = set(self.interpolator.lost)
         if lost - self._lost:
-            self.get_logger().warning(f'silent, no longer waited for: {", ".join(sorted(lost - self._lost))}')
+            self.get_logger().warning(f'silent, ignored until it sends again: {", ".join(sorted(lost - self._lost))}')
         if self._lost - lost:
             self.get_logger().info(f'back: {", ".join(sorted(self._lost - lost))}')
         self._lost = lost

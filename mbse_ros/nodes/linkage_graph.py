@@ -39,15 +39,15 @@ class LinkageArguments(GraphArguments):
     mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
     sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
                            'those of that kind, all where there is none. Empty: all')
-    estimator: str = setting('errorEKF_FE', 'Filter, by the name of paper 001', choices=tuple(FILTERS))
+    estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review', choices=tuple(FILTERS))
     noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
     options: str = setting('', "The filter's options, as name=word separated by blanks")
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
-    smoother: bool = setting(False, 'Start the smoother beside the filter')
+    smoother: bool = setting(False, 'Start the smoother in addition to the filter')
     lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
-    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: goes on', 's', 0.0, 1e6)
+    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: without end', 's', 0.0, 1e6)
 
 
 def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:

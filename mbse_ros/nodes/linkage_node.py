@@ -59,7 +59,7 @@ class LinkageNode(MechanismNode):
         before = self.stage.estimator
         self.stage.configure(tuning, wait=not self.active)
         if self.stage.ordered is not None:
-            return (f'{tuning.estimator} is being compiled and follows when it is ready; until then {before} goes on '
+            return (f'{tuning.estimator} is being compiled and follows when it is ready; until then {before} continues '
                     'as it was')
         self._log_change(before)
         return ''
@@ -115,7 +115,7 @@ class LinkageNode(MechanismNode):
                 self._log_change(before)
         except Exception as error:      # of CasADi, too: the running filter must not end by it
             used = self.stage.settings
-            self.get_logger().error(f'{wanted.estimator} cannot be used: {error}; {before} goes on')
+            self.get_logger().error(f'{wanted.estimator} cannot be used: {error}; {before} continues')
             self.set_parameters_atomically([
                 Parameter(item.name, value=getattr(used, item.name)) for item in fields(used)
                 if getattr(used, item.name) != getattr(wanted, item.name)])

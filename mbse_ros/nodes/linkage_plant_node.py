@@ -13,7 +13,7 @@ from ._messages import packed
 from ._plant import RealTimePlant
 
 
-class LinkagePlantNode(RealTimePlant):
+class LinkagePlantNode(RealTimePlant[Model]):
     """Simulates a mechanism, driven by its inputs."""
 
     executable = 'linkage_plant_node'

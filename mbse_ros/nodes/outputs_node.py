@@ -31,7 +31,7 @@ from ._qos import OUTPUT, TF
 from ._records import check_names
 from ._tree import FrameNames, tree_of
 
-# The mass stays that of the load while it is only not measured for a moment; else nobody may count on it.
+# The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
             PayloadStatus.ACCELERATING)
 PLACE = 0       # streams of what makes a weight, and of what the load asks of the machine
@@ -40,7 +40,7 @@ SELDOM = 1.0    # Hz, where the diagnostics alone are read
 OVERDUE = 2_000_000_000     # ns, after which an estimate of the mass that does not come is missing
 
 
-class OutputsNode(ManagedNode):
+class OutputsNode(ManagedNode[Machine]):
     """Publishes what is due and has a reader; the rest is neither unpacked nor computed."""
 
     executable = 'outputs_node'
@@ -166,7 +166,7 @@ class OutputsNode(ManagedNode):
         try:
             return self.output(message_class(TF_MESSAGE), '/tf', TF)
         except MbseError as error:
-            self.get_logger().warning(f'no TF: {error} (package tf2_msgs); all else goes on')
+            self.get_logger().warning(f'no TF: {error} (package tf2_msgs); everything else continues')
             return None
 
 

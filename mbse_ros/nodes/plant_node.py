@@ -20,7 +20,7 @@ from ._sensor_messages import SensorFields
 DAY = 86_400.0      # s
 
 
-class PlantNode(RealTimePlant):
+class PlantNode(RealTimePlant[Machine]):
     """Simulates a machine with its operator, or with commands from elsewhere."""
 
     executable = 'plant_node'

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..description.fingerprint import content
+from ..description.model import MechanismDescription
 from ..dynamics.model import Model, load_model
 from ..machine import VALVE_KINDS, Machine, load_machine
 from ..scale.settings import ScaleSettings
@@ -24,7 +26,8 @@ class LifecycleSettings(Settings):
     autostart: bool = setting(True, 'Configure and activate without being asked to')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on the main output before any input is taken, so that '
                                        'nothing is lost at the start', '', 0, 100)
-    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
+                               's', 0.0, 600.0)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,19 @@ class SimulationSettings(Settings):
     exit_at_end: bool = setting(False, 'End the process when the motion is over')
 
 
+_MADE: dict[str, Machine] = {}      # the last one
+
+
+def _shared(description: MechanismDescription) -> Machine:
+    """The machine of a description; the nodes of one process, which only read it, have one."""
+    sources = description.sources and description.sources.value       # no part of what the machine is
+    key = f'{description.file} {content(description)} {sources}'
+    if key not in _MADE:
+        _MADE.clear()
+        _MADE[key] = Machine(description)
+    return _MADE[key]
+
+
 @dataclass(frozen=True)
 class ManagedSettings(LifecycleSettings):
     """What every node of a hydraulic machine takes."""
@@ -62,7 +78,7 @@ class ManagedSettings(LifecycleSettings):
 
     def load(self) -> Machine:
         """What the node works on; raises MbseError."""
-        return load_machine(self.machine, None if self.valve == 'described' else self.valve)
+        return load_machine(self.machine, None if self.valve == 'described' else self.valve, _shared)
 
 
 @dataclass(frozen=True)
@@ -156,14 +172,14 @@ class RecorderSettings(SensorSettings):
 
     bag: str = setting('crane_bag', 'Folder of the bag to write; it must not exist yet')
     beside: bool = setting(False, 'Where that folder exists, write into the next one beside it: bag_2, bag_3, ...; so '
-                                  'a recorder that died goes on when it is started again')
+                                  'a recorder that died continues when it is started again')
     storage: str = setting('mcap', 'Storage of the bag', choices=('mcap', 'sqlite3'))
     topics: str = setting('', "Topics to record, separated by blanks; a topic unknown to the machine's graph as "
                               "topic:package/msg/Type. Empty: all of the machine's graph")
     also: str = setting('', 'Topics to record besides, as topic:package/msg/Type, separated by blanks')
     machine: str = setting('patu655_lift', 'Machine whose sensor topics are recorded')
     sources: str = setting('', 'Which topics the sensors are on, as the parameter of interpolation_node: these are '
-                               'recorded in place of those of this package, of whatever type their publishers are')
+                               'recorded instead of those of this package, of whatever type their publishers are')
     least_free: int = setting(50, 'Of the disk, this much must stay free: the recorder does not start below it, and '
                                   'closes the bag where it is reached', 'MB', 1, 1_000_000_000)
     low_free: int = setting(1000, 'Warn below this much; 1000 MB last about an hour', 'MB', 0, 1_000_000_000)
@@ -181,7 +197,8 @@ class ReplaySettings(Settings):
     paused: bool = setting(False, 'Wait at the start for ~/pause with false')
     publish_clock: bool = setting(True, 'Publish /clock, for nodes with use_sim_time')
     wait_subscribers: int = setting(0, 'Subscribers to wait for on each sensor topic before the start', '', 0, 100)
-    wait_time: float = setting(10.0, 'Longest time to wait for them; the node goes on with a warning', 's', 0.0, 600.0)
+    wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
+                               's', 0.0, 600.0)
     exit_at_end: bool = setting(True, 'End the process after the last message')
 
 
@@ -223,8 +240,8 @@ class LinkageNodeSettings(MechanismSensorSettings):
     """The observer of a mechanism, fixed at the start."""
 
     prepared: str = setting('', 'Filters to compile at the start, separated by blanks, so that a change to them is '
-                                'immediate; another one is compiled in the background, up to some seconds, in which '
-                                'the one before goes on')
+                                'immediate; another one is compiled in the background, up to some seconds, while '
+                                'the previous one continues')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate (joint, dual), by their keys in its '
                             'file, as bodies.coupler.mass, separated by blanks')
     frame_id: str = setting('mechanism', 'Frame of the markers: the fixed frame in RViz')
@@ -254,4 +271,4 @@ class SmootherNodeSettings(MechanismSensorSettings):
 class LinkagePlantNodeSettings(SimulationSettings, MechanismSettings):
     """The simulated mechanism's node."""
 
-    duration: float = setting(0.0, 'Length of the motion; 0: goes on', 's', 0.0, 1e6)
+    duration: float = setting(0.0, 'Length of the motion; 0: without end', 's', 0.0, 1e6)

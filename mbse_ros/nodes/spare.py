@@ -38,7 +38,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     name = module.rpartition('.')[2]
     if name not in (*NODES, COMPOSED):
-        sys.exit(f'{name} is no node')
+        sys.exit(f'{name} is not a node')
     if sys.platform.startswith('linux'):
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_NAME, name[:15].encode(), 0, 0, 0)

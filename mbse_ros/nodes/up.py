@@ -226,13 +226,13 @@ class RunningGraph:
             time.sleep(DRAIN)
             return False
         if process.respawn and code != BAD_START:
-            self._say('up', f'{name} {how}: starting it again; the graph goes on')
+            self._say('up', f'{name} {how}: starting it again; the graph continues')
             steady = time.monotonic() - self._born[name] > STEADY
             delay = RESPAWN_DELAY if steady else self._delay[name]
             self._delay[name] = min(2.0 * delay, LONGEST_DELAY)
             self._due[name] = time.monotonic() + delay
             return True
-        self._say('up', f'{name} {how}; the graph goes on without it')
+        self._say('up', f'{name} {how}; the graph continues without it')
         self._judge(name, code)
         return True
 

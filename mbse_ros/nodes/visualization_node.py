@@ -30,7 +30,7 @@ from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
 
 
-class VisualizationNode(ManagedNode):
+class VisualizationNode(ManagedNode[Machine]):
     """Draws what is due; states are unpacked only then: at 100 Hz four of five are not."""
 
     executable = 'visualization_node'

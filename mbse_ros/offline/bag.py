@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..bags.bag import Bag, decode, open_bag
+from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
@@ -184,7 +184,7 @@ def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap)
     topic = topics.absolute(topics.position, reader.namespace)
     for raw in source.messages([topic]) if source.topics.get(topic) == JOINT_STATE else ():
         try:
-            return decode(raw).header.frame_id
+            return looked_at(raw).header.frame_id
         except SampleError:
             continue
     return ''

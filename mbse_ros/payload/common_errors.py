@@ -16,7 +16,6 @@ from collections import deque
 from math import exp
 
 import numpy as np
-from scipy.special import chdtri
 
 from .steps import WRONG, Block, Known, Steps
 
@@ -92,6 +91,7 @@ class CommonErrors:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
+        from scipy.special import chdtri  # here: slow to import
         learnt = np.eye(len(self.mean)) - self.covariance * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
@@ -117,14 +117,15 @@ class CommonErrors:
         """
         full, longest, first, since = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0, None
         while first < len(rows):
-            reached = np.cumsum(counts[first:]) >= full - self._count
-            last = min(first + int(np.argmax(reached)) if reached.any() else len(rows) - 1,
-                       first + longest - self._steps - 1)
+            missing, last = full - self._count, len(rows) - 1
+            if np.count_nonzero(counts[first:]) >= missing:
+                last = first + int(np.argmax(np.cumsum(counts[first:]) >= missing))
+            last = min(last, first + longest - self._steps - 1)
             part = slice(first, last + 1)
             own = rows[part][counts[part]].sum(axis=0)
             self._sums = self._sums + own
             since = None if since is None else since + own
-            self._count += int(counts[part].sum())
+            self._count += int(np.count_nonzero(counts[part]))
             self._kept += float(forgotten[part].sum())
             self._steps += last + 1 - first
             self._now += (last + 1 - first) * dt

@@ -45,6 +45,9 @@ class PayloadEstimator:
         self._doubtful = np.flatnonzero(machine.parameters.stddev)
         self._deviations = machine.parameters.stddev[self._doubtful]
         self._followed = np.setdiff1d(self._doubtful, list(center_numbers(machine).values()))    # by such an observer
+        self._stated_deviations = machine.parameters.stddev[self._followed]
+        self._places, self._own = 2 + self._followed, 1 + self._followed    # of their derivatives in a row, a value
+        self._told = np.array([0, 1, *range(3, self.columns)])      # what is reported of the mass itself
         low, high = machine.description.payload.limits
         self._least = (UNKNOWN * (high - low)) ** -2
         self._unknown = WIDE * (high - low)
@@ -130,28 +133,32 @@ class PayloadEstimator:
         self._remember(len(mean) * dt)
         closed = self._gates.closed(mean)
         information, weighted, forgotten = reported[:, :3].T
-        rows = np.zeros((len(reported), 1 + self._width))
-        rows[:, :2] = reported[:, :2]
-        rows[:, 2 + self._followed] = reported[:, 3:] / self.machine.parameters.stddev[self._followed]
         taken = (closed == 0) & (information > 0.0)
-        lost = forgotten
-        if self._restarted and taken.any():
+        some, lost = bool(taken.any()), forgotten
+        if self._restarted and some:
             self._forget(HARDLY)
-            self._restarted, lost = False, np.where(np.arange(len(rows)) == 0, log(HARDLY), 0.0)
-        since = self._common.take(np.delete(reported, 2, axis=1), taken, lost, dt)
-        self._take_all(rows, taken, forgotten.copy(), dt)
+            self._restarted, lost = False, np.where(np.arange(len(reported)) == 0, log(HARDLY), 0.0)
+        since = self._common.take(np.take(reported, self._told, axis=1), taken, lost, dt)
+        self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)
         raw = weighted[-1] / information[-1] if information[-1] > 0 else nan
         self._stated = True
         return self._result(raw, GATES[int(closed[-1])], int(taken.sum()))
 
+    def _rows(self, reported: np.ndarray) -> np.ndarray:
+        """Rows (n, 2 + parameters), as in MassSamples, of what an observer reports."""
+        rows = np.zeros((len(reported), 1 + self._width))
+        rows[:, :2] = reported[:, :2]
+        rows[:, self._places] = reported[:, 3:] / self._stated_deviations
+        return rows
+
     def _weigh_again(self, since: np.ndarray) -> None:
         """Of the information on the mass only what has come ``since`` (2 + k,) counts: load or sensor are another."""
         self._forget(NOTHING)
         sums = np.zeros_like(self._low_pass.sums)
         sums[:2] = since[:2]
-        sums[2 + self._followed] = since[2:] / self.machine.parameters.stddev[self._followed]
+        sums[self._places] = since[2:] / self._stated_deviations
         self._low_pass.sums = sums
         self._window_value = self._window.update(self._low_pass.value[None, :])
 
@@ -159,18 +166,21 @@ class PayloadEstimator:
         """Rows (n, 2 + parameters) of which some are ``taken``, between the steps in which the window starts again."""
         first = 0
         while first < len(rows):
-            lost = np.flatnonzero(self._kept * np.exp(np.cumsum(forgotten[first:])) < RESTART)
+            total = np.cumsum(forgotten[first:])
+            lost = np.flatnonzero(self._kept * np.exp(total) < RESTART)
             if lost.size and lost[0] == 0:
                 self._forget(float(np.exp(forgotten[first])))
                 forgotten[first] = 0.0
                 continue
             part = slice(first, first + int(lost[0]) if lost.size else len(rows))
-            total, where = np.cumsum(forgotten[part]), np.flatnonzero(taken[part])
+            total, where = total[:part.stop - first], np.flatnonzero(taken[part])
             first, left = part.stop, float(total[-1])
             self.kept += left
             self._kept *= exp(left)
             if where.size:
-                self._take(rows[part][where], dt, np.diff(total[where], prepend=0.0))
+                at = total[where]
+                at[1:] -= at[:-1].copy()
+                self._take(rows[part][where], dt, at)
                 left -= float(total[where[-1]])
             self._low_pass.sums *= exp(left)
 
@@ -261,7 +271,7 @@ class PayloadEstimator:
 
     def _slopes(self, value: np.ndarray) -> np.ndarray:
         """Derivatives (k,) of a mass by the numbers that an observer follows, for a standard deviation of each."""
-        return value[1 + self._followed] * self.machine.parameters.stddev[self._followed]
+        return value[self._own] * self._stated_deviations
 
     def _make_filters(self) -> None:
         s = self.settings

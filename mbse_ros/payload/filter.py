@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Smoothing of mass samples: low-pass, triangular window, and the scatter that gives the interval.
 
-Paper 003 Eqs. 58, 59. All filters are linear, so the derivatives of the samples with respect to the uncertain
-parameters go through the same filters as the samples and come out as the derivatives of the result.
+Pyrhönen et al., mass estimation, Eqs. 58, 59. All filters are linear, so the derivatives of the samples with respect to
+the uncertain parameters go through the same filters as the samples and come out as the derivatives of the result.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from .mass import NORMAL
 
@@ -17,7 +16,7 @@ STEEPEST = 5.0      # of the logarithm of what counts, up to which sums are divi
 
 
 def triangular_weights(window: int) -> np.ndarray:
-    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (paper 003 Eq. 59)."""
+    """Weights 1..n+1..1 over 2n+1 samples, their sum 1 (Pyrhönen et al., mass estimation, Eq. 59)."""
     n = (window - 1) // 2
     ramp = np.arange(1.0, n + 2)
     weights = np.concatenate([ramp, ramp[-2::-1]])
@@ -25,7 +24,8 @@ def triangular_weights(window: int) -> np.ndarray:
 
 
 class LowPass:
-    """First-order low-pass of vectors (k,), each sample weighted by its information (paper 003 Eq. 58).
+    """First-order low-pass of vectors (k,), each sample weighted by its information (Pyrhönen et al., mass estimation,
+    Eq. 58).
 
     With equal weights the gain is the paper's Kf once 1/Kf samples have come, and that of a running mean before:
     the first sample does not linger. A row is the weight, then the weight times the vector.
@@ -33,6 +33,7 @@ class LowPass:
 
     def __init__(self, gain: float, size: int) -> None:
         self.decay = 1.0 - gain
+        self._log_decay = np.log(max(self.decay, 1e-300))
         self.sums = np.zeros(1 + size)
         self._powers: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -58,7 +59,7 @@ class LowPass:
             sums = powers @ rows
             sums += start * self.sums
         else:
-            sums = self._running(rows, np.cumsum(forgotten + np.log(max(self.decay, 1e-300))))
+            sums = self._running(rows, np.cumsum(forgotten + self._log_decay))
         self.sums = sums[-1].copy()
         return sums[:, 1:] / sums[:, :1]
 
@@ -159,4 +160,5 @@ class BatchScatter:
 
 def t_quantile(freedom: float) -> float:
     """Two-sided 95 % quantile of Student's t; that of the normal distribution for infinite ``freedom``."""
+    from scipy.special import stdtrit  # here: slow to import
     return float(stdtrit(freedom, 0.975)) if freedom < 1e6 else NORMAL

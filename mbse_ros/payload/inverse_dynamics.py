@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload mass by inverse dynamics: the residual of the equations of motion is affine in the mass.
 
-Paper 003 Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any independent coordinates,
-S being the pistons' speeds by theirs; least squares over the equations with a cylinder, weighted by the
-covariance of g that follows from the observer's, gives the mass and its information 1/variance.
+Pyrhönen et al., mass estimation, Eqs. 50-57. ``g(m) = Mbar(z, m) zdd - Qbar(z, zd, m) - S' F_act = g0 + G1 m`` in any
+independent coordinates, S being the pistons' speeds by theirs; least squares over the equations with a cylinder,
+weighted by the covariance of g that follows from the observer's, gives the mass and its information 1/variance.
 
 Gates belong to equations, see ``gates``. The friction of a cylinder at rest is anything between two bounds, for as
 long as it rests: a mean does not remove it. So a cylinder that rests, is at an end of its stroke or accelerates too
@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
+from ..compiled.built import built
 from ..errors import PositionProblemError
 from ..estimators.force_balance import force_balance
 from ..estimators.hydraulic_model import state_names, state_parts
@@ -59,7 +60,8 @@ class Residual:
 
 
 def residual(machine: Machine) -> Residual:
-    """Residual of the equations of motion (paper 003 Eq. 55) at coordinates solved for the independent ones.
+    """Residual of the equations of motion (Pyrhönen et al., mass estimation, Eq. 55) at coordinates solved for the
+    independent ones.
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter.
@@ -169,7 +171,8 @@ class InverseDynamics:
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if self._scan is None:
-            self._scan = Scan(sample_step(self.machine), self._backend)
+            step = built(('sample', self.machine.made_of), lambda: sample_step(self.machine))
+            self._scan = Scan(step, self._backend)
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])

@@ -10,7 +10,7 @@ from ..settings import Settings, setting
 
 @dataclass(frozen=True)
 class PayloadSettings(Settings):
-    """Tuning of the payload estimator (paper 003, section 3.3)."""
+    """Tuning of the payload estimator (Pyrhönen et al., mass estimation, section 3.3)."""
 
     low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample', '', 1e-6, 1.0)
     window: int = setting(401, 'Samples in the triangular window (made odd)', '', 1, 20001)

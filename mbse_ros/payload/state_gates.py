@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Scan
+from ..compiled.built import built
 from ..errors import PositionProblemError
 from ..estimators.coordinate_scale import coordinate_scale
 from ..estimators.hydraulic_model import state_names
@@ -64,7 +65,8 @@ class StateGates:
         variance, scale = np.zeros(self._count), coordinate_scale(machine)
         for k in machine.actuated:
             variance[2 * len(machine.coordinates) + k] = (UNSURE / scale[k]) ** 2
-        self._scan = Scan(gates_step(machine, variance), backend)
+        made_of = 'gates', machine.made_of, variance.tobytes().hex()
+        self._scan = Scan(built(made_of, lambda: gates_step(machine, variance)), backend)
         self._p = np.concatenate([np.zeros(GATE_NUMBERS), machine.parameters.mean])
         self.reset()
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All filters with all sensors of paper 001's benchmark: its mechanisms, errors and figures, over many seeds."""
+"""All filters with all sensors of the benchmark of Naya et al., review: its mechanisms, errors and figures, over many
+seeds."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..compiled import Kernel
 from ..description.basics import ZERO, PointRef, Scalar
@@ -97,6 +96,7 @@ def _frame(along: np.ndarray, swings: np.ndarray) -> tuple[np.ndarray, tuple[tup
 
 
 def _rpy(rotation: np.ndarray) -> tuple[Scalar, ...]:
+    from scipy.spatial.transform import Rotation  # here: slow to import
     if len(rotation) == 2:
         return (Scalar(float(np.arctan2(rotation[1, 0], rotation[0, 0]))),)
     return tuple(Scalar(float(angle)) for angle in Rotation.from_matrix(rotation).as_euler('xyz'))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The true machine: multibody dynamics, chambers, friction and spools as one stiff system, integrated by RK4.
 
-Paper 003 section 4 ('artificial plant'), in any independent coordinates. State: dependent coordinates, independent
-ones, their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a drive that follows a
-speed.
+Pyrhönen et al., mass estimation, section 4 ('artificial plant'), in any independent coordinates. State: dependent
+coordinates, independent ones, their velocities, pressures (MPa), spools (V). A coordinate that no cylinder moves has a
+drive that follows a speed.
 """
 
 from __future__ import annotations

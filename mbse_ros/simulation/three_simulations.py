@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three-simulation method (paper 001, section 3): a true mechanism, a wrong model, a filter that helps it."""
+"""The three-simulation method (Naya et al., review, section 3): a true mechanism, a wrong model, a filter that helps
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from ..estimators.filters.problem import problem
 from ..mechanism.inertia import center_of_mass
 from ..mechanism.values import Values
 
-GRAVITY_ERROR = 1.0             # m/s2 less than the true one (paper 001, section 11.1)
+GRAVITY_ERROR = 1.0             # m/s2 less than the true one (Naya et al., review, section 11.1)
 POSITION_ERROR = np.pi / 16     # of every independent coordinate at the start, rad
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-
-from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
-from rosbags.typesys.store import Typestore
+from typing import TYPE_CHECKING
 
 from ..bags.bag import Bag
 from ..bags.messages import typestore
 from ..errors import BagError, DescriptionError, shown
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
 
 Types = dict[str, tuple]
 LONGEST = 200_000       # characters of a definition
@@ -26,6 +26,7 @@ def bag_store(bag: Bag, msgtypes: Iterable[str], definitions: Mapping[str, str] 
 
     Raises BagError or DescriptionError for a definition that cannot be read.
     """
+    from rosbags.typesys import Stores, get_typestore  # here: slow to import
     types: Types = {}
     for msgtype in msgtypes:
         if msgtype in bag.definitions:
@@ -57,6 +58,7 @@ def bag_store(bag: Bag, msgtypes: Iterable[str], definitions: Mapping[str, str] 
 
 def _parsed(text: str, msgtype: str) -> Types | str:
     """Types of a definition, or what is wrong with it."""
+    from rosbags.typesys import TypesysError, get_types_from_msg  # here: slow to import
     if len(text) > LONGEST:
         return f'{len(text)} characters, at most {LONGEST} are read'
     try:
@@ -64,11 +66,12 @@ def _parsed(text: str, msgtype: str) -> Types | str:
     except (TypesysError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     odd = [name for name in found if not _TYPE.fullmatch(name)]
-    return f'{odd[0]} is no name of a type' if odd else found
+    return f'{odd[0]} is not the name of a type' if odd else found
 
 
 def _contained(kind: tuple | None) -> list[str]:
     """Types of the fields of a type that are messages."""
+    from rosbags.interfaces import Nodetype  # here: slow to import
     found = []
     for _, (node, inner) in kind[1] if kind else ():
         if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):

@@ -19,7 +19,7 @@ def section_of(machine: Machine) -> SourceMap | None:
 
 
 def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
-    """The map without the optional channels that the machine lacks, and without commands that nobody asks for, with
+    """The map without the optional channels that the machine lacks, and without commands that are not asked for, with
     the noises of the machine's sensors.
 
     Raises DescriptionError for another channel that the machine has not, or one in a unit that is not the machine's.

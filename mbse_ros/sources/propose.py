@@ -146,7 +146,7 @@ def _guess(channel: Channel, row: Sequence[_Match | None], candidates: Sequence[
         return None
     doubts = [*match.likeness.doubts, *(f'{candidate} fits as well' for candidate in near[:SHOWN])]
     if alone and not match.likeness.sure:
-        doubts.append('no name speaks for it, but no other number is possible')
+        doubts.append('no name supports it, but no other number is possible')
     if match.fits[0].share < STILL:
         doubts.append('it hardly moves, so its range says little')
     return Guess(channel.name, candidates[place], match.fits, f'{match.likeness.words}; {match.fits[0].words}',
@@ -185,7 +185,7 @@ def _one_unit(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
             head = guess.why.partition('; ')[0]
             others = dict.fromkeys(fit.unit for fit in fits[1:] if fit.unit != fits[0].unit
                                    and count[fit.unit] == count[fits[0].unit])
-            doubts = (*guess.doubts, *(f'could be in {unit} as well (mbse check-data tells, by the forces)'
+            doubts = (*guess.doubts, *(f'could be in {unit} as well (mbse check-data decides, by the forces)'
                                        for unit in others))
             found[guess.channel] = replace(guess, fits=tuple(fits), why=f'{head}; {fits[0].words}', doubts=doubts)
     return found

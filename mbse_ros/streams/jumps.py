@@ -8,9 +8,8 @@ the samples are refused until as much is jumped back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
-
-import numpy as np
 
 from ..machine import Machine
 
@@ -34,7 +33,7 @@ class Jumps:
         self._last: dict[int, tuple[float, float]] = {}     # time, s, and sample
         self._jumped: dict[int, float] = {}                 # how far, in all
 
-    def take(self, t: float, samples: np.ndarray) -> list[int]:
+    def take(self, t: float, samples: Sequence[float]) -> list[int]:
         """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s."""
         for place, speed, noise in self._limits:
             sample = float(samples[place])

@@ -35,8 +35,9 @@ class Limits:
 
     def take(self, t: float, values: np.ndarray) -> dict[str, list[int]]:
         """Places, by reason, of those of the newest samples (channels,), SI, that cannot be used."""
-        jumped = self._jumps.take(t, values)
-        found = {reason: [i for i, low, high in ends if values[i] < low or values[i] > high]
+        numbers = values.tolist()
+        jumped = self._jumps.take(t, numbers)
+        found = {reason: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
                  for reason, ends in self._ends.items()}
         found[JUMPED] = [i for i in jumped if i not in found[FAR]]
         return {reason: places for reason, places in found.items() if places}

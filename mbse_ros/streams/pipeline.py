@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..errors import SampleError
 from ..estimators.settings import ObserverSettings
 from ..machine import Machine
 from ..payload.settings import PayloadSettings
@@ -47,18 +49,36 @@ class Pipeline:
         """
         if channel not in self._inputs and channel.startswith('command/'):
             return ()
-        segments = self.interpolator.add(channel, stamp_ns, value, share)
-        if segments and self._merger is not None:
-            segments = tuple(joined for segment in segments for joined in self._merger.add(segment))
+        segments = self.segments(channel, stamp_ns, value, share)
         return tuple(self._estimate(segment) for segment in segments) if segments else ()
 
-    def flush(self) -> tuple[Output, ...]:
-        """What still waits for late samples or to be joined, estimated."""
+    def segments(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
+        """Take a sample of a channel or command of the machine; the segments it completes, not estimated: for who
+        drives the stages himself. Raises SampleError as ``add``."""
+        return self._joined(self.interpolator.add(channel, stamp_ns, value, share))
+
+    def all_segments(self, samples: Iterable[tuple[str, int, float]], refuse: Callable[[SampleError], None]
+                     ) -> tuple[Segment, ...]:
+        """The same of many samples, all of channels and commands of the machine; ``refuse`` gets those that cannot be
+        used."""
+        return self._joined(tuple(self.interpolator.add_all(samples, refuse)))
+
+    def _joined(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        if segments and self._merger is not None:
+            return tuple(joined for segment in segments for joined in self._merger.add(segment))
+        return segments
+
+    def last_segments(self) -> tuple[Segment, ...]:
+        """What still waits for late samples or to be joined, not estimated."""
         segments = self.interpolator.flush()
         if self._merger is not None:
             joined = [item for segment in segments for item in self._merger.add(segment)]
             segments = (*joined, *self._merger.flush())
-        return tuple(self._estimate(segment) for segment in segments)
+        return segments
+
+    def flush(self) -> tuple[Output, ...]:
+        """The same, estimated."""
+        return tuple(self._estimate(segment) for segment in self.last_segments())
 
     def _estimate(self, segment: Segment) -> Output:
         state = self.observer.process(segment)

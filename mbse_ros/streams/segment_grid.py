@@ -65,7 +65,7 @@ class SegmentGrid:
 
     @staticmethod
     def _is_missing(buffer: ChannelBuffer) -> bool:
-        """Whether the grid cannot start for want of this input."""
+        """Whether the grid cannot start without this input."""
         return not buffer.stamps and (buffer.held or not buffer.lost)
 
     def set_lost(self, buffer: ChannelBuffer, lost: bool) -> None:

@@ -171,14 +171,16 @@ class ObserverStage:
 
     def _far_outside(self, result: SegmentResult) -> str:
         """Which coordinate is where it cannot be, or is not known; '' for none."""
+        positions, variances = result.mean[-1].tolist(), result.covariance.diagonal().tolist()
         for i, (low, high) in enumerate(self._range):
-            position, room = float(result.mean[-1, i]), LOST_SHARE * (high - low)
+            position, room = positions[i], LOST_SHARE * (high - low)
+            if low - room <= position <= high + room and not variances[i] > room ** 2:
+                continue
             name = self.machine.coordinates[i]
             unit = 'm' if name in self.machine.cylinders else 'rad or m'
             if not low - room <= position <= high + room:
                 return f'{name} at {position:.3f} {unit}, far outside its range'
-            if result.covariance[i, i] > room ** 2:
-                return f'position of {name} not known to {room:.3f} {unit}'
+            return f'position of {name} not known to {room:.3f} {unit}'
         return ''
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,

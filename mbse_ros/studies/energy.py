@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark energy``: the study of paper 000, figures 4 to 7, of the schemes of its section 3."""
+"""``mbse benchmark energy``: the study of Pyrhönen et al., state transition, figures 4 to 7, of the schemes of its
+section 3."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark estimators``: every filter with every sensor of paper 001's benchmark (its figures 5 and 6)."""
+"""``mbse benchmark estimators``: every filter with every sensor of the benchmark of Naya et al., review (figures 5 and
+6)."""
 
 from __future__ import annotations
 

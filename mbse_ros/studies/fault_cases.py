@@ -166,7 +166,7 @@ def faulty_row(case: Case, seen: Sequence[Seen], clean: Sequence[Seen], failure:
 
     It is detected where an alarm is raised, or a sensor named, that the ``clean`` run does not have at that instant.
     ``isolated``: the first reason that names sensors names the right one. ``seconds_wrong_while_held``: of a mass that
-    no longer updates for want of motion, with no word of a fault.
+    no longer updates because nothing moves, without a message about a fault.
     """
     machine, fault = machine_of(case.machine, case.valve), FAULTS[case.fault]
     begin = 0.0 if fault.whole else case.begin

@@ -98,7 +98,7 @@ def show(console: Console, rows: Sequence[Row], sound: Sequence[Row]) -> None:
                      'wrong s', 'held s'], cells)
     console.print('names it: the first reason that names sensors names the faulty one. Of the worst case: worst error '
                   'over the half-width while the status is good; wrong s: time outside '
-                  f'{TWICE:g} half-widths while the status is good; held s: the same of a mass held for want of motion',
+                  f'{TWICE:g} half-widths while the status is good; held s: the same of a mass held as nothing moves',
                   markup=False)
     _show_wrong(console, rows)
     if sound:

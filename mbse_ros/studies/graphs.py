@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse benchmark graphs``: simulation and inverse dynamics of paper 002, section 7, and smoothing of logs."""
+"""``mbse benchmark graphs``: simulation and inverse dynamics of Blanco-Claraco et al., factor graphs, section 7, and
+smoothing of logs."""
 
 from __future__ import annotations
 
@@ -159,7 +160,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
 
 def _show_logs(console: Console, result: dict[str, Any]) -> None:
     if result['estimation']:
-        print_table(console, f'estimation: a gyro on the coupler, errors of paper 001, mean of '
+        print_table(console, f'estimation: a gyro on the coupler, errors of Naya et al., review, mean of '
                     f'{result["estimation"][0]["seeds"]} seeds',
                     ('by', 'position rad', 'times better', 'in 95 % interval', 'us a step', 'diverged'),
                     [(r['way'], *([number(r['rmse_pos']), f'{r["gain"]:.2f}', f'{100 * r["coverage_pos"]:.1f} %',

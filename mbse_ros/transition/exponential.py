@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponential integration of a linearised system: ``X+ = X + G f(X, U)``, ``F = I + A dt Psi``, ``G = dt Psi``.
 
-Paper 003 Eqs. 34-38, paper 000 section 3.2. Every function takes NumPy arrays or CasADi expressions.
+Pyrhönen et al., mass estimation, Eqs. 34-38, Pyrhönen et al., state transition, section 3.2. Every function takes NumPy
+arrays or CasADi expressions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def identity_like(A: Any) -> Any:
 
 
 def psi_series(A: Any, dt: Any, order: int) -> Any:
-    """``Psi = sum_{k=0}^{order} (A dt)^k / (k + 1)!`` (paper 003 Eq. 37, truncated).
+    """``Psi = sum_{k=0}^{order} (A dt)^k / (k + 1)!`` (Pyrhönen et al., mass estimation, Eq. 37, truncated).
 
     Term by term: the chains of integrators in A end after a few, which Horner's rule would not see.
     """

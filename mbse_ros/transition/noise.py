@@ -8,11 +8,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import expm
 
 
 def van_loan(A: np.ndarray, W: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
     """``(F, Sigma)`` (n, n) from one matrix exponential of size 2 n (Van Loan's method)."""
+    from scipy.linalg import expm  # here: slow to import
     n = len(A)
     E = expm(dt * np.block([[-A, W], [np.zeros((n, n)), A.T]]))
     F = E[n:, n:].T
@@ -38,7 +38,8 @@ def integrated_noise(flows: Sequence[Any], W: Any, dt: Any) -> Any:
 
 
 def paper_noise(A: Any, W: Any, dt: Any) -> Any:
-    """The closed form of paper 003 Eqs. 45-49, generalised: ``F(t)`` to first order, integrated.
+    """The closed form of Pyrhönen et al., mass estimation, Eqs. 45-49, generalised: ``F(t)`` to first order,
+    integrated.
 
     ``W dt + (A W + W A') dt^2/2 + A W A' dt^3/3``; the papers leave out some of its small blocks.
     """

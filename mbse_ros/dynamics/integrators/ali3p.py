@@ -17,7 +17,7 @@ RAISE = 100.0
 
 
 def ali3p(task: Task, record: Record, penalty: float = 1e9, tolerance: float = 1e-10) -> None:
-    """Fill the record by ALI3P on all coordinates, second order in dt (paper 001 section 12.1).
+    """Fill the record by ALI3P on all coordinates, second order in dt (Naya et al., review, section 12.1).
 
     Redundant constraints, singular positions and masses that are zero do no harm. ``penalty`` alpha > 0;
     ``tolerance`` of the correction of q. An iteration divides the violation by about ``dt^2 alpha J J' / 4 M``;

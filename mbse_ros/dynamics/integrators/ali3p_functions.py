@@ -51,7 +51,8 @@ def iteration_function(system: MechanismSystem) -> ca.Function:
     """Function ``-> (q, lam, size of dq and of what is left of Phi)`` after one iteration (arguments: ``Symbols``).
 
     Residual ``dt^2/4 (M qdd + J' (lam + alpha Phi) - Q)``, tangent ``M + dt/2 C + dt^2/4 (alpha J'J + K)``, then
-    ``lam += alpha Phi`` at the new positions (paper 001 section 12.1; mathematics of the augmented Lagrangian).
+    ``lam += alpha Phi`` at the new positions (Naya et al., review, section 12.1; mathematics of the augmented
+    Lagrangian).
     """
     s, terms, constraints = Symbols.of(system), _terms(system), _constraints(system)
     qd, qdd = s.trapezoidal
@@ -98,7 +99,7 @@ def _project(solve: Callable[[Expression], Expression], right: Expression, J: Ex
 
 
 def _solver(T: Expression) -> Callable[[Expression], Expression]:
-    """Solver with a matrix that is positive definite but for small terms: inverse by QR, or sparse QR at run time."""
+    """Solver with a matrix that is positive definite up to small terms: inverse by QR, or sparse QR at run time."""
     if isinstance(T, ca.SX):
         inverse = ca.solve(ca.densify(T), ca.SX.eye(T.shape[0]))
         return lambda right: inverse @ right

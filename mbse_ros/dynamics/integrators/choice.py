@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ...compiled import Kernel
 from ...errors import MbseError, SettingError, SingularConfigurationError
@@ -36,6 +35,11 @@ class Choice:
         self._take(self._best(J) if self.auto else self._wanted(), task.start.q, task.start.t)
         if not condition(J, self.partition.independent) < WORST:
             raise self.refuse(task.start.q, task.start.t)
+
+    @property
+    def limit(self) -> float:
+        """Volume from which another choice is looked for; infinite where it is fixed."""
+        return float(self._limit)
 
     def _wanted(self) -> list[int]:
         """Places of the coordinates asked for."""
@@ -165,6 +169,7 @@ def next_singular(model: Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, 
 
     A rank can only be lost where J changes by more than the smallest singular values at both ends together.
     """
+    from scipy.optimize import minimize_scalar  # here: slow to import
     def jacobian(s: float) -> np.ndarray:
         return model.residual(q + s * (qd + s / 2 * qdd), t + s)[1][model.active]
 

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 
 from .fixed_step import march
 from .point import Field, Point
+from .stretch import Rule, Symbols
 from .task import Record, Task
 
 
 def forward_euler(task: Task, record: Record) -> None:
-    """Fill the record by ``X+ = X + dt f(X)`` (paper 000 Eq. 42)."""
-    march(task, record, _step)
+    """Fill the record by ``X+ = X + dt f(X)`` (Pyrhönen et al., state transition, Eq. 42)."""
+    march(task, record, _step, lambda A, dt: Rule('euler', _advance))
 
 
 def augmented_euler(task: Task, record: Record) -> None:
-    """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (paper 000 Eq. 43)."""
-    march(task, record, _augmented_step)
+    """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (Pyrhönen et al., state transition,
+    Eq. 43)."""
+    march(task, record, _augmented_step, lambda A, dt: Rule('augmented', _augmented_advance))
 
 
 def _step(field: Field, point: Point, t: float) -> Point:
@@ -30,3 +33,13 @@ def _augmented_step(field: Field, point: Point, t: float) -> Point:
     zd, zdd = point.f[:g], point.f[g:]
     change = np.concatenate([dt * zd + (dt ** 2 / 2) * zdd, dt * zdd])
     return field.at(point.X + change, point.ahead(dt), t)
+
+
+def _advance(s: Symbols) -> tuple[ca.SX, ca.SX]:
+    return s.X + s.dt * s.f, ca.SX(0)
+
+
+def _augmented_advance(s: Symbols) -> tuple[ca.SX, ca.SX]:
+    g = s.X.shape[0] // 2
+    zd, zdd = s.f[:g], s.f[g:]
+    return s.X + ca.vertcat(s.dt * zd + (s.dt ** 2 / 2) * zdd, s.dt * zdd), ca.SX(0)

@@ -1,28 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (paper 000 section 3.2)."""
+"""Exponential integration of the equations linearised at each step: ``X+ = X + G f(X)`` (Pyrhönen et al., state
+transition, section 3.2)."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import casadi as ca
 import numpy as np
 
 from ...errors import check_choice
-from ...transition.exponential import ORDERS, transition
+from ...transition.exponential import ORDERS, SMALL_STEP, exact_step, halvings_for, psi_series, transition
 from .fixed_step import march
 from .point import Field, Point
+from .stretch import Rule, Symbols
 from .task import Record, Task
 
 
 def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
     """Fill the record by the exponential scheme, second order in dt from order 1 on.
 
-    ``order`` 0..4 of the series of G (paper 000 Eq. 25) or 'exact'; SettingError for another. A truncated order where
-    the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or drivers depend on time, f
-    and A are those in the middle of the step, so that the order stays two.
+    ``order`` 0..4 of the series of G (Pyrhönen et al., state transition, Eq. 25) or 'exact'; SettingError for another.
+    A truncated order where the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or
+    drivers depend on time, f and A are those in the middle of the step, so that the order stays two.
     """
     check_choice('order', str(order), ORDERS)
-    march(task, record, partial(_step, str(order)))
+    march(task, record, partial(_step, str(order)), partial(_rule, str(order)))
 
 
 def _step(order: str, field: Field, point: Point, t: float) -> Point:
@@ -32,6 +35,26 @@ def _step(order: str, field: Field, point: Point, t: float) -> Point:
         field.record.warnings.append(f't = {point.t:.9g} s: the system is stiff for this step, |A dt| = '
                                      f'{stiffness(A) * dt:.3g} > 1: order {order} is not enough, take exact')
     return field.at(point.X + transition(A, dt, order)[1] @ model.f, point.ahead(dt), t)
+
+
+def _rule(order: str, A: np.ndarray, dt: float) -> Rule:
+    """The same for compiled steps; an exact one with as many halvings as A and twice as large a one need."""
+    if order == 'exact':
+        halvings = 2 * (halvings_for(float(np.linalg.norm(A, 1)) * abs(dt)) // 2 + 1)
+        return Rule(f'exact_{halvings}', partial(_exact, halvings))
+    return Rule(f'order_{order}', partial(_series, int(order)))
+
+
+def _exact(halvings: int, s: Symbols) -> tuple[ca.SX, ca.SX]:
+    over = ca.norm_1(s.A) * s.dt / (SMALL_STEP * 2 ** halvings)
+    return s.X + exact_step(s.A, s.f, s.dt, halvings)[1], over
+
+
+def _series(order: int, s: Symbols) -> tuple[ca.SX, ca.SX]:
+    """A step that is stiff is left to the march, which says so."""
+    g = s.A.shape[0] // 2
+    a, b = (ca.norm_inf(ca.densify(part)) for part in (s.A[g:, :g], s.A[g:, g:]))
+    return s.X + psi_series(s.A, s.dt, order) @ (s.f * s.dt), (ca.sqrt(a) + b) * s.dt
 
 
 def _model_point(field: Field, point: Point, t: float) -> Point:

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ...errors import PositionProblemError
 from .point import Field, Point
+from .stretch import Rule, Stretches
 from .task import Record, Task
 
 BEYOND = 3.0        # steps ahead in which a dead point explains a position problem without solution
@@ -14,22 +17,29 @@ BEYOND = 3.0        # steps ahead in which a dead point explains a position prob
 Step = Callable[[Field, Point, float], Point]     # from a point to the one after dt
 
 
-def march(task: Task, record: Record, step: Step) -> None:
-    """Fill the record, step after step.
+def march(task: Task, record: Record, step: Step, rule: Callable[[np.ndarray, float], Rule] | None = None) -> None:
+    """Fill the record, step after step; ``rule(A, dt)`` is the same scheme for stretches of compiled steps.
 
     Raises DivergenceError with the step where the numbers end; PositionProblemError and SingularConfigurationError
     with the time in their texts.
     """
     field, k = Field(task, record), 0
+    stretches = Stretches(field, rule) if rule is not None and Stretches.serve(field) else None
     try:
         point = field.start()
         field.write(0, point)
-        for k in range(1, len(task.times)):
+        k = 1
+        while k < len(task.times):
+            if stretches is not None:
+                point, k = stretches.advance(point, k)
+                if k == len(task.times):
+                    break
             t = task.times[k]
             if field.choice.check(point.q, point.ahead(t - point.t), point.t, t):
                 point = field.restart(point.q, point.qd, point.t)
             point = _stepped(field, point, t, step)
             field.write(k, point)
+            k += 1
     except ArithmeticError as error:
         raise task.diverged(k, str(error)) from error
 

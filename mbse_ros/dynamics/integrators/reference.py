@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.integrate import DOP853, OdeSolver, Radau
 
 from ...errors import MbseError, PositionProblemError, SettingError, SingularConfigurationError
 from ..observation import power
@@ -15,14 +15,18 @@ from .choice import next_singular
 from .point import Field, Point
 from .task import Record, Task
 
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
 DIFFERENCE = 1e-6
 RETRIES = 12        # shorter steps tried where a step hits a position at which the equations fail
-CENTRE = {DOP853: 0.4667, Radau: 0.4}       # share of a step in the widest gap between stages
+CENTRE = {'DOP853': 0.4667, 'Radau': 0.4}       # share of a step in the widest gap between stages
 WIDER = 1e3
 
 
 def dop853(task: Task, record: Record, rtol: float = 1e-12, atol: float = 1e-12) -> None:
     """Fill the record by the explicit Runge-Kutta method of order 8 (5, 3); ``dt`` only spaces the output."""
+    from scipy.integrate import DOP853  # here: slow to import
     _Reference(task, record, rtol, atol).run(DOP853)
 
 
@@ -31,6 +35,7 @@ def radau(task: Task, record: Record, rtol: float = 1e-9, atol: float = 1e-9) ->
 
     It stops (DivergenceError) beside a singular position of the mechanism, which dop853 and ali3p pass.
     """
+    from scipy.integrate import Radau  # here: slow to import
     _Reference(task, record, rtol, atol).run(Radau)
 
 
@@ -59,7 +64,7 @@ class _Reference:
             self._keep(0, y0)
             if len(task.times) == 1:
                 return
-            jacobian = {'jac': self._jacobian} if method is Radau else {}
+            jacobian = {'jac': self._jacobian} if method.__name__ == 'Radau' else {}
             solver = method(self._rates, task.times[0], y0, task.times[-1], max_step=longest, **self.tolerances,
                             **jacobian)
             while solver.status == 'running':
@@ -110,7 +115,7 @@ class _Reference:
         Beside it the equations lose as many digits as twice its distance has zeros, which the error control would
         take for errors of the step; so it is wider there for one step.
         """
-        n, centre, h = self.n, CENTRE[type(solver)], solver.h_abs
+        n, centre, h = self.n, CENTRE[type(solver).__name__], solver.h_abs
         s = next_singular(self.task.model, solver.y[:n], solver.f[:n], solver.f[n:2 * n], solver.t, (1 + centre) * h)
         over = s is not None and s <= 1.0001 * centre * h
         if s is not None:

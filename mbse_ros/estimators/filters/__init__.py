@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State, force and parameter filters on any mechanism (paper 001, paper 000 section 4)."""
+"""State, force and parameter filters on any mechanism (Naya et al., review, Pyrhönen et al., state transition,
+section 4)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AerrorEKF_FE: errorEKF_FE whose noises are adapted by maximum likelihood (paper 001, section 10.1)."""
+"""AerrorEKF_FE: errorEKF_FE whose noises are adapted by maximum likelihood (Naya et al., review, section 10.1)."""
 
 from __future__ import annotations
 

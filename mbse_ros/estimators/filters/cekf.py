@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CEKF: continuous extended Kalman filter in independent coordinates (paper 001, section 3), ours.
+"""CEKF: continuous extended Kalman filter in independent coordinates (Naya et al., review, section 3), ours.
 
 ``xd = f(x) + K (o - h(x))``, ``Pd = A P + P A' + W - P H' Rc^-1 H P`` with the exact Jacobian A and the density ``Rc =
 sigma^2 dt`` that samples of variance ``sigma^2`` every ``dt`` have. A step is split into its two flows, each taken as a
 whole: that of the model, by the trapezoidal rule and the exact transition of the linearised system with Van Loan's
 noise; and that of the measurement, which over ``dt`` adds ``H' H / sigma^2`` to the information: the correction of
 Kalman's filter, here in square-root form. Neither can leave the positive cone, as Euler's rule does when ``H P H' dt >
-Rc`` (the crank gyro of paper 001, section 12), and on a linear system the step is exact.
+Rc`` (the crank gyro of Naya et al., review, section 12), and on a linear system the step is exact.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CEKF in dependent coordinates by the penalty formulation (paper 001 Eqs. 27 to 33), state ``[q, qd]``.
+"""CEKF in dependent coordinates by the penalty formulation (Naya et al., review, Eqs. 27 to 33), state ``[q, qd]``.
 
 As ``CEKF`` it has the exact Jacobian, the density ``sigma^2 dt`` and a covariance that cannot leave the positive cone.
 The paper's Jacobian and covariance let corrections break the constraints, which the penalty then works against. Here

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CEKF as published (paper 001 Eqs. 22 to 26), for the record.
+"""CEKF as published (Naya et al., review, Eqs. 22 to 26), for the record.
 
 Four things are not as they should be: the Jacobian of Eq. 23 is not that of the accelerations; R is the variance of a
 sample in place of a density, so that the sensor is trusted ``1 / dt`` times less; P takes explicit Euler steps of the

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process noises and starting uncertainties that a filter takes where nobody says otherwise.
 
-They are those of paper 001, section 12, and of its authors' toolbox, found by trial on a four-bar and a five-bar
-linkage with steps of 5 ms, gravity in error by 1 m/s2 and the start by pi/16; as densities, so that they serve any step
-(a variance per step over 5 ms; only ``colored`` is one per step). For another mechanism those of the four-bar linkage
-are where a tuning by ``tuning.tune`` begins.
+They are those of Naya et al., review, section 12, and of its authors' toolbox, found by trial on a four-bar and a
+five-bar linkage with steps of 5 ms, gravity in error by 1 m/s2 and the start by pi/16; as densities, so that they serve
+any step (a variance per step over 5 ms; only ``colored`` is one per step). For another mechanism those of the four-bar
+linkage are where a tuning by ``tuning.tune`` begins.
 """
 
 from __future__ import annotations

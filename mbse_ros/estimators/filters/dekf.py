@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """DEKF, discrete extended Kalman filter with any transition, and ADEKF, with unknown input forces as random walks in
-its state (paper 001 section 5, paper 000 section 4)."""
+its state (Naya et al., review, section 5, Pyrhönen et al., state transition, section 4)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from .update import block_matrix, constant_noise, correction, propagation
 
 
 def dekf(problem: Problem, transition: str = 'forward_euler', biases: Sequence[str] = ()) -> Filter:
-    """DEKF; with 'forward_euler' (paper 001) and 'augmented_euler' the covariance follows ``[[I, dt I], [0, I]]``, with
-    the exponential ones (paper 000) the exact Jacobian, which sees what the simple one is blind to. ``biases``:
+    """DEKF; with 'forward_euler' (Naya et al., review) and 'augmented_euler' the covariance follows ``[[I, dt I], [0,
+    I]]``, with the exponential ones (Pyrhönen et al., state transition) the exact Jacobian, which sees what the simple
+    one is blind to. ``biases``:
     channels or sensors whose bias is estimated too."""
     return ekf('DEKF', problem, Choice(transition, _jacobian(transition), biases=bias_places(problem, biases)))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DIEKFpm: iterated extended Kalman filter with perfect measurements, state ``[q, qd]`` (paper 001, section 6.2)."""
+"""DIEKFpm: iterated extended Kalman filter with perfect measurements, state ``[q, qd]`` (Naya et al., review,
+section 6.2)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""direct_EJ and direct_FE: errorEKF_EJ and errorEKF_FE with absolute states (paper 001, section 7.4).
+"""direct_EJ and direct_FE: errorEKF_EJ and errorEKF_FE with absolute states (Naya et al., review, section 7.4).
 
 The state is predicted by the model's increment and corrected by ``x + K y`` (Eq. 81). The acceleration in the state of
 direct_FE is that of the mechanism, not the model's error: the force is found from it, and its covariance is its own.

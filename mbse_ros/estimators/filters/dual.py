@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dual: a UKF of parameters beside an errorEKF_FE of the state and the forces (paper 001, section 9)."""
+"""dual: a UKF of parameters beside an errorEKF_FE of the state and the forces (Naya et al., review, section 9)."""
 
 from __future__ import annotations
 

@@ -24,11 +24,12 @@ class Choice:
     """What distinguishes one filter.
 
     ``motion``: transition of the mean (``motion.TRANSITIONS``); ``jacobian``: transition of the covariance;
-    ``force``: the acceleration error is a third block of the state and becomes a force on the model (paper 001,
-    section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations; ``actuators``:
+    ``force``: the acceleration error is a third block of the state and becomes a force on the model (Naya et al.,
+    review, section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations;
+    ``actuators``:
     places of the inputs that the force acts along, else it acts along the independent coordinates; ``biases``: places
     of the channels whose bias is estimated too; ``held``: what of the force's model stays over a step ('force', or
-    'acceleration' as in paper 001).
+    'acceleration' as in Naya et al., review).
     """
 
     motion: str
@@ -110,7 +111,7 @@ def _without_old_force(ahead: Parts, gone: ca.SX, B: ca.SX) -> Parts:
 
 def kept_force(F: ca.SX, before: Rates, after: Rates) -> ca.SX:
     """Transition ``F`` (3g, 3g) with ``Mbar+^-1 Mbar`` as its last block: over a step the force stays and not the
-    acceleration that it makes, as the identity of paper 001 has it (the covariance is then 15 % too small on a
+    acceleration that it makes, as the identity of Naya et al., review (the covariance is then 15 % too small on a
     four-bar linkage with an encoder)."""
     g = before.zd.numel()
     kept = carried(g)(before.B[g:, -g:], after.B[g:, -g:])
@@ -185,7 +186,7 @@ def observe(problem: Problem, choice: Choice, state: Parts, given: Parts, tuning
 
 def feed_back(problem: Problem, choice: Choice, state: Parts, x: ca.SX, given: Parts, tuning: Parts) -> Parts:
     """State and outputs after the correction of the mean: the model is moved, and given the force of its error
-    ``Mbar dzdd`` (paper 001 Eq. 80)."""
+    ``Mbar dzdd`` (Naya et al., review, Eq. 80)."""
     g, force, t, p = problem.g, state['force'], given['t'], tuning['p']
     q, zd = problem.close(state['q'], x[:g], t, p), x[g:2 * g]
     if choice.force:
@@ -229,11 +230,11 @@ def trusted(state: Parts, given: Parts, tuning: Parts, P: ca.SX, *innovations: c
 
 
 def simple(before: Rates, _: ca.SX, dt: ca.SX) -> ca.SX:
-    """``[[I, dt I], [0, I]]`` (paper 001 Eq. 50)."""
+    """``[[I, dt I], [0, I]]`` (Naya et al., review, Eq. 50)."""
     return block_matrix(type(before.A), [[1.0, dt], [0.0, 1.0]], before.zd.numel())
 
 
 def exact_jacobian(a: ca.SX, b: ca.SX, dt: ca.SX) -> list[list[ca.SX]]:
-    """Blocks ``[[I + a dt^2/2, I dt + b dt^2/2], [a dt, I + b dt]]`` (paper 001, section 7.2)."""
+    """Blocks ``[[I + a dt^2/2, I dt + b dt^2/2], [a dt, I + b dt]]`` (Naya et al., review, section 7.2)."""
     eye = type(a).eye(a.size1())
     return [[eye + a * (dt ** 2 / 2), eye * dt + b * (dt ** 2 / 2)], [a * dt, eye + b * dt]]

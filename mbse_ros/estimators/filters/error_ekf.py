@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Error-state filters errorEKF, errorEKF_EJ and errorEKF_FE (paper 001, sections 7.1 to 7.3).
+"""Error-state filters errorEKF, errorEKF_EJ and errorEKF_FE (Naya et al., review, sections 7.1 to 7.3).
 
 The model runs by itself and the filter corrects it; as the error is zero before each correction, the mean that is kept
 is the model's own state. ``biases``: channels or sensors whose bias is estimated too.
@@ -37,7 +37,7 @@ def error_ekf_fe(problem: Problem, motion: str = 'trapezoid', actuators: Sequenc
 
     ``actuators``: inputs that alone may be in error; the force is one of each, N or N m, and so are the accelerations'
     error and its noise. ``held``: what stays over a step in the covariance: the 'force', as it does in the mean, or the
-    'acceleration' that it makes, the identity of paper 001. Raises SettingError.
+    'acceleration' that it makes, the identity of Naya et al., review. Raises SettingError.
     """
     if held not in HELD or held != 'force' and actuators:
         raise SettingError('held', held, 'force, or acceleration without actuators')

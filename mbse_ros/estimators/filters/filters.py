@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filters by the names of paper 001."""
+"""The filters by their names in Naya et al., review."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""joint: parameters of the model as states of a DEKF with exact transition (paper 001, section 9)."""
+"""joint: parameters of the model as states of a DEKF with exact transition (Naya et al., review, section 9)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``kinematic``: measured accelerations move the mechanism, other sensors correct it (paper 001, section 8).
+"""``kinematic``: measured accelerations move the mechanism, other sensors correct it (Naya et al., review, section 8).
 
 The dynamics have no part in the estimate of the motion. A second stage takes from it the forces that the model lacks.
 """

@@ -67,7 +67,8 @@ def advance(problem: Problem, kind: str, q: ca.SX, zd: ca.SX, u: ca.SX, force: c
 
 
 def _increment(problem: Problem, kind: str, now: Rates, dt: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Change of the state and Jacobian of an explicit transition (paper 000, sections 3.2 and 3.4)."""
+    """Change of the state and Jacobian of an explicit transition (Pyrhönen et al., state transition, sections 3.2 and
+    3.4)."""
     g, kindof = problem.g, type(now.A)
     eye, zero = kindof.eye(g), kindof(g, g)
     if kind == 'forward_euler':

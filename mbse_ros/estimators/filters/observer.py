@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from ...compiled import Scan
 from ...dynamics.model import Model
@@ -69,6 +68,7 @@ class LinkageObserver:
 
     def tune(self, noises: Mapping[str, float | np.ndarray], gate: float = 1.0) -> None:
         """Take other noises and another gate from the next sample on; the state stays."""
+        from scipy.special import gammaincinv  # here: slow to import
         if set(noises) != set(self.filter.noises):
             raise SettingError('noises', list(noises), 'values for ' + ', '.join(self.filter.noises))
         if not 0 < gate <= 1:

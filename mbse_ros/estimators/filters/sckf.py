@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCKF: smoothly constrained Kalman filter, state ``[q, qd]`` (paper 001, section 6.1)."""
+"""SCKF: smoothly constrained Kalman filter, state ``[q, qd]`` (Naya et al., review, section 6.1)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""errorEKF_FE_SH: errorEKF_FE with shaping filters for coloured plant and measurement noise (paper 001, section 11)."""
+"""errorEKF_FE_SH: errorEKF_FE with shaping filters for coloured plant and measurement noise (Naya et al., review,
+section 11)."""
 
 from __future__ import annotations
 

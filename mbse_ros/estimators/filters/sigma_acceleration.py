@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sigma-point filters with accelerations in their state (paper 001, section 4.3), for any points.
+"""Sigma-point filters with accelerations in their state (Naya et al., review, section 4.3), for any points.
 
 The paper has the accelerations ``zdd`` alone; the trapezoidal rule makes velocities and positions of them: ``z = z0 +
 dt^2/4 zdd``, ``zd = zd0 + dt/2 zdd``, where ``z0, zd0`` follow from the step before. A correction ``k`` of the

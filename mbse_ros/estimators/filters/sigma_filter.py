@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sigma-point Kalman filters with the state ``[z, zd]`` (paper 001, sections 4.1, 4.2 and 4.4), for any points.
+"""Sigma-point Kalman filters with the state ``[z, zd]`` (Naya et al., review, sections 4.1, 4.2 and 4.4), for any
+points.
 
 The model of one point is one function of scalar operations, called once a point: the step compiles in the time of one.
 """
@@ -26,8 +27,8 @@ def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = Fals
     """Filter with points that the model moves by a ``transition`` (``motion.TRANSITIONS``).
 
     Noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. The points are drawn again for the measurements,
-    from the covariance with its noise; with ``reuse`` those that the model moved are taken (paper 001, end of 4.1), at
-    most one correction to a prediction.
+    from the covariance with its noise; with ``reuse`` those that the model moved are taken (Naya et al., review, end of
+    4.1), at most one correction to a prediction.
     """
     g, noise = problem.g, constant_noise(problem.g, 2)
     functions = moved(problem, transition), sensed(problem), rated(problem)

@@ -48,7 +48,7 @@ class Points:
 
         With ``e = sum w d`` the covariance is ``sum w (d - e) (d - e)' + W0 e e'``, and also ``sum w d d' +
         (W0 + sum w - 2) e e'`` (the weights in the mean add up to 1). The one whose weights are all positive is taken:
-        a sum of squares, without the difference of large numbers of paper 001 Eq. 39 at small alpha.
+        a sum of squares, without the difference of large numbers of Naya et al., review, Eq. 39 at small alpha.
         """
         mean = deviations @ ca.DM(self.weights) * ca.if_else(scale < 1, 0.0, 1.0)
         roots = ca.repmat(ca.DM(np.sqrt(self.weights)).T, deviations.shape[0], 1) / scale
@@ -69,7 +69,8 @@ class Points:
 
 
 def symmetric_points(size: int, alpha: float = 0.1, beta: float = 2.0, kappa: float = 0.0) -> Points:
-    """The 2 l + 1 points of the UKF (paper 001 Eqs. 34 to 39), ``lambda = alpha^2 (l + kappa) - l`` as in its source.
+    """The 2 l + 1 points of the UKF (Naya et al., review, Eqs. 34 to 39), ``lambda = alpha^2 (l + kappa) - l`` as in
+    its source.
 
     The paper prints ``lambda`` without the ``- l``: the points then lie ``sqrt(l)`` standard deviations off for any
     small alpha, nearly those of ``alpha = 1`` here. The mean carries the model's rounding divided by ``alpha^2``: the
@@ -84,7 +85,7 @@ def symmetric_points(size: int, alpha: float = 0.1, beta: float = 2.0, kappa: fl
 
 
 def simplex_points(size: int, w0: float = 0.0) -> Points:
-    """The l + 2 points of the SSUKF on a sphere (paper 001 Eq. 45) with the weight ``w0`` of the mean.
+    """The l + 2 points of the SSUKF on a sphere (Naya et al., review, Eq. 45) with the weight ``w0`` of the mean.
 
     The last point's last coordinate is ``j / sqrt(j (j + 1) w1)``: with the 1 that is printed the points would not have
     the mean. The least ``w0`` keeps the points nearest to it. Raises SettingError.

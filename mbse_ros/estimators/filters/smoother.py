@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ...compiled import Kernel
 from ...errors import SettingError
@@ -28,6 +27,7 @@ def rts_step(mean: np.ndarray, P: np.ndarray, predicted: np.ndarray, P_predicted
     ``C = P F' (P-)^-1``; the covariance in the form ``(I - C F) P (I - C F)' + C (P_later + Sigma) C'``, which stays
     positive (Joseph's).
     """
+    from scipy.linalg import cho_factor, cho_solve  # here: slow to import
     C = cho_solve(cho_factor(P_predicted), F @ P).T
     rest = np.eye(len(mean)) - C @ F
     Sigma = P_predicted - F @ P @ F.T

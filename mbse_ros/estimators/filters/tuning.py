@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ...errors import DivergenceError, SettingError
 from ..whiteness import autocorrelation, ljung_box
@@ -72,6 +71,7 @@ def tune(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, fl
 
     Sets the observer's noises to what was found. Raises SettingError where there is nothing to find.
     """
+    from scipy.optimize import minimize  # here: slow to import
     parts = observer.filter.tuning.parts
     start = {name: np.broadcast_to(np.asarray(noises[name], dtype=float), parts[name][:1]) for name in noises}
     places = [(name, i) for name, values in start.items() for i in range(len(values)) if values[i] > 0]

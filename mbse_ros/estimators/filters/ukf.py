@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UKF with 2 l + 1 points and SSUKF, spherical simplex, with l + 2 (paper 001, sections 4.1 to 4.4).
+"""UKF with 2 l + 1 points and SSUKF, spherical simplex, with l + 2 (Naya et al., review, sections 4.1 to 4.4).
 
 All take the noise ``acceleration`` (g,) and raise SettingError. The state is ``[z, zd]``; of those named after the
 accelerations ``[z, zd, zdd]``, or as published (section 4.3) the accelerations ``alone``: the noise is then that of

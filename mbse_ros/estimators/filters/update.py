@@ -73,7 +73,8 @@ def widening(s: int) -> ca.Function:
 def constant_noise(g: int, blocks: int) -> ca.Function:
     """``(q_c, dt) -> Sigma`` of a white noise of density ``q_c`` (g,) on the last of a chain of ``blocks`` integrators.
 
-    Two blocks: ``q_c [[dt^3/3, dt^2/2], [dt^2/2, dt]]`` (paper 001, section 12.1: the acceleration is in error).
+    Two blocks: ``q_c [[dt^3/3, dt^2/2], [dt^2/2, dt]]`` (Naya et al., review, section 12.1: the acceleration is in
+    error).
     """
     density, dt = ca.SX.sym('q_c', g), ca.SX.sym('dt')
     powers = [[dt ** (2 * blocks - 1 - i - j) / ((2 * blocks - 1 - i - j) * _factorial(blocks - 1 - i)

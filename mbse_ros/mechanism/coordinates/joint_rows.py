@@ -20,13 +20,14 @@ def joint_rows(kinematics: Kinematics, joint: Joint) -> None:
 
 
 def _distance(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
-    """Constant distance (paper 002 Eq. 43)."""
+    """Constant distance (Blanco-Claraco et al., factor graphs, Eq. 43)."""
     between = kinematics.between(joint.parent, joint.child)
     return {'length': ca.sumsqr(between) - kinematics.values(joint.length) ** 2}
 
 
 def _planar(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
-    """Revolute 2, prismatic 2, slot 1, fixed 3 rows; the sliders are Eqs. 44 and 45 of paper 002."""
+    """Revolute 2, prismatic 2, slot 1, fixed 3 rows; the sliders are Eqs. 44 and 45 of Blanco-Claraco et al., factor
+    graphs."""
     between = kinematics.between(joint.parent, joint.child)
     rows = {}
     if joint.type in ('revolute', 'fixed'):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planar natural coordinates: the positions of the points that the bodies share (paper 002, appendix III).
+"""Planar natural coordinates: the positions of the points that the bodies share (Blanco-Claraco et al., factor graphs,
+appendix III).
 
 Two points of a body are its basis, at a constant distance; a third is rigidly placed by two linear rows. So all
 positions are linear in q, the mass matrix is constant and the constraints are quadratic.

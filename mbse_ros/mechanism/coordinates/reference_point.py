@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from transforms3d.quaternions import mat2quat
 
 from ...description.model import GROUND, Body, MechanismDescription
 from ..inertia import center_of_mass
@@ -15,7 +14,7 @@ from .kinematics import Frame, Kinematics, ground_frame
 
 
 def reference_point(description: MechanismDescription, values: Values) -> Kinematics:
-    """Kinematics of bodies that are free but for their joints' rows: 3 coordinates a body in a plane, 7 in space."""
+    """Kinematics of bodies that are free except for their joints' rows: 3 coordinates a body in a plane, 7 in space."""
     kinematics = Kinematics(description, values)
     kinematics.frames[GROUND] = ground_frame(description.dimension)
     for body in description.bodies.values():
@@ -51,6 +50,7 @@ def quaternion(kinematics: Kinematics, name: str, start: np.ndarray, bodies: tup
 
     Adds their unit length to the constraints, as a row of a body or of a joint between ``bodies``.
     """
+    from transforms3d.quaternions import mat2quat  # here: slow to import
     e = ca.vertcat(*(kinematics.coordinate(f'{name}.e{k}', value) for k, value in enumerate(mat2quat(start))))
     ed = ca.vertcat(*kinematics.qd[-4:])
     tail, skew = e[1:], ca.skew(e[1:])

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relative joint coordinates of a tree of bodies; the joints that close its loops are cut and become constraints.
 
-Paper 003, section 2.1. A body that no joint reaches keeps its reference-point coordinates.
+Pyrhönen et al., mass estimation, section 2.1. A body that no joint reaches keeps its reference-point coordinates.
 """
 
 from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from transforms3d.axangles import axangle2mat
-from transforms3d.quaternions import mat2quat
 
 from ...description.model import GROUND, Joint, MechanismDescription
 from ..rotation import axis_rotation
@@ -126,6 +124,7 @@ def _universal(kinematics: Kinematics, joint: Joint, turned: np.ndarray,
 
 def _squared(joint: Joint, at_zero: np.ndarray) -> np.ndarray:
     """The rotation R(rpy), turned on until the arms of the cross are perpendicular."""
+    from transforms3d.axangles import axangle2mat  # here: slow to import
     arm, other = np.array(joint.axis), at_zero @ np.array(joint.axis2)
     normal = np.cross(arm, other)
     short = np.pi / 2 - np.arctan2(np.linalg.norm(normal), np.dot(arm, other))
@@ -158,5 +157,6 @@ def _nominal(joint: Joint) -> float:
 
 def _angle_about(axis: tuple[float, ...], rotation: np.ndarray) -> float:
     """Angle of the part of a rotation that turns about the axis; the rest turns about axes across it."""
+    from transforms3d.quaternions import mat2quat  # here: slow to import
     w, *vector = mat2quat(rotation)
     return wrapped(2 * np.arctan2(np.dot(vector, axis), w))

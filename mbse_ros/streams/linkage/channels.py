@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..records import ObserverStatus
-from .settings import LinkageSettings
+
+if TYPE_CHECKING:
+    from .settings import LinkageSettings
 
 PERIODS = 5         # a sensor is silent after so many of its own
 MOVED = 5.0         # standard deviations by which a constant sensor should have changed

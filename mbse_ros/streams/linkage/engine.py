@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from scipy.special import gammaincinv
 
 from ...compiled import Kernel, Scan
 from ...dynamics.model import Model
@@ -63,6 +62,7 @@ class Engine:
 
     def tuned(self, settings: LinkageSettings) -> Tuned:
         """The tuning of settings for this filter; raises SettingError."""
+        from scipy.special import gammaincinv  # here: slow to import
         of, parts = self.filter, self.filter.tuning.parts
         noises = dict(default_noises(settings.estimator, self.model.description.name))
         noises = {name: noises.get(name, 0.0) for name in of.noises}

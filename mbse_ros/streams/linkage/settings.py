@@ -20,7 +20,7 @@ SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, 
 class LinkageSettings(Settings):
     """What estimates, how it is tuned, and when it is not to be trusted."""
 
-    estimator: str = setting('errorEKF_FE', 'filter, by the name of paper 001; another one keeps the state',
+    estimator: str = setting('errorEKF_FE', 'filter, by its name in Naya et al., review; another one keeps the state',
                              choices=tuple(FILTERS))
     options: str = setting('', "of the filter, as name=word, or name=word,word, separated by blanks, e.g. "
                                "'transition=exact'")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches of many steps in one compiled call, where nothing has to be decided on the way.
+
+A step of a four-bar takes less than a microsecond of arithmetic, and Python round it seventy. So steps run in compiled
+code; those that need a decision (the position problem does not end in two Newton steps, a dead point may be near, the
+series needs a shorter step) are left to the march step by step, with the same scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+
+from ...compiled import Scan
+from ...compiled.backend import requested
+from ...compiled.compiler import have_compiler
+from ..partitioned import LARGEST_COMPILED, Partitioned, newton_function
+from ..state_equations import Maps, Pieces, is_small, state_symbols
+from .point import LARGEST, TOLERANCE, Field, Point
+
+SHORT = 1000            # steps of a motion, below which it is not worth the compiler
+LONGEST = 256           # steps of a stretch
+REVIEWED = 64           # ... where the independent coordinates may be chosen again
+FIRST = 8               # ... after one that ended early; each one that does not doubles it
+STEADY = 0.25           # share by which the distance from a dead point may change in a step
+
+class Symbols(NamedTuple):
+    """State ``X`` (2g,), its rate ``f`` (2g,) and ``A`` (2g, 2g) = df/dX at the start of a step ``dt``."""
+
+    X: ca.SX
+    f: ca.SX
+    A: ca.SX
+    dt: ca.SX
+
+
+class Rule(NamedTuple):
+    """A scheme: ``advance`` gives X after the step, and a number that must not exceed 1 for it to hold; ``key`` tells
+    one from another."""
+
+    key: str
+    advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
+
+
+_scans: WeakKeyDictionary[Partitioned, dict[str, Scan | None]] = WeakKeyDictionary()
+
+
+class Stretches:
+    """Runs of a task's steps by a rule; ``rule(A, dt)`` chooses it at a point."""
+
+    def __init__(self, field: Field, rule: Callable[[np.ndarray, float], Rule]) -> None:
+        self._field, self._rule = field, rule
+        self._length = self._most = REVIEWED if field.choice.auto else LONGEST
+
+    @staticmethod
+    def serve(field: Field) -> bool:
+        """Whether the task is long, nothing acts that only Python knows, and there is a compiler."""
+        task = field.task
+        return (len(task.times) > SHORT and task.inputs is None and not task.model.system.driven
+                and requested(task.model.backend) != 'vm' and have_compiler())
+
+    def advance(self, point: Point, k: int) -> tuple[Point, int]:
+        """From the point at step k - 1 as far as it goes: the point reached and the number of the step after it."""
+        times = self._field.task.times
+        while k < len(times):
+            dt = times[k] - point.t
+            rule = self._rule(point.A, dt)
+            scan = self._scan(rule)
+            if scan is None:
+                return point, k
+            stop = min(k + self._length, len(times))
+            reached = self._run(scan, point, k, stop)
+            if reached > k:
+                point = self._point(reached - 1)
+            if reached < stop:
+                self._length = FIRST
+                return point, reached
+            self._length, k = min(2 * self._length, self._most), reached
+            if self._field.choice.auto:
+                return point, k         # the march looks at the choice
+        return point, k
+
+    def _scan(self, rule: Rule) -> Scan | None:
+        """The compiled step, None where it is too large for the compiler."""
+        partition = self._field.choice.partition
+        kept = _scans.setdefault(partition, {})
+        if rule.key not in kept:
+            small = partition.operations <= LARGEST_COMPILED
+            kept[rule.key] = Scan(stretch_function(partition, rule), 'c') if small else None
+        return kept[rule.key]
+
+    def _run(self, scan: Scan, point: Point, k: int, stop: int) -> int:
+        """Run steps k to stop - 1 and write those that hold; the number of the first that does not, or stop."""
+        record, times, model = self._field.record, self._field.task.times, self._field.task.model
+        n, m, g = len(point.q), len(point.lam), len(point.f) // 2
+        x = np.concatenate([point.q, point.qd, point.qdd, point.A[g:].T.ravel()])
+        steps = np.stack([times[k - 1:stop], np.diff(times[k - 1:stop], prepend=point.t)], axis=1)
+        _, rows = scan(x, steps, self._field.choice.partition.parameters)      # the first one stays where it is
+        holds = _holding(rows, n, 1.0 / self._field.choice.limit)
+        rows, count = rows[1:], len(holds) if holds.all() else int(np.argmin(holds))
+        end = k + count
+        record.q[k:end], record.qd[k:end], record.qdd[k:end] = (rows[:count, i * n:(i + 1) * n] for i in range(3))
+        record.lam[k:end, model.active] = rows[:count, 3 * n:3 * n + m]
+        record.u[k:end] = 0.0
+        record.evaluations += count
+        if count:
+            record.last = end - 1
+            self._last = rows[count - 1]
+        return end
+
+    def _point(self, k: int) -> Point:
+        """The point of step k, the last that was written."""
+        record, model, z = self._field.record, self._field.task.model, self._field.choice.partition.independent
+        q, qd, qdd, g = record.q[k].copy(), record.qd[k].copy(), record.qdd[k].copy(), len(z)
+        lower = self._last[3 * len(q) + len(model.active):-3].reshape(2 * g, g).T
+        A = np.vstack([np.eye(g, 2 * g, g), lower])
+        return Point(float(record.t[k]), np.concatenate([q[z], qd[z]]), np.zeros(len(model.inputs)), q, qd, qdd,
+                     record.lam[k, model.active].copy(), np.concatenate([qd[z], qdd[z]]), A)
+
+
+def _holding(rows: np.ndarray, n: int, least: float) -> np.ndarray:
+    """Which of the rows after the first (k,) were reached as the scheme wants it, with no dead point on the way, and no
+    nearer to one than ``least``.
+
+    The distance from a dead point that changes by little in a step, before and after, has not passed zero in between.
+    """
+    size, near = np.abs(rows[1:, :n]).max(axis=1, initial=1.0), rows[:, -1]
+    holds = np.isfinite(rows[1:]).all(axis=1) & (rows[1:, -3] <= TOLERANCE * size) & (rows[1:, -2] <= 1.0)
+    holds &= np.abs(rows[1:, :2 * n]).max(axis=1) < LARGEST
+    return holds & (near[1:] >= least) & (np.abs(np.diff(near)) <= STEADY * np.minimum(near[1:], near[:-1]))
+
+
+def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
+    """Step ``(x, (t, dt), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns)``.
+
+    ``y = (q, qd, qdd, lam, lower half of A, max |Phi|, number of the rule that must not exceed 1, 1 / volume)``, all
+    after the step, at the position that two Newton steps find from the coordinates ahead; volume: see ``Choice``.
+    """
+    system, p_ = partition.system, partition.system.values.symbol
+    kind, g, n = ca.SX if is_small(system) else ca.MX, len(partition.independent), system.n
+    q, _, u, t, p = state_symbols(system, p_, kind)
+    qd, qdd, lower, dt = (kind.sym(name, *size) for name, size in (
+        ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
+    z = partition.independent
+    X, over = _jump(rule, g)(ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z]), lower, dt)
+    guess = q + dt * (qd + dt / 2 * qdd)
+    guess[z] = X[:g]
+    newton = newton_function(system)
+    new = newton(newton(guess, t, p)[0], t, p)[0]
+    residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
+    size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
+    zero = kind.zeros(*u.shape)
+    _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
+    rates = ca.vec(ca.densify(A[g:, :]))
+    x_next = ca.vertcat(new, new_qd, new_qdd, rates)
+    y = ca.vertcat(new, new_qd, new_qdd, lam, rates, size, over, 1 / _volume(partition, new, t, p))
+    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower)), ca.vertcat(t, dt), p], [x_next, y],
+                       {'cse': True})
+
+
+def _volume(partition: Partitioned, q: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:
+    """``sqrt(det(R'R))``, which grows without bounds at a dead point of the partition."""
+    system, g = partition.system, len(partition.independent)
+    J, _ = Pieces(system, system.values.symbol).constraints(q, t, p)
+    R = Maps.of(system, J, isinstance(q, ca.SX)).R
+    square = ca.SX.sym('square', g, g)
+    factors = ca.diag(ca.chol(square)) if g else ca.SX.ones(1)
+    product = ca.Function('product', [square], [ca.exp(ca.sum1(ca.log(factors)))])
+    return product(R.T @ R)
+
+
+def _jump(rule: Rule, g: int) -> ca.Function:
+    """Function ``(X, f, lower half of A, dt) -> (X after the step, number that must not exceed 1)``."""
+    X, f, lower, dt = (ca.SX.sym(name, *size) for name, size in (
+        ('X', (2 * g, 1)), ('f', (2 * g, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
+    A = ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)
+    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, A, dt))))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse benchmark simulation``: cost and error of a step of each scheme, beside Exudyn and MuJoCo where installed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+
+from ..dynamics.integrators import INTEGRATORS
+from ..dynamics.integrators.task import Record, Task
+from ..dynamics.model import Model, load_model
+from ..dynamics.motion import simulate, step_count
+from ..errors import MbseError, SettingError
+from ..report.files import check_file, write_json
+from ..report.sections import print_table, wide_console
+from ..report.text import number
+from .peers import Chain, installed
+from .timing import machine_name
+
+# mechanism: s that it moves without a dead point or a free fall through its own bars
+MECHANISMS = {'four_bar': 5.0, 'five_bar': 5.0, 'four_bar_spring': 5.0, 'slider_crank': 5.0, 'spatial_four_bar': 5.0,
+              'excavator_arm': 1.0}
+SCHEMES = ('exponential', 'trapezoid', 'ali3p')
+# pins of the ground, m, points between, and masses of the bars, kg
+CHAINS = {'four_bar': ((0.0, 0.0), ('P1', 'P2'), (10.0, 0.0), (2.0, 8.0, 5.0)),
+          'five_bar': ((0.0, 0.0), ('P1', 'P2', 'P3'), (3.0, 0.0), (3.0, 1.0, 2.0, 3.0))}
+Row = dict[str, Any]
+
+
+def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float, repeats: int) -> None:
+    """Simulate, print, write; ``dt``, s; the fastest of ``repeats`` runs counts. Raises SettingError."""
+    check_file(json_file)
+    for name in mechanisms:
+        if name not in MECHANISMS:
+            raise SettingError('--mechanism', name, 'one of ' + ', '.join(MECHANISMS))
+    if not 1e-5 <= dt <= 1e-2:
+        raise SettingError('--dt', dt, 'a step from 1e-5 to 1e-2 s')
+    console, chosen = wide_console(), mechanisms or tuple(MECHANISMS)
+    rows = [row for name in track(chosen, 'simulating', transient=True, disable=not console.is_terminal)
+            for row in rows_of(name, dt, repeats)]
+    write_json(json_file, {'machine': machine_name(), 'rows': rows})
+    print_table(console, 'us of the processor a step; error: of the first independent coordinate at the end',
+                ['mechanism', 'scheme', 'dt s', 's', 'us', 'error', 'peer', 'peer us', 'peer error'],
+                [[row['mechanism'], row['scheme'], number(row['dt']), number(row['duration_s']),
+                  *(_cell(row[key]) for key in ('us_per_step', 'error')), row['peer'],
+                  *(_cell(row[key]) for key in ('peer_us_per_step', 'peer_error'))] for row in rows])
+    missing = {'exudyn', 'mujoco'} - set(installed())
+    if missing:
+        console.print(f'not installed, so not compared: {", ".join(sorted(missing))}', markup=False)
+
+
+def rows_of(name: str, dt: float, repeats: int) -> list[Row]:
+    """A row for each scheme, of the first one for each peer that is installed and can do the mechanism."""
+    model, duration = load_model(name), MECHANISMS[name]
+    steps = step_count(duration, dt)
+    true = simulate(model, duration, duration, 'dop853', rtol=1e-12, atol=1e-12).q[-1]
+    place = model.z[0]
+    rows = []
+    for scheme in SCHEMES:
+        cost, error = timed(model, scheme, dt, steps, repeats, true[place])
+        row = {'mechanism': name, 'scheme': scheme, 'dt': dt, 'duration_s': duration, 'us_per_step': cost,
+               'error': error, 'peer': 'none', 'peer_us_per_step': None, 'peer_error': None}
+        peers = peer_rows(name, model, dt, steps, repeats, true[place]) if scheme == SCHEMES[0] else []
+        rows += [{**row, **peer} for peer in peers] or [row]
+    return rows
+
+
+def timed(model: Model, scheme: str, dt: float, steps: int, repeats: int, true: float
+          ) -> tuple[float | None, float | None]:
+    """Microseconds of the processor a step, compiled before, and the error at the end; None where the scheme fails."""
+    times, best, record = model.start.t + dt * np.arange(steps + 1), np.inf, None
+    try:
+        for _ in range(repeats + 1):
+            task, record = Task(model, model.start, times, dt, scheme), Record.of(model, times)
+            begin = time.process_time()
+            INTEGRATORS[scheme](task, record)
+            best = min(best, time.process_time() - begin)
+    except MbseError:
+        return None, None
+    return 1e6 * best / steps, abs(float(record.q[-1, model.z[0]]) - true)
+
+
+def peer_rows(name: str, model: Model, dt: float, steps: int, repeats: int, true: float) -> list[Row]:
+    """What the peers take and how far off they are."""
+    if name not in CHAINS:
+        return []
+    chain, rows = chain_of(name, model), []
+    for peer, run in installed().items():
+        found = [run(chain, dt, steps) for _ in range(repeats)]
+        rows.append({'peer': peer, 'peer_us_per_step': 1e6 * min(seconds for seconds, _ in found) / steps,
+                     'peer_error': abs(found[0][1] - true)})
+    return rows
+
+
+def chain_of(name: str, model: Model) -> Chain:
+    """The bars of a mechanism where it starts."""
+    first, between, last, masses = CHAINS[name]
+    at = [[model.start.q[model.names.index(f'{point}.{axis}')] for axis in 'xy'] for point in between]
+    return Chain(np.array([first, *at, last], dtype=float), masses)
+
+
+def _cell(value: float | None) -> str:
+    return '–' if value is None else number(value)

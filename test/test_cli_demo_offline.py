@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse demo --offline``: the demo without ROS 2, and what the demo says where that is missing."""
+
+import json
+import subprocess
+import sys
+
+from source_tree import ROOT
+
+MAIN = "import sys; sys.modules['rclpy'] = None; from mbse_ros.cli import main; main()"
+LIMIT = 300.0       # s, on a machine with much else to do
+
+
+def demo(*arguments):
+    return subprocess.run([sys.executable, '-c', MAIN, 'demo', *arguments], cwd=ROOT, capture_output=True, text=True,
+                          timeout=LIMIT)
+
+
+def test_the_offline_demo_needs_no_ros(tmp_path):
+    done = demo('--offline', '--payload', '80', '-o', str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (folder,) = tmp_path.iterdir()
+    payload = json.loads((folder / 'estimate.json').read_text())['payload']
+    lower, upper = payload['interval']
+    assert lower < 80.0 < upper and abs(payload['mass'] - 80.0) < 2.0
+    assert '80 kg' in done.stdout and f'payload {payload["mass"]:.2f} kg' in done.stdout
+    assert (folder / 'bag' / 'metadata.yaml').is_file() and (folder / 'mechanism' / 'motion.csv').is_file()
+    assert (folder / 'report' / 'index.html').stat().st_size > 100_000
+
+
+def test_the_live_demo_without_ros_names_the_offline_one(tmp_path):
+    done = demo('-o', str(tmp_path))
+    assert done.returncode == 2 and done.stderr.count('\n') == 1 and not list(tmp_path.iterdir())
+    assert 'rclpy' in done.stderr and 'mbse demo --offline' in done.stderr

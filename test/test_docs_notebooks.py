@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``examples/notebooks``: percent scripts that run as plain Python; `make docs` executes them as notebooks."""
+
+import re
+import runpy
+
+import pytest
+from matplotlib import pyplot
+from source_tree import ROOT
+
+NOTEBOOKS = sorted((ROOT / 'examples' / 'notebooks').glob('*.py'))
+
+
+@pytest.mark.parametrize('path', NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_as_plain_python(path, tmp_path, monkeypatch, capsys):
+    """What they claim, they assert."""
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text()
+    assert 'format_name: percent' in text and re.search(r'^# %% \[markdown\]\n# # ', text, re.MULTILINE)
+    assert text.count('\nassert ') + text.count('\n    assert ') >= 2
+    try:
+        runpy.run_path(str(path), run_name='__main__')
+        assert pyplot.get_fignums() and capsys.readouterr().out and not list(tmp_path.iterdir())
+    finally:
+        pyplot.close('all')
+
+
+def test_three_notebooks_are_listed():
+    listed = re.findall(r'\]\(notebooks/(\w+)\.py\)', (ROOT / 'examples' / 'README.md').read_text())
+    assert sorted(listed) == [path.stem for path in NOTEBOOKS] and len(listed) == 3
+
+
+def test_every_example_is_listed():
+    listed = re.findall(r'\]\((\w+)\.py\)', (ROOT / 'examples' / 'README.md').read_text())
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / 'examples').glob('*.py'))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many compiled steps in one call give what the march gives step by step, and stop where something is to be decided."""
+
+import numpy as np
+import pytest
+from motion_examples import model
+
+from mbse_ros.compiled.compiler import have_compiler
+from mbse_ros.dynamics.integrators import stretch
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.errors import SingularConfigurationError
+
+STEPS = stretch.SHORT + 200
+pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler: there are no compiled steps')
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Steps that ran in stretches."""
+    found, run = [], stretch.Stretches._run
+
+    def counting(self, scan, point, k, stop):
+        end = run(self, scan, point, k, stop)
+        found.append(end - k)
+        return end
+    monkeypatch.setattr(stretch.Stretches, '_run', counting)
+    return found
+
+
+def step_by_step(monkeypatch, *arguments, **options):
+    with monkeypatch.context() as patch:
+        patch.setattr(stretch.Stretches, 'serve', staticmethod(lambda field: False))
+        return simulate(*arguments, **options)
+
+
+@pytest.mark.parametrize('name, scheme, options', (
+    ('four_bar', 'exponential', {}), ('four_bar', 'exponential', {'order': 1}), ('four_bar', 'forward_euler', {}),
+    ('four_bar', 'augmented_euler', {}), ('five_bar', 'exponential', {}), ('pendulum', 'exponential', {})))
+def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
+    """But for rounding: the order of sums differs, and some 1e-16 a step grow with the motion."""
+    mechanism = model(name)
+    fast = simulate(mechanism, STEPS * 1e-3, 1e-3, scheme, **options)
+    assert sum(counted) >= STEPS - 5
+    slow = step_by_step(monkeypatch, mechanism, STEPS * 1e-3, 1e-3, scheme, **options)
+    for what in ('q', 'qd', 'qdd', 'multipliers'):
+        one, other = getattr(fast, what), getattr(slow, what)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * max(1.0, np.abs(other).max(initial=0.0)))
+    assert fast.evaluations == slow.evaluations and fast.warnings == slow.warnings
+
+
+def test_a_short_motion_does_without(counted):
+    simulate(model('four_bar'), 0.1, 1e-3)
+    assert not counted
+
+
+def test_a_series_that_is_too_short_is_still_reported(counted, monkeypatch):
+    """The warning has the time of the first such step."""
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    spring, options = model('four_bar_spring'), {'order': 3, 'stop': False}
+    fast = simulate(spring, 0.2, 2e-2, **options)
+    assert fast.warnings and fast.warnings == step_by_step(monkeypatch, spring, 0.2, 2e-2, **options).warnings
+
+
+@pytest.mark.parametrize('name, coordinate', (('crank_rocker', 'psi'), ('slider_crank', 'stroke')))
+def test_a_dead_point_ends_it_where_it_ends_the_march(name, coordinate, counted, monkeypatch):
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    fast = simulate(model(name), 1.0, 2e-3, independent=[coordinate], stop=False)
+    slow = step_by_step(monkeypatch, model(name), 1.0, 2e-3, independent=[coordinate], stop=False)
+    assert sum(counted) > 50 and isinstance(fast.failure, SingularConfigurationError)
+    assert str(fast.failure)[:12] == str(slow.failure)[:12] and fast.t[-1] == slow.t[-1]
+
+
+def test_coordinates_are_still_chosen_along_the_motion(counted, monkeypatch):
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    fast = simulate(model('points_only'), 0.8, 5e-4)
+    reference = simulate(model('crank_rocker'), 0.8, 0.1, 'dop853')
+    assert sum(counted) > 1500 and len(fast.choices) == 6
+    assert fast.of('psi')[-1] == pytest.approx(reference.of('psi')[-1], abs=1e-4)       # 7.3e-5 step by step, too
+
+
+def rows(near=(1.0, 0.99, 0.98), residual=0.0, over=0.5, q=1.0):
+    """What a stretch of two steps gives, of one coordinate: q, qd, qdd, max |Phi|, over, near."""
+    return np.array([[q, 2.0, 3.0, residual, over, value] for value in near])
+
+
+def held(rows, least=0.0):
+    return stretch._holding(rows, 1, least).tolist()
+
+
+def test_what_a_step_must_hold():
+    assert held(rows()) == [True, True]
+    assert held(rows(near=(1.0, 0.9, 0.6))) == [True, False]     # a dead point may be near
+    assert held(rows(near=(0.3, 0.9, 0.9))) == [False, True]
+    assert held(rows(), 0.985) == [True, False]                                          # another choice is better
+    for wrong in (dict(residual=1e-9), dict(over=1.1), dict(q=np.nan), dict(q=1e70), dict(residual=np.nan)):
+        assert held(rows(**wrong)) == [False, False], wrong
