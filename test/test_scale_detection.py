@@ -187,6 +187,16 @@ def test_a_load_at_the_start_and_one_at_the_end_of_a_log() -> None:
     assert detector.end() is None       # once
 
 
+def test_a_load_that_is_first_seen_at_the_truck_was_not_put_back() -> None:
+    """After a restart it has hardly moved before its drop, and counts."""
+    readings = list(Shift([Bucket(1000.0)] * 2).readings())
+    first = next(k for k, r in enumerate(readings) if r.known and r.mass > 900.0 and r.place.swing > TRUCK - 0.2)
+    detector = Detector(NAMES, SPAN)
+    one, two = (load for reading in readings[first:] for load in detector.process(reading))
+    assert (one.status, one.taken, two.status) == (WEIGHED, None, WEIGHED) and two.taken is not None
+    assert one.dropped.swing == pytest.approx(TRUCK, abs=0.1)
+
+
 def test_the_operator_counts_a_load_and_its_end_counts_no_more() -> None:
     detector, loads, done = Detector(NAMES, SPAN), [], None
     for reading in Shift([Bucket(1000.0)] * 2).readings():

@@ -45,6 +45,7 @@ class Detector:
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
         self._gone, self._dug, self._last_ns = 0.0, 0.0, None
+        self._empty = False     # whether the machine has been seen without a load
         self._place: Place | None = None
 
     @property
@@ -170,7 +171,8 @@ class Detector:
         old, found = self._plateau, []
         if self._carried is None:
             if self._is_load(new):
-                self._take(old, new)
+                self._take(old, new, new.first_place if self._empty else None)
+            self._empty = True      # or there is a load now
         else:
             if old is not None:
                 self._carried.levels.append(self._level())
@@ -178,16 +180,17 @@ class Detector:
             if again or self._is_gone(new):
                 found = self._finish()
             if again and self._is_load(new):
-                self._take(None, new)
+                self._take(None, new, new.first_place)
         self._plateau, self._candidate = new, None
         return found
 
-    def _take(self, old: Plateau | None, new: Plateau) -> None:
-        """A load begins where the level before was left, or with its own first level."""
+    def _take(self, old: Plateau | None, new: Plateau, place: Place | None) -> None:
+        """A load begins where the level before was left, or with its own first level; ``place``: where it was taken,
+        not known of one that hung there when the scale started."""
         tare = self.tare
         if self.settings.carry_back and old is not None:
             tare = old.mass(True)
-        self._carried = Carried(old.last.stamp_ns if old is not None else new.begin_ns, new.first_place, tare)
+        self._carried = Carried(old.last.stamp_ns if old is not None else new.begin_ns, place, tare)
         self._carried.moved(self._place)
         if old is None and self.counted_before is not None:
             room = max(self.settings.change(self._span), new.last.stddev)
