@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line ``mbse``: one file a command; what is slow to import is imported by the command that needs it."""
 
-import gc
 import os
 
-gc.set_threshold(20_000)       # of 700, the collector would take a fifth of the time of imports, and find nothing
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # matrices are tiny here: threads only wait for each other
 
 from .app import main
