@@ -126,3 +126,12 @@ def test_without_root_missing_packages_are_one_line_to_type(tmp_path):
                           env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'}, timeout=300)
     assert done.returncode == 1
     assert done.stderr == 'mbse_ros: system packages are missing; type: sudo apt-get install cmake g++\n'
+
+
+def test_bytecode_is_kept_in_the_environment_where_it_is_kept_out_of_source_trees(tree):
+    """Else each start would compile all that it imports. What somebody has chosen, or nobody has forbidden, stays."""
+    show = 'bash', '-c', 'echo "${PYTHONDONTWRITEBYTECODE-no} ${PYTHONPYCACHEPREFIX-no}"'
+    forbidden = {'PYTHONDONTWRITEBYTECODE': '1', 'PYTHONPYCACHEPREFIX': ''}
+    assert run(tree, *show, **forbidden)[0] == f'no {tree}/.env/jazzy/bytecode\n'
+    assert run(tree, *show, **{**forbidden, 'PYTHONPYCACHEPREFIX': '/var/own'})[0] == 'no /var/own\n'
+    assert run(tree, *show, PYTHONDONTWRITEBYTECODE='', PYTHONPYCACHEPREFIX='')[0] == ' \n'

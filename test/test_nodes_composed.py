@@ -35,6 +35,10 @@ class Composed:
             self.executor.add_node(node)
             assert node.trigger_configure() == SUCCESS and node.trigger_activate() == SUCCESS
         self.peer.also = lambda: self.executor.spin_once(timeout_sec=0.0)
+        # who hears each output: the peer, and by DDS the next node where it gets no records in memory
+        outputs = [(node._outputs[0], bool(place) and node.receiver is None) for place, node in enumerate(self.nodes)]
+        self.peer.until(lambda: all(output.get_subscription_count() >= (output.topic_name.strip('/') in heard) + by_dds
+                                    for output, by_dds in outputs))
 
     def play(self):
         """Some periods of a piston that moves, as fast as they are taken, and what becomes of them."""

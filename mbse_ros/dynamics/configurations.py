@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..errors import PositionProblemError
+from .lapack import lstsq, null_space
 
 Residual = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]    # q -> Phi (m,), Phi_q (m, n)
 
@@ -24,7 +25,6 @@ def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), i
 
     The coordinates ``fixed`` keep their values. Redundant rows do no harm. Raises PositionProblemError.
     """
-    from scipy.linalg import lstsq  # here: slow to import
     q, free = np.array(guess, dtype=float), [i for i in range(len(guess)) if i not in set(fixed)]
     best = np.inf
     for _ in range(iterations):
@@ -36,7 +36,7 @@ def assemble(residual: Residual, guess: np.ndarray, fixed: Sequence[int] = (), i
         if size <= TOLERANCE * scale and size >= 0.25 * best or size == 0.0:
             return q
         best = min(best, size)
-        step = lstsq(J[:, free], phi, cond=1e-10)[0] if free else np.zeros(0)
+        step = lstsq(J[:, free], phi, cond=1e-10) if free else np.zeros(0)
         q[free] -= step * min(1.0, LARGEST_STEP / max(np.max(np.abs(step), initial=0.0), 1e-300))
     raise PositionProblemError(size, iterations, q)
 
@@ -86,17 +86,15 @@ def assemble_towards(residual: Residual, guess: np.ndarray, fixed: Sequence[int]
 
 def _along(J: np.ndarray, step: np.ndarray, fixed: list[int]) -> np.ndarray:
     """A step (n,) of the fixed coordinates with what the others do to first order."""
-    from scipy.linalg import lstsq  # here: slow to import
     free = [i for i in range(len(step)) if i not in fixed]
     moved = step.copy()
     if free:
-        moved[free] = -lstsq(J[:, free], J @ step, cond=1e-8)[0]
+        moved[free] = -lstsq(J[:, free], J @ step, cond=1e-8)
     return moved
 
 
 def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndarray]:
     """Configurations near ``q`` along the motion that the constraints allow, ``q`` first."""
-    from scipy.linalg import null_space  # here: slow to import
     generator, found = np.random.default_rng(seed), [q]
     directions = null_space(residual(q)[1], rcond=1e-8)
     for _ in range(SAMPLES):
@@ -110,9 +108,8 @@ def neighbours(residual: Residual, q: np.ndarray, seed: int = 0) -> list[np.ndar
 
 def slowest(rows: np.ndarray, values: np.ndarray, metric: np.ndarray) -> np.ndarray:
     """Velocities (n,) with ``rows qd = values`` of the smallest ``qd' metric qd``; metric (n, n) semi-definite."""
-    from scipy.linalg import lstsq, null_space  # here: slow to import
-    qd = lstsq(rows, values, cond=1e-10)[0]
+    qd = lstsq(rows, values, cond=1e-10)
     free = null_space(rows, rcond=1e-10)
     if not free.size:
         return qd
-    return qd - free @ lstsq(free.T @ metric @ free, free.T @ metric @ qd, cond=1e-10)[0]
+    return qd - free @ lstsq(free.T @ metric @ free, free.T @ metric @ qd, cond=1e-10)

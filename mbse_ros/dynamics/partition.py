@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import SingularConfigurationError
 from .decomposition import decompose
+from .lapack import pivoted
 
 WORST = 1e6     # condition, |R|, of a choice that is not offered and not taken: zdd keeps four digits there
 
@@ -78,13 +79,12 @@ def _condition(N: np.ndarray, independent: list[int]) -> float:
 
 def _pivots(N: np.ndarray, group: list[int], chosen: list[int]) -> list[int]:
     """Members of a group that see what the chosen ones do not, most independent first."""
-    from scipy.linalg import qr  # here: slow to import
     if not group or len(chosen) == N.shape[1]:
         return []
     seen = np.linalg.qr(N[chosen].T)[0]
     rest = N[group].T
     rest = rest - seen @ (seen.T @ rest)
-    _, R, order = qr(rest, mode='economic', pivoting=True)
+    R, order = pivoted(rest)
     pivots = np.abs(np.diag(R))
     room = N.shape[1] - len(chosen)
     return [group[i] for i, pivot in zip(order, pivots[:room]) if pivot > 1.0 / WORST]

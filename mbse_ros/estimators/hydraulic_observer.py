@@ -21,6 +21,7 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
+from .chi_squared import exceeded
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .outside_force import OPENED, OutsideForce
@@ -112,14 +113,13 @@ class HydraulicObserver:
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
-        from scipy.special import chdtri  # here: slow to import
         if _weighs(self.machine, settings) != self.model.weighs:
             self._take_model(settings)
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
         self._p = np.concatenate([[0.0], psd, [settings.activity_range, settings.force_psd], self._variance,
                                   self.machine.parameters.mean])
-        self.threshold = 1e200 if settings.gate >= 1 else float(chdtri(1, 1 - settings.gate))
+        self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
         self.prepare(self._prepared)
 
     def step(self, dt: float) -> tuple[ca.Function, np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from math import exp
 
 import numpy as np
 
+from ..estimators.chi_squared import exceeded
 from .steps import WRONG, Block, Known, Steps
 
 BLOCK = 0.1         # s of samples that are taken as one
@@ -91,7 +92,6 @@ class CommonErrors:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
-        from scipy.special import chdtri  # here: slow to import
         learnt = np.eye(len(self.mean)) - self.covariance * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
         self._incredible = ''
@@ -104,7 +104,7 @@ class CommonErrors:
             self._prior[well, well] = self._belief
             self._broken.difference_update(well)
             self._solve()
-        if first > LEAST and self.mean @ self.mean > second / first * chdtri(first ** 2 / second, CREDIBLE):
+        if first > LEAST and self.mean @ self.mean > second / first * exceeded(first ** 2 / second, CREDIBLE):
             self._incredible = self._names[int(np.argmax(np.abs(self.mean)))]
 
     def take(self, rows: np.ndarray, counts: np.ndarray, forgotten: np.ndarray, dt: float) -> np.ndarray | None:

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled modules of SciPy without the packages around them, whose import takes longer than to load a machine."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+
+@cache
+def compiled_part(package: str, name: str, otherwise: str) -> ModuleType:
+    """The extension module ``scipy.<package>.<name>`` by itself; where SciPy has no such file, or it cannot be loaded
+    so, the public module ``otherwise``, which has the same functions."""
+    full = f'scipy.{package}.{name}'
+    if full in sys.modules:
+        return sys.modules[full]
+    try:
+        folder = Path(find_spec('scipy').origin).parent / package
+        spec = spec_from_file_location(full, PathFinder.find_spec(name, [str(folder)]).origin)
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (ImportError, AttributeError, TypeError, OSError):
+        return import_module(otherwise)
+    return sys.modules.setdefault(full, module)     # what imports the package later takes the same one
