@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a mass counts again after one that cannot be."""
 
-from mbse_ros.payload.trust import FIRST, LASTING, LONGEST, PROBATION, Trust
+from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Trust
 
 DT = 0.01
 
 
-def pass_time(trust, seconds, implausible=False, alarm=False, moved=True):
+def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False):
     """Segments of DT; gives for how long, s, the mass did not count."""
     lost = 0
     for _ in range(round(seconds / DT)):
-        trust.take(DT, implausible, alarm, moved)
+        trust.take(DT, implausible, alarm, moved, contact)
         lost += trust.lost
     return lost * DT
 
@@ -50,3 +50,24 @@ def test_loads_that_change_are_no_distrust_but_for_too_long():
 def test_an_alarm_at_rest_does_not_last():
     trust = Trust()
     assert pass_time(trust, 60.0, alarm=True, moved=False) == 0.0
+
+
+def test_soil_explains_what_cannot_be_but_not_for_long():
+    """A bucket that comes out of the soil: heavier than any load for a second, then right."""
+    trust = Trust()
+    for _ in range(5):
+        assert pass_time(trust, 2.0, alarm=True, moved=False, contact=True) == 0.0
+        assert pass_time(trust, AFTER_CONTACT - 0.1, implausible=True) + pass_time(trust, 5.0) == 0.0
+    pass_time(trust, 2.0, alarm=True, moved=False, contact=True)
+    assert pass_time(trust, AFTER_CONTACT + 0.1, implausible=True) > 0.0
+    assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
+
+
+def test_trust_that_is_lost_stays_lost_through_contact():
+    trust = Trust()
+    trust.take(DT, True, False, True)
+    for _ in range(3):
+        pass_time(trust, 1.0)
+        pass_time(trust, 0.5, alarm=True, moved=False, contact=True)
+        pass_time(trust, 0.5, implausible=True)
+        assert trust.lost

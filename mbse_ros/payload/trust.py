@@ -14,8 +14,9 @@ NOT_YET = 'not trusted yet'     # how the reason begins with which a mass is hel
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
 LONGEST = 8.0           # ... and at most: they double where trust is lost again within ...
 PROBATION = 10.0        # ... s of motion
-LASTING = 3.0           # s of motion in which loads may change ...
+LASTING = 4.0           # s of motion in which loads may change ...
 LEAK = 0.5              # ... of which each s of motion without a change takes off so much
+AFTER_CONTACT = 3.0     # s after a contact, in which soil that still holds the bucket explains a mass that cannot be
 
 
 class Trust:
@@ -28,18 +29,21 @@ class Trust:
         """As at the start: trusted."""
         self.wanted = FIRST         # s of motion without an alarm
         self.lost = False           # whether a mass that looks well does not count yet
-        self._calm, self._changing = inf, 0.0
+        self._calm, self._changing, self._free = inf, 0.0, inf
 
-    def take(self, dt: float, implausible: bool, alarm: bool, moved: bool) -> None:
+    def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
-        observer in trouble), and whether it was weighed in motion."""
+        observer in trouble), whether it was weighed in motion, and whether the machine touched something."""
         motion = dt if moved else 0.0
+        self._free = 0.0 if contact else self._free + dt
+        soil = implausible and self._free <= AFTER_CONTACT
+        implausible = implausible and not soil
         self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
         if implausible or alarm and self._changing >= LASTING:
             if not self.lost:
                 self.wanted = FIRST if self._calm > PROBATION else min(2.0 * self.wanted, LONGEST)
             self.lost, self._calm = True, 0.0
-        elif alarm and self.lost:
+        elif (alarm or soil) and self.lost:
             self._calm = 0.0
         else:
             self._calm += motion
