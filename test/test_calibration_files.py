@@ -163,7 +163,7 @@ def test_the_command(tmp_path):
     file, result = tmp_path / 'out' / 'new.yaml', tmp_path / 'result.json'
     done = mbse('calibrate', one, two, '--payload', 'one=50', '--payload', 'two=50+-1', '-o', file, '--json', result,
                 '--plots', tmp_path / 'plots', '--cross-validate', '--free', 'cylinders.*.friction.viscous')
-    assert done.status == 0 and 'cannot tell' in done.out, done
+    assert done.status == 0 and 'cannot determine' in done.out, done
     said = json.loads(result.read_text())
     keys = {'key', 'before', 'stddev_before', 'after', 'stddev_after', 'correlated_with'}
     assert keys <= said['parameters'][0].keys()

@@ -100,8 +100,9 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'position/lift: 561 samples of 561 outside the stroke', 'the observer was lost for 5.60 s in all'], 'no_data'),
     'bar': (lambda topic, t, message: sensor(topic, lambda p: 1e-5 * p, -1.0, 99.0)(topic, t, message)
             if 'pressure' in topic else message, [
-        'the observer coasted for', 'pressure/lift_piston: 25.96 to 60.48, no pressures in Pa',
-        'pressure/lift_rod: 19.44 to 72.25, no pressures in Pa'], 'contact'),
+        'the observer coasted for 5.40 s in all, first at t = 0.21 s: hardly any noise near zero (another unit?): '
+        'pressure/lift_piston, pressure/lift_rod', 'pressure/lift_piston: 25.96 to 60.48, no pressures in Pa',
+        'pressure/lift_rod: 19.44 to 72.25, no pressures in Pa'], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
         'the observer coasted for 0.01 s in all, first at t = 2.01 s: jumped: position/lift'], None),
     'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
@@ -131,9 +132,9 @@ def test_goes_on_and_warns(name, tmp_path):
         assert payload['interval'][0] < 50.0 < payload['interval'][1] and abs(payload['mass'] - 50.0) < 1.0
     if name in ('millimetres', 'slow sensor', 'bar'):
         assert budget == [] and loads[-1]['status'] == 'unknown'
-        assert {load['status'] for load in loads[:-1]} <= ({'implausible'} if name == 'bar' else set())
+        assert len(loads) == 1
         assert payload == {'mass': None, 'stddev': None, 'interval': [None, None], 'status': status, 'samples': 0}
-        assert done.out.startswith('payload unknown: outside force' if name == 'bar' else 'payload unknown: observer ')
+        assert done.out.startswith('payload unknown: observer ')
         assert 'held for ' in done.out and 'mbse check-data' in done.out and 'updating' not in seconds
         assert seconds[status] > 0.5 * sum(seconds.values())
 

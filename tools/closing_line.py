@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing lines of several runs of pytest side by side, from standard input, as one."""
+"""Closing lines of several runs of pytest, from standard input, as one."""
 import re
 import sys
 
@@ -9,5 +9,5 @@ counts = {}
 for number, word in re.findall(r'([0-9]+) ([a-z]+)', text):
     word = {'errors': 'error', 'warning': 'warnings'}.get(word, word)
     counts[word] = counts.get(word, 0) + int(number)
-seconds = max(map(float, re.findall(r' in ([0-9.]+)s', text)), default=0.0)
+seconds = sum(float(found) for found in re.findall(r' in ([0-9.]+)s', text))
 print(', '.join(f'{counts[word]} {word}' for word in ORDER if word in counts) + f' in {seconds:.2f}s')
