@@ -72,3 +72,8 @@ def test_in_a_process_of_its_own_before_and_beside_scipy() -> None:
 def test_where_there_is_no_such_file_the_public_module_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(of_scipy, 'find_spec', lambda name: None)
     assert compiled_part('linalg', '_no_such_module', 'scipy.linalg.lapack') is scipy.linalg.lapack
+
+
+def test_where_the_file_lacks_a_function_the_public_module_serves() -> None:
+    """Another version of SciPy may have it elsewhere."""
+    assert compiled_part('linalg', '_flapack', 'scipy.linalg.lapack', 'no_such_routine') is scipy.linalg.lapack

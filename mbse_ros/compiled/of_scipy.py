@@ -13,17 +13,25 @@ from types import ModuleType
 
 
 @cache
-def compiled_part(package: str, name: str, otherwise: str) -> ModuleType:
-    """The extension module ``scipy.<package>.<name>`` by itself; where SciPy has no such file, or it cannot be loaded
-    so, the public module ``otherwise``, which has the same functions."""
+def compiled_part(package: str, name: str, otherwise: str, *functions: str) -> ModuleType:
+    """The extension module ``scipy.<package>.<name>`` by itself.
+
+    Where SciPy has no such file, or it cannot be loaded so, or lacks one of the ``functions``: the public module
+    ``otherwise``, which has them.
+    """
     full = f'scipy.{package}.{name}'
-    if full in sys.modules:
-        return sys.modules[full]
     try:
-        folder = Path(find_spec('scipy').origin).parent / package
-        spec = spec_from_file_location(full, PathFinder.find_spec(name, [str(folder)]).origin)
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = sys.modules.get(full) or _loaded(package, name, full)
+        for function in functions:
+            getattr(module, function)
     except (ImportError, AttributeError, TypeError, OSError):
         return import_module(otherwise)
     return sys.modules.setdefault(full, module)     # what imports the package later takes the same one
+
+
+def _loaded(package: str, name: str, full: str) -> ModuleType:
+    folder = Path(find_spec('scipy').origin).parent / package
+    spec = spec_from_file_location(full, PathFinder.find_spec(name, [str(folder)]).origin)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -62,4 +62,5 @@ def _check(info: int) -> None:
 
 
 def _routines() -> ModuleType:
-    return compiled_part('linalg', '_flapack', 'scipy.linalg.lapack')
+    return compiled_part('linalg', '_flapack', 'scipy.linalg.lapack', 'dgelsd_lwork', 'dgelsd',
+                         'dgesdd_lwork', 'dgesdd', 'dgeqp3')

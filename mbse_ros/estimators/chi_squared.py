@@ -8,5 +8,5 @@ from ..compiled.of_scipy import compiled_part
 
 def exceeded(freedom: float, probability: float) -> float:
     """What a chi-squared number of so many degrees of freedom exceeds with a probability."""
-    return 2.0 * float(compiled_part('special', '_special_ufuncs', 'scipy.special').gammainccinv(
-        0.5 * freedom, probability))
+    special = compiled_part('special', '_special_ufuncs', 'scipy.special', 'gammainccinv')
+    return 2.0 * float(special.gammainccinv(0.5 * freedom, probability))
