@@ -89,22 +89,42 @@ def spoken(runs):
     """What each node publishes, hears, serves and calls, as another process sees it: names by node and kind."""
     found = {name: {kind: set() for kind in ASKS} for name in NODES}
     for kind, values in runs:
-        with ros(), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Node, '__init__', _given(Node.__init__, values))
-            node = kind()
-            patch.undo()
-            name = node.get_name()
-            peer = Peer(markers=MarkerArray)
-            try:
-                _activated(node, peer)
-                own = {ask: _names(node, ask, name) for ask in ASKS}
-                peer.until(lambda: {ask: _names(peer.node, ask, name) for ask in ASKS} == own)
-            finally:
-                peer.close()
-                node.destroy_node()
+        name, own = _of_one(kind, values)
         for ask, names in own.items():
             found[name][ask] |= names
     return found
+
+
+def _of_one(kind, values, tries=3):
+    """Name of a node, and what it says; two participants of Fast DDS 3 in one process have missed each other for good
+    (in 3 of 24 runs of this file on Kilted), so in another domain again."""
+    with ros(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Node, '__init__', _given(Node.__init__, values))
+        node = kind()
+        patch.undo()
+        name = node.get_name()
+        peer = Peer(markers=MarkerArray)
+        try:
+            _activated(node, peer)
+            peer.until(lambda: _alone(peer.node, name) and _alone(node, name)
+                       and _spoken(peer.node, name) == _spoken(node, name), 20.0)
+            return name, _spoken(node, name)
+        except AssertionError:
+            if tries == 1:
+                raise
+        finally:
+            peer.close()
+            node.destroy_node()
+    return _of_one(kind, values, tries - 1)
+
+
+def _alone(seer, name):
+    """Whether nobody else in the domain has the name: one that was killed is seen until its lease ends."""
+    return seer.get_node_names().count(name) == 1
+
+
+def _spoken(seer, name):
+    return {ask: _names(seer, ask, name) for ask in ASKS}
 
 
 def _given(init, values):

@@ -13,7 +13,7 @@ LEAST_CHANGE = 0.02
 
 @dataclass(frozen=True)
 class ScaleSettings(Settings):
-    """How loads are told apart, and what is taken off them."""
+    """How loads are distinguished, and what is taken off them."""
 
     least_load: float = setting(0.0, 'Lightest load that counts; 0: 3 % of the range of payload.limits', 'kg', 0.0, 1e6)
     least_change: float = setting(0.0, 'Smallest change of the mass that is a spill, a further bucket or a drop; 0: '
