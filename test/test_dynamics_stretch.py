@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many compiled steps in one call give what the march gives step by step, and stop where something is to be decided."""
 
+from types import SimpleNamespace
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import pytest
 from motion_examples import model
@@ -51,6 +54,16 @@ def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
 def test_a_short_motion_does_without(counted):
     simulate(model('four_bar'), 0.1, 1e-3)
     assert not counted
+
+
+def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(stretch, 'Scan', lambda step, backend: SimpleNamespace(backend='vm'))
+    monkeypatch.setattr(stretch, '_scans', WeakKeyDictionary())
+    mechanism = model('four_bar')
+    fast = simulate(mechanism, 0.05, 1e-3)
+    assert not counted
+    np.testing.assert_array_equal(fast.q, step_by_step(monkeypatch, mechanism, 0.05, 1e-3).q)
 
 
 def test_a_series_that_is_too_short_is_still_reported(counted, monkeypatch):

@@ -119,7 +119,7 @@ def _of_one(kind, values, tries=3):
 
 
 def _alone(seer, name):
-    """Whether nobody else in the domain has the name: one that was killed is seen until its lease ends."""
+    """Whether nobody else in the domain has the name."""
     return seer.get_node_names().count(name) == 1
 
 

@@ -6,11 +6,11 @@ from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBA
 DT = 0.01
 
 
-def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False):
+def pass_time(trust, seconds, implausible=False, alarm=False, moved=True, contact=False, refused=False):
     """Segments of DT; gives for how long, s, the mass did not count."""
     lost = 0
     for _ in range(round(seconds / DT)):
-        trust.take(DT, implausible, alarm, moved, contact)
+        trust.take(DT, implausible, alarm, moved, contact, refused)
         lost += trust.lost
     return lost * DT
 
@@ -71,3 +71,10 @@ def test_trust_that_is_lost_stays_lost_through_contact():
         pass_time(trust, 0.5, alarm=True, moved=False, contact=True)
         pass_time(trust, 0.5, implausible=True)
         assert trust.lost
+
+
+def test_soil_explains_no_sensor_that_is_rejected():
+    trust = Trust()
+    pass_time(trust, 1.0, alarm=True, moved=False, contact=True)
+    assert pass_time(trust, 0.1, alarm=True, moved=False, refused=True) > 0.09
+    assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT

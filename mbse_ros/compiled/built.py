@@ -33,7 +33,7 @@ def built(made_of: Iterable[str], make: Callable[[], ca.Function]) -> ca.Functio
     file = entry_key('\0'.join(map(_digest, made_of)), f'{code_identity(*ROOMS)} {np.__version__}') + '.casadi'
     content = found(file)[1]
     if content is not None:
-        with suppress(zlib.error, UnicodeDecodeError, RuntimeError):      # of another kind: it is made anew
+        with suppress(zlib.error, UnicodeDecodeError, RuntimeError):      # of another kind: it is made again
             return ca.Function.deserialize(_expanded(content))
     function = make()
     with suppress(OSError):     # nowhere to keep it

@@ -31,13 +31,15 @@ class Trust:
         self.lost = False           # whether a mass that looks well does not count yet
         self._calm, self._changing, self._free = inf, 0.0, inf
 
-    def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False) -> None:
+    def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
+             refused: bool = False) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
-        observer in trouble), whether it was weighed in motion, and whether the machine touched something."""
+        observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
+        all samples of a sensor were rejected, which no soil explains."""
         motion = dt if moved else 0.0
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
-        implausible = implausible and not soil
+        implausible = implausible and not soil or refused
         self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
         if implausible or alarm and self._changing >= LASTING:
             if not self.lost:

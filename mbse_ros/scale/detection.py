@@ -77,7 +77,7 @@ class Detector:
     def process(self, reading: Reading) -> list[Load]:
         """Loads that end with this reading; ``status`` 'counted': one that the operator had counted before."""
         if self._last_ns is not None and reading.stamp_ns <= self._last_ns:
-            self.reset()        # the clock was set back: what is carried now is taken anew
+            self.reset()        # the clock was set back: what is carried now is a new load
         dt = 0.0 if self._last_ns is None else min(1e-9 * (reading.stamp_ns - self._last_ns), LONGEST)
         self._last_ns = reading.stamp_ns
         self._place = reading.place or self._place

@@ -283,8 +283,8 @@ class PayloadStage:
         """The same, but for a mass that looks well soon after one that cannot be."""
         alarm = status in (PayloadStatus.CHANGING, PayloadStatus.CONTACT, PayloadStatus.NO_DATA)
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
-        self._trust.take(state.step_ns * 1e-9 * len(state.mean), refused or status is PayloadStatus.IMPLAUSIBLE,
-                         alarm and self._loads.found, mass.taken > 0, status is PayloadStatus.CONTACT)
+        self._trust.take(state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.IMPLAUSIBLE,
+                         alarm and self._loads.found, mass.taken > 0, status is PayloadStatus.CONTACT, refused)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
                 f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '

@@ -84,12 +84,13 @@ class Stretches:
         return point, k
 
     def _scan(self, rule: Rule) -> Scan | None:
-        """The compiled step, None where it is too large for the compiler."""
+        """The compiled step; None where it is too large for the compiler, or that failed (the backend says so)."""
         partition = self._field.choice.partition
         kept = _scans.setdefault(partition, {})
         if rule.key not in kept:
             small = partition.operations <= LARGEST_COMPILED
-            kept[rule.key] = Scan(stretch_function(partition, rule), 'c') if small else None
+            scan = Scan(stretch_function(partition, rule), self._field.task.model.backend) if small else None
+            kept[rule.key] = scan if scan is not None and scan.backend == 'c' else None
         return kept[rule.key]
 
     def _run(self, scan: Scan, point: Point, k: int, stop: int) -> int:
