@@ -29,10 +29,10 @@ def machine() -> Machine:
 
 @pytest.fixture(scope='module')
 def bag(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four seconds of the crane, with a stamp that repeats."""
+    """4.05 s of the crane, no whole number of segments, with a stamp that repeats."""
     path = tmp_path_factory.mktemp('long') / 'bag'
     with BagWriter(path) as writer:
-        for frame in SimulatedCrane(machine).advance(4_000_000_000):
+        for frame in SimulatedCrane(machine).advance(4_050_000_000):
             writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
         writer.write_pressure(frame.stamp_ns, 'lift_rod', 1e6)
     return path
