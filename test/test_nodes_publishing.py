@@ -176,6 +176,31 @@ def test_what_the_middleware_refuses_in_a_callback_does_not_end_the_node(monkeyp
     assert node.calls == 3 and logged == ['the middleware refused: cannot publish data'] * 3
 
 
+def test_a_tick_has_its_turn_among_callbacks_without_end():
+    """A callback is always due: EventsExecutor does not look at the time then."""
+    class Ours(_run.Runnable, Node):
+        def __init__(self):
+            Node.__init__(self, 'ours')
+            self.hurried, self.calls, self.ticks = False, 0, 0
+            self.create_timer(0.0, self.call)
+
+        def call(self):
+            self.calls += 1
+
+        def tick(self):
+            self.ticks += 1
+            if self.ticks == 4:
+                self.exit_status = 0
+
+    with ros():
+        node = Ours()
+        try:
+            _run._spin([node])
+        finally:
+            node.destroy_node()
+    assert node.ticks == 4 and node.calls > 10
+
+
 def test_without_a_context_it_does():
     class Ours(_run.Runnable, Node):
         def __init__(self):

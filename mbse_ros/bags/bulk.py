@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of many messages at once: those that differ in stamp and numbers alone are read like the first of them.
-
-A layout is what one message taught: all its bytes but stamp and doubles, and which channel each double is. It is found
-by giving the reader of single messages the same message with numbers that tell their places; so both give the same
-samples. A message that fits no layout is left to that reader, as is one with anything to be refused.
-"""
+"""Samples of many messages at once: those that differ in stamp and numbers alone are read like the first of them, see
+``layout``."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,14 +11,12 @@ import numpy as np
 
 from ..errors import SampleError
 from .batch import Batch
-from .cdr import STAMP, TYPES, read
+from .cdr import STAMP
 from .channel_samples import TopicReader
+from .layout import LARGEST, LAYOUTS, MISSES, layout_of
 from .messages import SECOND, SENSOR_LAST_NS
 
-LAYOUTS = 8         # of a topic, at once in use; messages of more kinds are read one by one
-MISSES = 64         # layouts that were forgotten, after which a topic is read one by one
 SMALL = 4           # messages of a layout that are not worth it
-LARGEST = 1 << 16   # bytes of a message
 ALONE = -1          # in place of a channel
 _WORD = 8
 
@@ -41,9 +34,9 @@ class Samples(NamedTuple):
         return Samples(self.channels[rows], self.stamps[rows], self.values[rows])
 
 
-class Layout(NamedTuple):
-    """``size`` of a message, bytes; ``same`` and ``mask``: its words, and which bits of them are always so;
-    ``channels`` (s,) of its samples, at byte ``places`` (s,)."""
+class _Words(NamedTuple):
+    """A layout for many messages: their ``size``, bytes; ``same`` and ``mask``: words, and which bits of them are
+    always so; ``channels`` (s,) of its samples, places among the reader's, at byte ``places`` (s,)."""
 
     size: int
     same: np.ndarray
@@ -61,7 +54,7 @@ class Bulk:
     def __init__(self, readers: Mapping[str, TopicReader], refused: list[SampleError], channels: Sequence[str]) -> None:
         self._topics, self._readers, self._refused = tuple(readers), readers, refused
         self._places = {name: place for place, name in enumerate(channels)}
-        self._layouts: list[list[Layout]] = [[] for _ in readers]
+        self._layouts: list[list[_Words]] = [[] for _ in readers]
         self._misses = [0] * len(readers)
 
     def find(self, batch: Batch) -> tuple[Samples, np.ndarray]:
@@ -113,32 +106,17 @@ class Bulk:
                 own, words = own[~fits], words[~fits]
         return np.concatenate([*late, own])
 
-    def _learnt(self, topic: int, cdr: bytes) -> Layout | None:
+    def _learnt(self, topic: int, cdr: bytes) -> _Words | None:
         """The layout of a message; None where it must be read by the reader of single ones."""
         name = self._topics[topic]
-        reader = self._readers[name]
-        found = read(cdr, reader.msgtype) if reader.msgtype in TYPES else None
-        if found is None:
+        layout = layout_of(name, self._readers[name], cdr, self._refused)
+        if layout is None:
             return None
-        marked, mask = bytearray(cdr), np.zeros(-(-len(cdr) // _WORD) * _WORD, np.uint8)
-        mask[:len(cdr)] = 0xFF
-        mask[STAMP] = 0
-        marked[STAMP] = bytes(STAMP.stop - STAMP.start)
-        places: list[int] = []
-        for start, count in found.doubles:
-            mask[start:start + 8 * count] = 0
-            struct.pack_into(f'<{count}d', marked, start, *range(len(places), len(places) + count))
-            places += range(start, start + 8 * count, 8)
-        again = read(bytes(marked), reader.msgtype)
-        samples = reader.samples(name, again.message)
-        if self._refused:
-            self._refused.clear()
-            return None
-        same = np.zeros(len(mask), np.uint8)
-        same[:len(cdr)] = np.frombuffer(cdr, np.uint8)
-        return Layout(len(cdr), same.view(np.uint64), mask.view(np.uint64),
-                      np.array([self._places[sample.channel] for sample in samples], dtype=np.int32),
-                      np.array([places[int(sample.value)] for sample in samples], dtype=np.int64))
+        behind = bytes(-len(cdr) % _WORD)
+        same, mask = (np.frombuffer(content + behind, np.uint64) for content in (layout.same, layout.mask))
+        return _Words(len(cdr), same, mask,
+                      np.array([self._places[channel] for channel in layout.channels], dtype=np.int32),
+                      np.array(layout.places, dtype=np.int64))
 
 
 def _rows(content: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
@@ -149,7 +127,7 @@ def _rows(content: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
     return whole.view(np.uint64)
 
 
-def _samples(layout: Layout, own: np.ndarray, words: np.ndarray, parts: list) -> np.ndarray:
+def _samples(layout: _Words, own: np.ndarray, words: np.ndarray, parts: list) -> np.ndarray:
     """Put the samples of messages that fit a layout to the ``parts``; those whose stamp is no time are left."""
     seconds, nanoseconds = (_column(words, place, kind).astype(np.int64) for place, kind in (
         (STAMP.start, '<i4'), (STAMP.start + 4, '<u4')))

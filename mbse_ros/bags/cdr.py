@@ -35,10 +35,11 @@ TYPES: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 class Read(NamedTuple):
-    """A message, and the places of its doubles: (first byte, how many)."""
+    """A message, the places of its doubles (first byte, how many), and its ``size``, bytes: more may be behind it."""
 
     message: SimpleNamespace
     doubles: tuple[tuple[int, int], ...]
+    size: int
 
 
 class _Odd(Exception):
@@ -56,7 +57,7 @@ def read(cdr: bytes, msgtype: str) -> Read | None:
         return None
     if not 0 <= len(cdr) - reader.place <= BEHIND:
         return None
-    return Read(message, tuple(reader.doubles))
+    return Read(message, tuple(reader.doubles), reader.place)
 
 
 class _Reader:

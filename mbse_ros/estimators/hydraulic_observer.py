@@ -9,7 +9,7 @@ the tuning, so that a change of tuning needs no new compilation. Each sample cor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 
 import casadi as ca
 import numpy as np
@@ -25,7 +25,7 @@ from .chi_squared import exceeded
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .outside_force import OPENED, OutsideForce
-from .sample_plan import SamplePlans
+from .sample_plan import SamplePlan, SamplePlans
 from .settings import ObserverSettings
 from .swing import SPREAD, spread_of_rate
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
@@ -69,7 +69,7 @@ class HydraulicObserver:
 
     def __init__(self, machine: Machine, settings: ObserverSettings, backend: str = 'auto') -> None:
         self.machine, self.backend, self.channels = machine, backend, machine.channels
-        self._plans = SamplePlans(len(self.channels))
+        self._plans, self._order = SamplePlans(len(self.channels)), np.arange(len(self.channels))
         self._variance = variances(machine)
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
@@ -101,7 +101,7 @@ class HydraulicObserver:
         self._mass_activity = first + len(self.machine.actuated)
         first += 2 * len(self.machine.actuated) * self.model.weighs + mass_numbers(self.machine, self.model)
         first += len(self.machine.volumes)
-        self._slopes = slice(first, first + n * self._doubtful)
+        self._slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)[:, self._of_model]
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x: np.ndarray | None = None
@@ -196,20 +196,21 @@ class HydraulicObserver:
         u[:, m:] = commands
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
-        y, innovation, variance, rejected = self._gated(u)
-        slopes = self._x[self._slopes].reshape(nx, self._doubtful)[:, self._of_model]   # for one deviation each
-        covariance = self._x[self._full] + slopes @ slopes.T
+        y, innovation, variance, rejected = self._gated(u, plan)
+        slopes = self._x.take(self._slopes)     # for one deviation each
+        covariance = self._x.take(self._full)
+        covariance += slopes @ slopes.T
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
                              y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts)
 
-    def _gated(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _gated(self, u: np.ndarray, plan: SamplePlan) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
 
         Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``.
         """
-        there = u[:, :len(self.channels)] == u[:, :len(self.channels)]
+        there: np.ndarray | None = None
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
         while done < len(u):
@@ -218,6 +219,11 @@ class HydraulicObserver:
             if self._outside.acts:
                 start[self._mass_activity] = LARGEST_ACTIVITY
             y, far = self._looked(start, u[done:stop])
+            if far is None and stop - done == len(u) and (last := self._usual(y, u, plan)) is not None:
+                self._outside.calm(stop, True, self._p[0])
+                return y, *last
+            if there is None:
+                there = u[:, :len(self.channels)] == u[:, :len(self.channels)]
             if far is None:
                 self._outside.calm(stop - done, bool(there[done:stop].any()), self._p[0])
             else:
@@ -307,6 +313,14 @@ class HydraulicObserver:
         row = int(np.argmax(far.any(axis=1)))
         worst = int(np.argmax(np.where(far[row], squares[row] / variances[row], 0.0)))
         return y, (row, worst, float(y[row, nx + worst]), float(variances[row, worst]))
+
+    def _usual(self, y: np.ndarray, u: np.ndarray, plan: SamplePlan
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """As ``_last`` for a segment at once, in which every channel has a sample and none was refused; else None."""
+        if not plan.all_sampled or isnan(u[plan.last, self._order].sum()):
+            return None
+        m, nx = len(self.channels), len(self.names)
+        return (y[plan.last, self._order + nx], y[plan.last, self._order + (nx + m)], np.zeros(m, dtype=bool))
 
     def _last(self, y: np.ndarray, there: np.ndarray, refused: dict[tuple[int, int], tuple[float, float]]
               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

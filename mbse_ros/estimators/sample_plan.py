@@ -21,6 +21,7 @@ MOST_PLANS = 256
 class SamplePlan:
     """``used`` (n, channels): the values to take; ``parts`` (channels,): how many make one sample; ``due`` afterwards.
 
+    ``last`` (channels,): the step of each channel's last value, where ``all_sampled``: each has one.
     A state of the steps ``inside`` is at the ``share`` (steps, 1) of the way from the state ``left`` to ``right``, both
     counted from the one before the segment.
     """
@@ -28,6 +29,8 @@ class SamplePlan:
     used: np.ndarray
     parts: np.ndarray
     due: np.ndarray
+    last: np.ndarray
+    all_sampled: bool
     inside: np.ndarray
     left: np.ndarray
     right: np.ndarray
@@ -35,8 +38,9 @@ class SamplePlan:
 
     def on_lines(self, before: np.ndarray, states: np.ndarray) -> np.ndarray:
         """States (n, nx) with those between samples on lines; ``before`` (nx,): the one before the segment."""
-        mean, ends = states.copy(), np.concatenate([before[None, :], states])
-        start = ends[self.left]
+        ends = np.empty((len(states) + 1, len(before)))
+        ends[0], ends[1:] = before, states
+        mean, start = ends[1:].copy(), ends[self.left]
         mean[self.inside] = start + self.share * (ends[self.right] - start)
         return mean
 
@@ -75,7 +79,8 @@ def _plan(n: int, repeats: np.ndarray, dt: float, due: np.ndarray) -> SamplePlan
         after[k] = now - count
         for j in range(count):
             used[max(0, n - 1 - round(j * interval)), k] = True
-    return SamplePlan(used, parts, after, *_lines(np.flatnonzero(used.any(axis=1))))
+    last = n - 1 - np.argmax(used[::-1], axis=0)
+    return SamplePlan(used, parts, after, last, bool(used.any(axis=0).all()), *_lines(np.flatnonzero(used.any(axis=1))))
 
 
 def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -59,6 +59,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     """
 
     executable: str
+    hurried = False
     forgets = ''
     receiver: Callable[[Any, tuple[str, str]], None] | None = None      # of a node of this process: takes records
     company: Sequence[ManagedNode] = ()     # the other nodes of the process, which start one after the other

@@ -39,6 +39,7 @@ class RealTimePlant(ManagedNode[M]):
     goes on. The motion begins at the first tick: until the executor runs, nothing could leave in time.
     """
 
+    hurried = True
     speed = 1.0
     end_ns: int | None
 

@@ -12,11 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
 from ..errors import MbseError
 from ._parameters import checked_request
@@ -49,10 +52,12 @@ STOP = Stop()
 class Runnable:
     """What `run` asks of a node; each default does nothing.
 
-    ``exit_status`` ends the process as soon as a callback sets it.
+    ``exit_status`` ends the process soon after a callback has set it. ``hurried``: a callback may make something due at
+    once, which `tick` has to do; else callbacks run one after the other for a while without a look at it.
     """
 
     exit_status: int | None = None
+    hurried = True
 
     def create_service(self, srv_type: type, srv_name: str, callback: Callable, **more: Any) -> Any:
         """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
@@ -136,6 +141,25 @@ def _serve(nodes: Sequence[Runnable]) -> None:
             node.finish()
 
 
+class Turns:
+    """Runs callbacks for a while: to leave EventsExecutor after each one and enter it again costs as much as they do.
+
+    It looks at the time only where no callback waits, so a timer of the ``node`` ends the turn, too.
+    """
+
+    def __init__(self, executor: Any, node: Node) -> None:
+        self._executor, self._over = executor, Future()
+        node.create_timer(LONGEST_WAIT, self._end, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def __call__(self, seconds: float) -> None:
+        """For so long, or until the timer's turn comes."""
+        self._over = Future()       # another each time: it keeps what is called when it is done
+        self._executor.spin_until_future_complete(self._over, seconds)
+
+    def _end(self) -> None:
+        self._over.set_result(None)
+
+
 def _spin(nodes: Sequence[Runnable]) -> None:
     """Callbacks and ticks until a signal or a node itself ends them.
 
@@ -145,11 +169,12 @@ def _spin(nodes: Sequence[Runnable]) -> None:
     executor = _Executor()
     for node in nodes:
         executor.add_node(node)
+    turn = executor.spin_once if any(node.hurried for node in nodes) else Turns(executor, nodes[0])
     gc.freeze()     # what the start has made stays: the collector need not walk through it between two messages
     while not STOP.asked and all(node.exit_status is None for node in nodes):
         due = min((due for node in nodes if (due := node.tick()) is not None), default=LONGEST_WAIT)
         try:
-            executor.spin_once(timeout_sec=min(due, LONGEST_WAIT))
+            turn(min(due, LONGEST_WAIT))
         except rclpy_implementation.RCLError as error:      # an answer whose client is gone, or a busy middleware
             if not rclpy.ok():
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from mbse_ros.msg import SensorSegment
 from ..bags.channel_samples import Sample, TopicReader, topic_readers
 from ..bags.channels import parse_channel
 from ..bags.joint_bytes import joint_state
+from ..bags.layout import Forms
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import SampleError
 from ..machine import Machine
@@ -66,11 +68,13 @@ class InterpolationNode(ManagedNode[Machine]):
         qos = deep_input(self.settings.sensor_reliability)
         self._waiting = Waiting()
         self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message)
-        readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), self._refuse)
+        self._refused: list[SampleError] = []
+        readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), self._refused.append)
         for topic, reader in reversed(readers.items()):     # positions last: they are what a plant waits for
             kind, callback = message_class(reader.msgtype), partial(self.on_message, topic)
             subscription = self.input(kind, topic, callback, qos, raw=True)
-            self._waiting.add(topic, subscription, partial(self._read, topic, reader))
+            self._waiting.add(topic, subscription,
+                              partial(self._read, topic, reader, Forms(topic, reader, self._refused)))
 
     def tick(self) -> float | None:
         """A warning where no segment came for long, and diagnostics; seconds until the next look."""
@@ -104,16 +108,26 @@ class InterpolationNode(ManagedNode[Machine]):
         if set(self.interpolator.lost) != self._lost:
             self._log_lost()
 
-    def _read(self, topic: str, reader: TopicReader, cdr: bytes) -> list[Sample]:
+    def _read(self, topic: str, reader: TopicReader, forms: Forms, cdr: bytes) -> Sequence[Sample]:
         """Samples of serialized bytes: to unpack them here costs less than rclpy's conversion."""
+        samples = forms.samples(cdr)
+        if samples is not None:
+            return samples
         try:
             message = joint_state(cdr) if reader.msgtype == JOINT_STATE else None
             if message is None:
                 message = unpacked(topic, reader.msgtype, cdr)
+            samples = reader.samples(topic, message)
         except SampleError as error:
             self._refuse(error)
             return []
-        return reader.samples(topic, message)
+        if self._refused:
+            for error in self._refused:
+                self._refuse(error)
+            self._refused.clear()
+        else:
+            forms.learn(cdr)
+        return samples
 
     def _refuse(self, error: SampleError) -> None:
         """A line about a sample that is dropped; of a name that no sensor has one at most."""

@@ -50,6 +50,8 @@ class RecorderNode(Runnable, Node):
     Where the disk is full it is complete earlier: the process stays and says so in its diagnostics.
     """
 
+    hurried = False
+
     def __init__(self) -> None:
         Node.__init__(self, 'recorder_node')
         (s,), _ = declare_entry(self, 'recorder_node')

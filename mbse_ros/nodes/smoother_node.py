@@ -20,6 +20,7 @@ class SmootherNode(MechanismNode):
     """Runs the lagged stage: samples when they come, solutions when they are due."""
 
     executable, sends = 'smoother_node', 'smoothed_state'
+    hurried = True
 
     def make_stage(self, model: Model) -> LaggedStage:
         """The smoother with the filter that judges its samples, warmed up."""

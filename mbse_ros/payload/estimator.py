@@ -28,6 +28,7 @@ WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
 RESTART = 0.8       # share of the information so far that still counts, from which down window and scatter start again
 REMEMBERED = 0.5        # s between two memories of what is known
+NONE = np.zeros(0, int)
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
 
@@ -166,21 +167,22 @@ class PayloadEstimator:
         """Rows (n, 2 + parameters) of which some are ``taken``, between the steps in which the window starts again."""
         first = 0
         while first < len(rows):
-            total = np.cumsum(forgotten[first:])
-            lost = np.flatnonzero(self._kept * np.exp(total) < RESTART)
+            total = forgotten[first:].cumsum()
+            lost = (np.flatnonzero(self._kept * np.exp(total) < RESTART)
+                    if self._kept * exp(max(total.min(), -700.0)) < RESTART else NONE)
             if lost.size and lost[0] == 0:
                 self._forget(float(np.exp(forgotten[first])))
                 forgotten[first] = 0.0
                 continue
             part = slice(first, first + int(lost[0]) if lost.size else len(rows))
-            total, where = total[:part.stop - first], np.flatnonzero(taken[part])
+            total, where = total[:part.stop - first], taken[part].nonzero()[0]
             first, left = part.stop, float(total[-1])
             self.kept += left
             self._kept *= exp(left)
             if where.size:
                 at = total[where]
                 at[1:] -= at[:-1].copy()
-                self._take(rows[part][where], dt, at)
+                self._take(rows if len(where) == len(rows) else rows[part][where], dt, at)
                 left -= float(total[where[-1]])
             self._low_pass.sums *= exp(left)
 
@@ -286,7 +288,7 @@ class PayloadEstimator:
         self._window_value = self._window.update(self._low_pass.update(rows, forgotten))
         if self._scatter is None:
             self._scatter = BatchScatter(self.settings.low_pass_gain, max(1, round(self.settings.batch_time / dt)))
-        weight, weighted = rows[:, :2].sum(axis=0).tolist()
+        weight, weighted = np.add.reduce(rows[:, :2]).tolist()
         self._scatter.update(weight, weighted, len(rows))
 
     def _result(self, raw: float, gate: str, taken: int = 0) -> Mass:
