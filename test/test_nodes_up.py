@@ -134,6 +134,7 @@ def test_up_knows_its_graphs(monkeypatch):
     ({'machine': 'no_such'}, DescriptionError, 'patu655_lift'),
     ({'machine': 'five_bar'}, SettingError, 'mbse up linkage mechanism:=five_bar'),
     ({'machine': str(ROOT / 'config' / 'mechanisms' / 'five_bar.yaml')}, DescriptionError, 'cylinders.*hydraulics'),
+    ({'machine': 'zx200_can', 'sources': 'zx200_opera'}, SettingError, 'none with simulate:=true.*simulate:=false'),
     ({'cycle': 'walk'}, SettingError, 'lift_hold_lower, random, boom, dig, topic'),
     ({'cycle': 'dig'}, SettingError, 'boom, arm and bucket, not lift'),
     ({'machine': 'patu655_measured', 'simulate': 'true'}, DescriptionError, 'nominal_flow'),

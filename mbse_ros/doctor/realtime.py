@@ -20,13 +20,13 @@ LIMITS = '/etc/security/limits.d/mbse_ros.conf, then log in again'
 
 
 def priority_check(limit: int | None = None, able: bool | None = None) -> Check:
-    """Whether a node may be given a real-time priority, such as by ``chrt -f 50``."""
+    """Whether a node may be given a real-time priority: its parameter ``thread_priority``."""
     limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0] if limit is None else limit
     able = has_capability(MAY_NICE) if able is None else able
     if able or limit == resource.RLIM_INFINITY or limit >= PRIORITY:
         return Check('real-time priority', OK, f'RLIMIT_RTPRIO {_words(limit)}' + able * ', CAP_SYS_NICE')
     return Check('real-time priority', WARNING, f'RLIMIT_RTPRIO {limit}: nodes wait behind other programs',
-                 f'where timing counts: `{_user()} - rtprio {PRIORITY}` in {LIMITS}, and chrt -f {PRIORITY}')
+                 f'where timing counts: {priority_mend(PRIORITY)}, and thread_priority:={PRIORITY}')
 
 
 def memory_check(limit: int | None = None, able: bool | None = None) -> Check:
@@ -38,7 +38,17 @@ def memory_check(limit: int | None = None, able: bool | None = None) -> Check:
     if able or limit == resource.RLIM_INFINITY or limit >= LOCKED:
         return Check('locked memory', OK, text + able * ', CAP_IPC_LOCK')
     return Check('locked memory', WARNING, f'{text}: nodes may be swapped out',
-                 f'where timing counts: `{_user()} - memlock unlimited` in {LIMITS}; or do without swap')
+                 f'where timing counts: {memory_mend()}; or do without swap')
+
+
+def priority_mend(priority: int) -> str:
+    """What lets a process have a real-time priority."""
+    return f'`{_user()} - rtprio {priority}` in {LIMITS}'
+
+
+def memory_mend() -> str:
+    """What lets a process lock all its memory."""
+    return f'`{_user()} - memlock unlimited` in {LIMITS}'
 
 
 def governor_check(folder: Path = CPUS) -> Check:

@@ -25,6 +25,8 @@ from ..dynamics.model import Model
 from ..errors import MbseError
 from ..machine import Machine
 from ..settings import Settings
+from ._diagnostics import OK, WARN
+from ._latency import Latency
 from ._messages import packed_record
 from ._parameters import declare_entry, on_change
 from ._process import SHARED, ProcessStatus
@@ -75,12 +77,13 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         self.machine: M | None = None
         self.fingerprint = ''
         self.active = False
+        self.latency = Latency()
         self._inputs: list = []
         self._outputs: list[Publisher] = []
         if self.forgets:
             self.create_service(Trigger, '~/reset', self.on_reset)
         self.process_status = ProcessStatus(self, self.own_topics, lambda: getattr(self.machine, 'name', ''),
-                                            self.process_values)
+                                            self.process_values, self.process_trouble)
 
     def own_topics(self) -> list[str]:
         """Full names of the topics that have one publisher in a sound graph."""
@@ -89,7 +92,14 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     def process_values(self) -> dict[str, object]:
         """Numbers of the process, for its diagnostics."""
         return {'active': self.active, 'machine file': self.fingerprint, 'warnings': self.warnings.total,
+                **({'real time': self.real_time.words} if self.real_time is not None else {}), **self.latency.values(),
                 **({'compiled functions': '; '.join(remarks())} if remarks() else {})}
+
+    def process_trouble(self) -> tuple[bytes, str]:
+        """What is wrong with the process, for its diagnostics."""
+        refused = self.real_time.refused if self.real_time is not None else ''
+        late = self.latency.judged(getattr(self.settings, 'latency_budget', 0.0))
+        return (WARN, '; '.join(filter(None, (refused, late)))) if refused or late else (OK, '')
 
     def build(self, machine: M) -> None:
         """Make the stage and the outputs for a machine; raises MbseError."""
@@ -131,6 +141,11 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         if self.settings.autostart and not (
                 self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
             self.exit_status = BAD_START
+
+    def clock_ns(self) -> Callable[[], int]:
+        """The time, ns, that stamps are compared with: that of /clock with use_sim_time."""
+        clock = self.get_clock()
+        return (lambda: clock.now().nanoseconds) if self.get_parameter('use_sim_time').value else time.time_ns
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget what the stage knows."""

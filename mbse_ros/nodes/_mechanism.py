@@ -43,6 +43,7 @@ class MechanismNode(ManagedNode[Model]):
         """Take samples from here on."""
         self.stage.reset()
         self._told_ns: int | None = None
+        self._now = self.clock_ns()
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)
@@ -72,6 +73,7 @@ class MechanismNode(ManagedNode[Model]):
             side = 'after' if ahead > 0.0 else 'before'
             self.warnings('restart', f'started again, {abs(ahead):.3f} s {side} the last estimate')
         self._told_ns = estimate.stamp_ns
+        self.latency.take((self._now() - estimate.stamp_ns) * 1e-9)
         self._states.publish(packed_estimate(estimate, self.frame, self.stage.channels, self.fingerprint))
         if self._diagnose(estimate, LEVELS[estimate.status], lambda: self.values(estimate)):
             log_status(self.get_logger(), estimate)

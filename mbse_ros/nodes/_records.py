@@ -154,6 +154,7 @@ class RecordNode(ManagedNode[Machine]):
     def connect(self) -> None:
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
+        self._now = self.clock_ns()
         self._inbox = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
         if not self.fed:
             self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
@@ -175,6 +176,7 @@ class RecordNode(ManagedNode[Machine]):
         except MbseError as error:
             self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
             return
+        self.latency.take((self._now() - result.stamp_ns) * 1e-9)
         self.send(self._results, result)
         self.publish_more(result)
         dropped = {f'dropped, {self.source.topic}s': self._inbox.dropped}

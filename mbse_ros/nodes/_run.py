@@ -24,6 +24,7 @@ from rclpy.task import Future
 from ..errors import MbseError
 from ._parameters import checked_request
 from ._publishing import farewell, persistent
+from ._real_time import RealTime
 
 try:
     from rclpy.experimental import EventsExecutor as _Executor
@@ -58,6 +59,7 @@ class Runnable:
 
     exit_status: int | None = None
     hurried = True
+    real_time: RealTime | None = None       # while it serves
 
     def create_service(self, srv_type: type, srv_name: str, callback: Callable, **more: Any) -> Any:
         """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
@@ -134,11 +136,22 @@ def _serve(nodes: Sequence[Runnable]) -> None:
     try:
         for node in nodes:
             node.start()
+        _begin_real_time(nodes)
         _spin(nodes)
         farewell([publisher for node in nodes for publisher in node.publishers])
     finally:
         for node in nodes:
             node.finish()
+
+
+def _begin_real_time(nodes: Sequence[Runnable]) -> None:
+    """What the parameters of the nodes ask of the system; each node reports it."""
+    found = RealTime(node.settings for node in nodes if hasattr(node, 'settings'))
+    found.begin()
+    for node in nodes:
+        node.real_time = found
+    if found.refused:
+        nodes[0].get_logger().error(found.refused)
 
 
 class Turns:

@@ -13,7 +13,6 @@ from ..simulation.linkage import LinkagePlantSettings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.linkage.settings import LinkageSettings
 from .settings import (
-    CompiledNodeSettings,
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
     OutputsNodeSettings,
@@ -26,6 +25,7 @@ from .settings import (
     ScaleTuning,
     SensorNodeSettings,
     SmootherNodeSettings,
+    StageNodeSettings,
     VisualizationSettings,
 )
 
@@ -47,8 +47,8 @@ class Entry:
 NODES: dict[str, Entry] = {
     'interpolation_node': Entry('Sensor samples to segments on the time grid of the observer.',
                                 (SensorNodeSettings,), InterpolationSettings),
-    'observer_node': Entry('Segments to states of the hydraulic machine.', (CompiledNodeSettings,), ObserverSettings),
-    'payload_node': Entry('States to the payload mass.', (CompiledNodeSettings,), PayloadSettings),
+    'observer_node': Entry('Segments to states of the hydraulic machine.', (StageNodeSettings,), ObserverSettings),
+    'payload_node': Entry('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
     'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
                                 (SensorNodeSettings,), VisualizationSettings),

@@ -128,6 +128,11 @@ class GraphArguments(Settings):
                              'of a mechanism: mechanism')
     params_file: str = setting('', 'Files of parameters for the nodes (YAML, as ros2 run takes them), separated by '
                                    'blanks; they count more than these arguments')
+    thread_priority: int = setting(0, 'Real-time priority (SCHED_FIFO) of the nodes that estimate; 0: none', '', 0, 98)
+    cpu_affinity: str = setting('', 'Processors that the nodes that estimate may use, as 1 or 0,2-3; empty: all')
+    lock_memory: bool = setting(False, 'Keep the memory of the nodes that estimate from being swapped out')
+    latency_budget: float = setting(0.0, 'Age of the estimates beyond which the diagnostics warn; 0: none', 's', 0.0,
+                                    10.0)
     remap: str = setting('', 'Other names of topics, as from:=to separated by blanks, for all nodes of the graph: '
                              'remap:="sensors/position:=joint_states"')
 
@@ -156,6 +161,18 @@ class GraphArguments(Settings):
     def waiting(self) -> dict[str, float]:
         """How long the nodes wait for each other: a simulation loses nothing at the start, on a busy computer too."""
         return {'wait_time': SIMULATED_WAIT} if self.simulate else {}
+
+    @property
+    def real_time(self) -> dict[str, int | str | bool]:
+        """Parameters of a process that estimates."""
+        asked = {'thread_priority': self.thread_priority, 'cpu_affinity': self.cpu_affinity,
+                 'lock_memory': self.lock_memory}
+        return {name: value for name, value in asked.items() if value}
+
+    @property
+    def estimating(self) -> dict[str, int | str | bool | float]:
+        """The same with what is asked of its results."""
+        return {**self.real_time, **({'latency_budget': self.latency_budget} if self.latency_budget else {})}
 
     def node(self, name: str, **parameters: Any) -> Process:
         """A node that is started again when it dies."""
@@ -272,9 +289,9 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     linked = int(a.composed)        # reads no topic
     nodes = (
         a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
-               sensor_reliability=a.reliability, **(PATIENT if a.simulate else {})),
-        a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked),
-        a.node('payload_node', **machine, wait_subscribers=readers))
+               sensor_reliability=a.reliability, **a.real_time, **(PATIENT if a.simulate else {})),
+        a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked, **a.estimating),
+        a.node('payload_node', **machine, wait_subscribers=readers, **a.estimating))
     if a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
@@ -295,7 +312,12 @@ def check_machine(arguments: MachineArguments) -> None:
     if machine.description.payload is None:
         raise DescriptionError(machine.description.file, 'payload', None, 'this section, to weigh a load')
     if a.sources:
-        for_machine(load_sources(a.sources), machine)
+        foreign = for_machine(load_sources(a.sources), machine).channels
+        if a.simulate and foreign:
+            raise SettingError('sources', a.sources, f'{NO_MAP} with simulate:=true: the simulation publishes '
+                               f"{', '.join(foreign)} on this package's own topics. For sensors of a machine say "
+                               'simulate:=false; where a node of yours makes the topics of the map out of the '
+                               "simulation's, start plant_node beside it")
     if a.simulate:
         plant_machine(machine)
         if a.cycle != 'topic':

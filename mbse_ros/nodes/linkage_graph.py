@@ -81,7 +81,7 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
     mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
     reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
     processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
-                        prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME)]
+                        prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME, **a.estimating)]
     if a.smoother:
         topics |= SMOOTHED
         processes.append(a.node('smoother_node', **reading, lag=a.lag,

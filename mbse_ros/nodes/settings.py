@@ -28,6 +28,10 @@ class LifecycleSettings(Settings):
                                        'nothing is lost at the start', '', 0, 100)
     wait_time: float = setting(10.0, 'Longest time to wait for them; then the node continues with a warning',
                                's', 0.0, 600.0)
+    thread_priority: int = setting(0, 'Real-time priority (SCHED_FIFO) of the process while it serves; 0: none. Nodes '
+                                      'of one process need one value', '', 0, 98)
+    cpu_affinity: str = setting('', 'Processors that the process may use, as 1 or 0,2-3. Empty: all')
+    lock_memory: bool = setting(False, 'Keep the memory of the process from being swapped out')
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,14 @@ class BackendSettings(Settings):
 
     backend: str = setting('auto', 'Compiled C, the virtual machine, or C where there is a compiler',
                            choices=('auto', 'c', 'vm'))
+
+
+@dataclass(frozen=True)
+class LatencySettings(Settings):
+    """What every node takes whose results go to a controller."""
+
+    latency_budget: float = setting(0.0, 'Age of the results, from the stamp of the newest sample on, beyond which the '
+                                         'diagnostics warn, 99 % of a second; 0: none', 's', 0.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -93,6 +105,11 @@ class SensorNodeSettings(SensorSettings, ManagedSettings):
 @dataclass(frozen=True)
 class CompiledNodeSettings(BackendSettings, ManagedSettings):
     """Nodes of a hydraulic machine whose stage is compiled."""
+
+
+@dataclass(frozen=True)
+class StageNodeSettings(LatencySettings, CompiledNodeSettings):
+    """Nodes that run a stage over the records of another."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +242,7 @@ class MechanismSettings(BackendSettings, LifecycleSettings):
 
 
 @dataclass(frozen=True)
-class MechanismSensorSettings(SensorSettings, MechanismSettings):
+class MechanismSensorSettings(LatencySettings, SensorSettings, MechanismSettings):
     """Nodes that read the sensors of a mechanism."""
 
     step: float = setting(0.005, 'Step of the filter: a sample counts at the nearest instant, so best the period of '
