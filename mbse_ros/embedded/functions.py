@@ -83,4 +83,6 @@ def single_precision(source: str) -> str:
 
 def _single(found: re.Match) -> str:
     value = float(found[0])
-    return f'{found[0]}f' if value == 0.0 or SMALLEST <= value <= LARGEST else f'{min(max(value, SMALLEST), LARGEST)!r}f'
+    if value == 0.0 or SMALLEST <= value <= LARGEST:
+        return f'{found[0]}f'
+    return f'{min(max(value, SMALLEST), LARGEST)!r}f'

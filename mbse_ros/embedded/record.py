@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SettingError
+from ..errors import DescriptionError, SettingError
+from ..estimators.hydraulic_observer import HydraulicObserver
+from ..estimators.hydraulic_sensors import variances
 from ..simulation.work import frame_count, working_machine
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
-from .tables import EstimatorSetup
+from .tables import EstimatorSetup, started
 
 ENOUGH = 60             # ticks with a mass, from which on faults begin
 AFTER = 60              # ticks from there on
@@ -39,11 +41,15 @@ class Recorded:
 
 def record(of: EstimatorSetup, backend: str = 'vm') -> Recorded:
     """A simulated work cycle, until the mass has been known for a while; then a sample is missing, and two are far off.
+    A machine whose file cannot be simulated, since it says nothing of its valves, stands still: no mass.
 
-    Raises SettingError where no mass comes of it.
+    Raises SettingError where no mass comes of a cycle.
     """
     machine, reference = of.machine, PythonEstimator(of, backend)
-    crane = working_machine(machine, rate=of.rate)
+    try:
+        crane = working_machine(machine, rate=of.rate)
+    except DescriptionError:
+        return _collected([(row, np.zeros(len(machine.commands))) for row in _standing(of)], reference)
     rows, told, updated, since = [], [], 0, 0
     for _ in range(min(frame_count(crane), MOST)):
         frame = crane.frame()
@@ -58,8 +64,24 @@ def record(of: EstimatorSetup, backend: str = 'vm') -> Recorded:
             break
     if not updated:
         raise SettingError('machine', machine.name, 'a machine whose simulated cycle lets its payload be weighed')
+    return _collected(rows, reference, told)
+
+
+def _collected(rows: Sequence[tuple], reference: PythonEstimator, told: Sequence[tuple] = ()) -> Recorded:
+    """Ticks with what comes of them."""
     samples, commands = zip(*rows)
+    told = told or [reference.step(*row) for row in rows]
     return Recorded(np.array(samples), np.array(commands).reshape(len(rows), -1), *map(np.array, zip(*told)))
+
+
+def _standing(of: EstimatorSetup) -> np.ndarray:
+    """Samples (n, channels) amid all ranges with the sensors' noise; what measures no entry of the state is missing."""
+    observer = HydraulicObserver(of.machine, of.observer, 'vm')
+    _, state, _ = started(of, observer)
+    middle = [np.nan if item.index is None else item.gain * (state[item.index] - item.zero) + item.offset
+              for item in observer.model.measured]
+    noise = np.random.default_rng(1).standard_normal((AFTER, len(middle)))
+    return np.array(middle) + noise * np.sqrt(variances(of.machine))
 
 
 class PythonEstimator:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 TEST = r'''/* SPDX-License-Identifier: Apache-2.0 */
-/* Recorded ticks through the estimator of @machine@: prints the largest difference to what the Python one gave for them,
-   1 at the end where it is more than @tolerance@ or where a status is another. */
+/* Recorded ticks through the estimator of @machine@: prints the largest difference to what the Python one gave for
+   them; 1 at the end where it is more than @tolerance@ or where a status is another. */
 #include "@name@.h"
 
 #include <math.h>
@@ -79,8 +79,9 @@ add_test(NAME recorded COMMAND test_estimator)
 
 README = '''# Motion and payload of @machine@ as C
 
-Machine's file: fingerprint `@fingerprint@`; written by `mbse export-c @machine@ --estimator` of mbse_ros @version@: write it again
-rather than edit it. Plain C99, @precision@ precision, no dependencies but libm. @rate@ ticks a second with @substeps@ steps each.
+Machine's file: fingerprint `@fingerprint@`; written by `mbse export-c @machine@ --estimator` of mbse_ros
+@version@: write it again rather than edit it. Plain C99, @precision@ precision, no dependencies but libm. @rate@ ticks a
+second with @substeps@ steps each.
 
 | file | holds |
 |---|---|
@@ -112,8 +113,8 @@ for (;;) {                                  /* @rate@ times a second */
 }
 ```
 
-`mass` is NAN unless samples of this tick went into it. A mass that is held is in `held_mass`, and `held_for` says for how long.
-What the C does not do: docs/export_c.md of mbse_ros.
+`mass` is NAN unless samples of this tick went into it. A mass that is held is in `held_mass`, and `held_for` says for
+how long. What the C does not do: docs/export_c.md of mbse_ros.
 
 ## Names
 

@@ -19,7 +19,7 @@ NOISE = 8.0             # standard deviations of a sample
 
 
 class Jumps:
-    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, and noise of each."""
+    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, noise of each."""
 
     def __init__(self, machine: Machine) -> None:
         self.limits = [(k, (FASTEST if channel.name.partition('/')[2] in machine.cylinders else TURNS)
