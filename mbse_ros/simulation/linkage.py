@@ -26,7 +26,7 @@ class LinkagePlantSettings(Settings):
 
     rate: float = setting(200.0, 'Rate of the sensors', 'Hz', 1.0, 1000.0)
     noise: float = setting(1.0, "Factor on the sensors' noise of the mechanism's file", '', 0.0, 100.0)
-    motion: str = setting('auto', "What drives the mechanism: forces: its inputs are sines; follow: its inputs hold it "
+    motion: str = setting('auto', 'What drives the mechanism: forces: its inputs are sines; follow: its inputs hold it '
                           'and move the coordinates that they drive on sines about the start; auto: follow where an '
                           'input drives a length, whose stroke has ends, or several act on bodies, else forces',
                           choices=('auto', 'forces', 'follow'))
