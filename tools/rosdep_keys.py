@@ -54,7 +54,7 @@ def table(repository: str) -> dict:
 
 if __name__ == '__main__':
     head = ('# SPDX-License-Identifier: Apache-2.0\n'
-            '# Of each dependency of package.xml, on the Ubuntu of each ROS 2: its packages; [ros]: released with that\n'
+            '# Of each dependency of package.xml, on the Ubuntu of each ROS 2: packages; [ros]: released with that\n'
             '# ROS 2; []: none.  Written by tools/rosdep_keys.py.\n')
     text = yaml.safe_dump(table(sys.argv[1]), sort_keys=False, default_flow_style=None, width=120)
     (ROOT / 'test' / 'rosdep_keys.yaml').write_text(head + text)
