@@ -80,8 +80,8 @@ add_test(NAME recorded COMMAND test_estimator)
 README = '''# Motion and payload of @machine@ as C
 
 Machine's file: fingerprint `@fingerprint@`; written by `mbse export-c @machine@ --estimator` of mbse_ros
-@version@: write it again rather than edit it. Plain C99, @precision@ precision, no dependencies but libm. @rate@ ticks a
-second with @substeps@ steps each.
+@version@: write it again rather than edit it. Plain C99, @precision@ precision, no dependencies but libm. @rate@
+ticks a second with @substeps@ steps each.
 
 | file | holds |
 |---|---|
