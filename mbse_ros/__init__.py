@@ -5,6 +5,8 @@
 ROS.
 """
 
+import os
+import sys
 from importlib import import_module
 from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 # look for it in the other mbse_ros folders on sys.path (those of the installed package).
 __path__ = extend_path(__path__, __name__)
 __version__ = '0.1.0'
+
+# Wheels that the CMake build put there where packages were missing or too old: first, they are the tested versions.
+sys.path[:0] = [_folder for _part in __path__ if os.path.isdir(_folder := os.path.join(_part, '_vendored'))
+                and _folder not in sys.path]
 
 if TYPE_CHECKING:
     from . import errors

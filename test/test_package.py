@@ -9,10 +9,15 @@ import tarfile
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from configparser import ConfigParser
+from importlib import metadata
+from importlib.util import module_from_spec, spec_from_file_location
 from subprocess import run
 
 import pytest
 import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from source_tree import ROOT, imports, modules
 
 import mbse_ros
@@ -22,9 +27,12 @@ SETUP = (ROOT / 'setup.py').read_text()
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 CITATION = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
 DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow'}      # where the name to import is not the name to install
-KEYS = {'casadi': 'casadi-pip', 'rosbags': 'python3-rosbags-pip', 'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
-WITHOUT_KEY = {'lz4', 'mcap', 'pint', 'plotly', 'simpleeval', 'zstandard'}    # rosdep knows none: docs/installation.md
+KEYS = {'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
 REQUIREMENTS = ROOT / 'tools' / 'requirements'
+VENDORED = (REQUIREMENTS / 'vendored.in').read_text()
+SPEC = spec_from_file_location('vendored', ROOT / 'cmake' / 'vendored.py')
+vendored = module_from_spec(SPEC)
+SPEC.loader.exec_module(vendored)
 
 
 def required(name):
@@ -128,10 +136,74 @@ def test_python_packages_in_use_are_declared():
                                        *required('peers.in'), *required('table.in')}
 
 
-def test_rosdep_keys_cover_the_requirements():
-    keys = {KEYS.get(name, f'python3-{name}') for name in required('python.in') if name not in WITHOUT_KEY}
+def test_rosdep_keys_and_vendored_wheels_cover_the_requirements():
+    keys = {KEYS.get(name, f'python3-{name}') for name in required('python.in').keys() - set(vendored.names(VENDORED))}
     assert keys <= depends('exec_depend')
     assert {f'python3-{name}' for name in required('test.in')} <= depends('test_depend')
+    assert not depends('exec_depend') & {f'python3-{name}' for name in vendored.names(VENDORED)}
+
+
+@pytest.mark.parametrize('distro', ['humble', 'jazzy', 'kilted'])
+def test_bloom_could_release_each_dependency(distro):
+    """It refuses keys that are not defined, and those that pip installs."""
+    table = yaml.safe_load((ROOT / 'test' / 'rosdep_keys.yaml').read_text())
+    needed = {item.text for item in MANIFEST if item.tag.endswith('depend')}
+    without = {name for name in needed if not table['keys'].get(name, {}).get(distro)}
+    assert len(needed) > 20 and not without, f'{without}: tools/rosdep_keys.py; {table["source"]} of {table["date"]}'
+
+
+def test_vendored_wheels_need_nothing_that_is_not_there():
+    """Of each: what it needs is vendored, too, or a key of package.xml installs it."""
+    declared = {name.removeprefix('python3-') for name in depends('exec_depend')}
+    here = {**default_environment(), 'extra': ''}
+    needed = {canonicalize_name(need.name): name for name in vendored.names(VENDORED)
+              for need in map(Requirement, installed(name)) if not need.marker or need.marker.evaluate(here)}
+    assert 'markdown-it-py' in needed and needed.keys() <= {*vendored.names(VENDORED), *declared}, needed
+
+
+def installed(name):
+    """What a distribution says it needs; nothing where it is for another Python."""
+    try:
+        return metadata.requires(name) or ()
+    except metadata.PackageNotFoundError:
+        return ()
+
+
+@pytest.mark.parametrize('distro', ['jazzy', 'kilted'])
+def test_vendored_wheels_are_held_by_their_hashes(distro):
+    pinned = vendored.pinned(vendored.names(VENDORED), (REQUIREMENTS / f'ros-{distro}.hashed.txt').read_text())
+    entries = re.split(r'\n(?=\w)', pinned)
+    assert {re.match(r'[\w.-]+', entry)[0] for entry in entries} == set(vendored.names(VENDORED))
+    assert all('==' in entry and '--hash=sha256:' in entry for entry in entries)
+    with pytest.raises(ValueError, match='the lock has no casadi, lz4: make lock'):
+        vendored.pinned(['lz4', 'casadi'], 'numpy==1.0 \\\n    --hash=sha256:00\n')
+
+
+def test_what_is_missing_or_too_old_is_vendored():
+    least = (REQUIREMENTS / 'python.in').read_text()
+    found = {**dict.fromkeys(vendored.names(VENDORED), '99.1'), 'typer': '0.9.0'}     # as Ubuntu 24.04 has it
+    del found['casadi']
+
+    def version(name):
+        if name not in found:
+            raise metadata.PackageNotFoundError(name)
+        return found[name]
+
+    assert vendored.missing(vendored.names(VENDORED), least, version) == ['casadi', 'typer']
+    assert vendored.missing(vendored.names(VENDORED), least) == []      # the environment of the tests has them
+
+
+def test_vendored_wheels_are_found_first(tmp_path):
+    """Of a package with its _vendored beside an older module on the path."""
+    wheels = tmp_path / 'installed' / 'mbse_ros' / '_vendored'
+    wheels.mkdir(parents=True)
+    shutil.copy(ROOT / 'mbse_ros' / '__init__.py', wheels.parent)
+    (wheels / 'some_wheel.py').write_text('version = "tested"')
+    (tmp_path / 'installed' / 'some_wheel.py').write_text('version = "older"')
+    code = 'import some_wheel, sys; del sys.modules["some_wheel"]; import mbse_ros, some_wheel as w; print(w.version)'
+    done = run([sys.executable, '-S', '-c', code], env={'PYTHONPATH': str(tmp_path / 'installed')}, check=True,
+               capture_output=True, text=True)
+    assert done.stdout.strip() == 'tested'
 
 
 @pytest.mark.parametrize('distro', ['jazzy', 'kilted'])

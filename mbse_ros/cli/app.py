@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import MbseError, SettingError
-from .arguments import Json, Plots, Sources, Valve, names_of, refuse_options, sources_of
+from .arguments import Coordinates, Json, Plots, Set, Sources, Valve, names_of, refuse_options, sources_of
 from .calibrate import calibrate
 from .doctor import doctor
+from .export import export_c
 from .import_table import import_command
 from .loads import loads
 from .studies import benchmark
@@ -25,12 +26,6 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=N
                   help='State and payload estimation of hydraulic machines: simulate, record, estimate, replay, '
                        'explain.')
 app.add_typer(benchmark, name='benchmark')
-
-Set = Annotated[list[str] | None, typer.Option(
-    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
-                  'of a mechanism linkage.gate=0.999; repeat it.')]
-Coordinates = Annotated[str | None, typer.Option(
-    help="natural, reference_point or relative instead of the mechanism file's.")]
 
 
 @app.command()
@@ -245,25 +240,7 @@ def convert(
     convert_command(old, output)
 
 
-@app.command('export-c')
-def export_c(
-        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
-        output: Annotated[Path, typer.Option(
-            '-o', '--output', help='Folder of the C files: new, or an earlier export.')],
-        dt: Annotated[float, typer.Option(help='Step of the recorded transitions, s.')] = 1e-3,
-        order: Annotated[str, typer.Option(help='Order of the exponential integration: exact, or 1 to 4.')] = 'exact',
-        coordinates: Coordinates = None,
-        independent: Annotated[str | None, typer.Option(
-            help="Independent coordinates, separated by commas, or auto. [the file's]")] = None,
-        free: Annotated[str | None, typer.Option(
-            help='Numbers of the file that stay parameters of the C functions, separated by commas, such as '
-                 'bodies.crank.mass.')] = None) -> None:
-    """Write a mechanism as plain C99.
-
-    State rates and exact Jacobian, transition step, position problem, sensors; with a test of recorded outputs.
-    """
-    from .export_c import export_command
-    export_command(mechanism, output, dt, order, coordinates, independent, free)
+app.command('export-c')(export_c)
 
 
 @app.command()

@@ -19,6 +19,11 @@ Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for t
 
 Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "
                                                 'or unknown.')]
+Set = Annotated[list[str] | None, typer.Option(
+    '--set', help='Tuning, e.g. observer.pressure_psd=1.0, payload.min_speed=0.02, interpolation.max_gap=0.2, '
+                  'of a mechanism linkage.gate=0.999; repeat it.')]
+Coordinates = Annotated[str | None, typer.Option(
+    help="natural, reference_point or relative instead of the mechanism file's.")]
 Sources = Annotated[str | None, typer.Option(
     help="Machine: which topics and fields its channels are, a .yaml file or a name of config/sources; none: the "
          "package's own topics. [the section of the machine's file, else our own topics]")]

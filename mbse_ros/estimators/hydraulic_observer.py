@@ -162,7 +162,7 @@ class HydraulicObserver:
         A coordinate or pressure without a sample starts in the middle of its range, with that range as its stddev.
         Raises PositionProblemError where the mechanism cannot be so.
         """
-        X, stddev = self._initial(commands)
+        X, stddev = self.initial(commands)
         for k, item in enumerate(self.model.measured):
             if np.isfinite(measured[k]) and item.index is not None:
                 X[item.index] = (measured[k] - item.offset) / item.gain + item.zero
@@ -334,7 +334,7 @@ class HydraulicObserver:
                 innovation[k], variance[k] = y[row, nx + k], y[row, nx + m + k]
         return innovation, variance, rejected
 
-    def _initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
         supplies, spread = self.machine.description.hydraulics.supplies, self._spreads_at_start()
         ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)

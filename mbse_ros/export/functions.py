@@ -61,7 +61,7 @@ class ExportedFunctions:
         for function in dense_ones.values():
             generator.add(function)
         source = shared(generator.dump())
-        return Generated(source, {name: _work(source, function) for name, function in dense_ones.items()},
+        return Generated(source, {name: work_sizes(source, function) for name, function in dense_ones.items()},
                          {name: function.sz_w() for name, function in dense_ones.items()})
 
     def call(self, name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -126,7 +126,7 @@ def shared(source: str) -> str:
                   flags=re.MULTILINE) + mark + functions
 
 
-def _work(source: str, function: ca.Function) -> tuple[int, int, int, int]:
+def work_sizes(source: str, function: ca.Function) -> tuple[int, int, int, int]:
     """Lengths of the work arrays as the C code states them, smaller than the virtual machine's."""
     _, found, rest = source.partition(f'int {function.name()}_work(')
     match = WORK.search(rest) if found else None

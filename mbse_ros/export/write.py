@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from ..dynamics.sensor_equations import state_sensors
 from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
+from .folder import FORMAT, MANIFEST, check_earlier, write_files
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
 from .names import COORDINATE_RATES, Item, Names, comment, export_names
 from .record import SMALLEST, Record, records
+from .text import render, wrapped
 
-FORMAT = 'mbse/export-c/1'
-MANIFEST = 'mbse_export.json'
 ORDERS = ('exact', '1', '2', '3', '4')
 SERIES = {'exact': 'F = exp(A dt), G = int_0^dt exp(A s) ds, exact for any dt.'}
 ARGUMENTS = {       # of the generated functions: inputs, outputs
@@ -49,40 +48,15 @@ def export_c(model: Model, folder: str | Path, dt: float = 1e-3, order: str = 'e
     of freedom, a step that cannot be taken; OSError.
     """
     folder = Path(folder)
-    old = _earlier(folder)
+    check_earlier(folder)
     check_choice('order', order, ORDERS)
     if not (np.isfinite(dt) and dt > 0):
         raise SettingError('dt', dt, 'a time step above 0 s')
     if not model.z:
         raise SettingError('mechanism', model.description.name, 'a mechanism that its drivers do not move completely')
     files, names = _files(model, dt, order)
-    for name in files:
-        if name not in old and (folder / name).exists():
-            raise SettingError('output', str(folder), f'a folder without a {name} of others')
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (MANIFEST, *(name for name in files if name != MANIFEST)):
-        (folder / name).write_bytes(files[name].encode())
-    for name in set(old) - set(files):
-        (folder / name).unlink(missing_ok=True)
+    write_files(folder, files)
     return Export(folder, tuple(sorted(files)), names)
-
-
-def _earlier(folder: Path) -> list[str]:
-    """Files of an earlier export; SettingError for a folder that holds something else."""
-    wrong = SettingError('output', str(folder), 'a new or empty folder, or one that export-c wrote')
-    if not folder.exists() and not folder.is_symlink():
-        return []
-    if not folder.is_dir():
-        raise wrong
-    if not any(folder.iterdir()):
-        return []
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
-        if manifest['format'] != FORMAT:
-            raise wrong
-        return [name for name in manifest['files'] if re.fullmatch(r'\w[\w.]*', name, flags=re.ASCII)]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise wrong from None
 
 
 def _files(model: Model, dt: float, order: str) -> tuple[dict[str, str], Names]:
@@ -97,14 +71,14 @@ def _files(model: Model, dt: float, order: str) -> tuple[dict[str, str], Names]:
     words |= {'nh1': _or_one(names.h), 'transition': text.EXACT if order == 'exact' else text.SERIES}
     shown = {True: (text.SENSORS_H, text.SENSORS_C, beside.SENSORS_TEST), False: ('', '', '')}[bool(names.h)]
     files = {
-        f'{names.prefix}.h': _render(text.HEADER, words | {'macros': _macros(names), 'sensors': shown[0]}),
-        f'{names.prefix}.c': _render(text.MODEL, words | {
+        f'{names.prefix}.h': render(text.HEADER, words | {'macros': _macros(names), 'sensors': shown[0]}),
+        f'{names.prefix}.c': render(text.MODEL, words | {
             'data': _data(model, names, sensors.stddev), 'calls': _calls(generated), 'sensors': shown[1],
-            'prototypes': ''.join(_render(text.PROTOTYPE, {'function': name}) for name in generated.work)}),
-        f'{names.prefix}_casadi.c': _render(text.GENERATED_HEAD, words) + generated.source.rstrip() + '\n',
-        'test_model.c': _render(beside.TEST, words | _recorded(recorded) | {
+            'prototypes': ''.join(render(text.PROTOTYPE, {'function': name}) for name in generated.work)}),
+        f'{names.prefix}_casadi.c': render(text.GENERATED_HEAD, words) + generated.source.rstrip() + '\n',
+        'test_model.c': render(beside.TEST, words | _recorded(recorded) | {
             'sensors': shown[2], 'sensor_arrays': ', h[NH], H[NH * NX]' if names.h else ''}),
-        'CMakeLists.txt': _render(beside.CMAKE, words), 'README.md': _render(beside.README, words | _readme(names))}
+        'CMakeLists.txt': render(beside.CMAKE, words), 'README.md': render(beside.README, words | _readme(names))}
     files[MANIFEST] = _manifest(model, names, [*files, MANIFEST], dt, order)
     return files, names
 
@@ -120,13 +94,6 @@ def _words(model: Model, names: Names, generated: Generated, dt: float, order: s
         'nu1': _or_one(names.u), 'np1': _or_one(names.p), 'nb1': '@NAME@_NX * @NAME@_NU' if names.u else '1',
         'dt': repr(float(dt)), 'step': STEP_ITERATIONS, 'most': LARGEST_ITERATIONS, 'tolerance': repr(TOLERANCE),
         'pad': ' ' * len(names.prefix), 'smallest': repr(SMALLEST), 'stack': _stack(generated, names)}
-
-
-def _render(template: str, words: dict[str, object]) -> str:
-    """The template with its words, those inside of words too."""
-    for _ in range(2):
-        template = re.sub(r'@(\w+)@', lambda found: str(words.get(found[1], found[0])), template)
-    return template
 
 
 def _or_one(items: Sequence[Item]) -> int:
@@ -157,14 +124,7 @@ def _data(model: Model, names: Names, stddev: np.ndarray) -> str:
 
 
 def _array(kind: str, name: str, values: Iterable[str], prefix: str) -> str:
-    return f'{kind} {prefix}_{name} = {{\n{_wrapped(values)}}};\n'
-
-
-def _wrapped(values: Iterable[str], indent: str = '  ') -> str:
-    """Values on lines of up to 120 characters."""
-    joined = ', '.join(values)
-    return '\n'.join(textwrap.wrap(joined, 118, initial_indent=indent, subsequent_indent=indent,
-                                   break_long_words=False, break_on_hyphens=False)) + '\n'
+    return f'{kind} {prefix}_{name} = {{\n{wrapped(values)}}};\n'
 
 
 def _number(value: float) -> str:
@@ -183,7 +143,7 @@ def _calls(generated: Generated) -> str:
         places += [f'res[{i}] = {item};' for i, item in enumerate(outputs)]
         lines = textwrap.wrap(', '.join(arguments), 110 - len(name))
         sizes = {key: max(1, size) for key, size in zip(('sz_arg', 'sz_res', 'sz_iw', 'sz_w'), work)}
-        calls.append(_render(text.CALL, sizes | {
+        calls.append(render(text.CALL, sizes | {
             'function': name, 'arguments': ('\n' + ' ' * (17 + len(name))).join(lines), 'set': '\n  '.join(places)}))
     return '\n'.join(calls)
 
@@ -191,7 +151,7 @@ def _calls(generated: Generated) -> str:
 def _recorded(recorded: list[Record]) -> dict[str, object]:
     """Inputs and outputs of the test program."""
     return {'records': len(recorded), 'outputs_size': recorded[0].outputs.size,
-            **{key: ',\n'.join('  {\n' + _wrapped(map(_number, getattr(record, key)), '    ') + '  }'
+            **{key: ',\n'.join('  {\n' + wrapped(map(_number, getattr(record, key)), '    ') + '  }'
                                for record in recorded) + '\n' for key in ('inputs', 'outputs')}}
 
 

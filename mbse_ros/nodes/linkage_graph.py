@@ -45,6 +45,9 @@ class LinkageArguments(GraphArguments):
     prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
     free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
     rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
+    motion: str = setting('auto', 'Of a simulated mechanism: forces (sines), follow (held, and moved about its start), '
+                          'or auto', choices=('auto', 'forces', 'follow'))
+    travel: float = setting(0.05, 'How far it is moved where it is held, rad or m', '', 0.0, 10.0)
     smoother: bool = setting(False, 'Start the smoother in addition to the filter')
     lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
     duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: without end', 's', 0.0, 1e6)
@@ -88,6 +91,6 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
                                 noises=a.noises if a.estimator == FILTER else ''))
     if a.simulate:
         processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate, duration=a.duration,
-                                 wait_subscribers=1 + a.smoother + readers))
+                                 motion=a.motion, travel=a.travel, wait_subscribers=1 + a.smoother + readers))
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return a.complete((*processes, *a.watchers('linkage.rviz', a.frame, topics=recorded)))

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..compiled import Scan
 from ..dynamics.model import Model
-from ..errors import DivergenceError
+from ..errors import DivergenceError, SettingError
 from ..estimators.filters.motion import advance, rates
 from ..estimators.filters.problem import Problem, problem
 from ..settings import Settings, setting
+from .following import Following, driven_coordinates, must_follow
 
 SUBSTEP = 1e-3      # s, at most
 
@@ -25,12 +26,18 @@ class LinkagePlantSettings(Settings):
 
     rate: float = setting(200.0, 'Rate of the sensors', 'Hz', 1.0, 1000.0)
     noise: float = setting(1.0, "Factor on the sensors' noise of the mechanism's file", '', 0.0, 100.0)
-    amplitude: float = setting(10.0, 'Amplitude of the sines that drive the inputs of the mechanism, N m or N', '', 0.0,
-                               1e9)
-    frequency: float = setting(0.5, 'Their frequency; each further input has 1.3 times that of the one before', 'Hz',
-                               0.0, 100.0)
-    damping: float = setting(2.0, "Of the inputs' own motion where an input drives an independent coordinate, N m "
-                                  's/rad or N s/m: part of the command, so known', '', 0.0, 1e9)
+    motion: str = setting('auto', 'What drives the mechanism: forces: its inputs are sines; follow: its inputs hold it '
+                          'and move the coordinates that they drive on sines about the start; auto: follow where an '
+                          'input drives a length, whose stroke has ends, or several act on bodies, else forces',
+                          choices=('auto', 'forces', 'follow'))
+    amplitude: float = setting(10.0, 'Of motion forces: amplitude of the sines that drive the inputs of the mechanism, '
+                                     'N m or N', '', 0.0, 1e9)
+    travel: float = setting(0.05, 'Of motion follow: amplitude of the sines of the driven coordinates, rad or m', '',
+                            0.0, 10.0)
+    frequency: float = setting(0.5, 'Frequency of the sines; each further input has 1.3 times that of the one before',
+                               'Hz', 0.0, 100.0)
+    damping: float = setting(2.0, "Of motion forces: of the inputs' own motion where an input drives an independent "
+                                  'coordinate, N m s/rad or N s/m: part of the command, so known', '', 0.0, 1e9)
 
 
 @dataclass(frozen=True)
@@ -57,45 +64,58 @@ class SimulatedLinkage:
         self._substeps = max(1, round(self.period_ns * 1e-9 / SUBSTEP))
         self._dt = self.period_ns * 1e-9 / self._substeps
         self._scan = Scan(_step(self._problem), model.backend)
-        self._driven, self._sizes = _driven(model), (model.system.n, len(self.channels), len(model.inputs))
+        self._follow = self._following()
+        self._driven, self._sizes = driven_coordinates(model), (model.system.n, len(self.channels), len(model.inputs))
         self._number, self._parameters = np.arange(len(model.inputs)), np.asarray(model.parameters)
         self._x = np.concatenate([model.start.q, model.start.qd[model.z]])
-        self._count, self._rng = 0, np.random.default_rng(seed)
+        self._count, self._rng, self._u = 0, np.random.default_rng(seed), self._inputs(0.0)
 
     def frame(self) -> LinkageFrame:
         """The next instant, a period after the one before; raises DivergenceError."""
         t = self._count * self.period_ns * 1e-9
         n, s, k = self._sizes
         rows = np.empty((self._substeps, k + 1))
-        rows[:, :k], rows[:, k] = self._inputs(t), t + self._dt * np.arange(1, self._substeps + 1)
+        rows[:, :k], rows[:, k] = self._u, t + self._dt * np.arange(1, self._substeps + 1)
         p = np.concatenate([[self._dt], self._parameters])
         self._x, ys = self._scan(self._x, rows, p)
         if not np.isfinite(ys).all():
-            raise DivergenceError(self.model.description.name, self._count, f'at t = {t:.6g} s')
+            raise DivergenceError(self.model.description.name, self._count, f'at t = {t:.6g} s{self._advice()}')
         self._count += 1
         y = ys[-1]
         noise = self._rng.standard_normal(s) * self._problem.stddev * self.settings.noise
         samples = y[2 * n:2 * n + s] + noise
         samples = np.where(self._problem.angular, (samples + np.pi) % (2 * np.pi) - np.pi, samples)
-        return LinkageFrame(self._count * self.period_ns, samples,
-                            self._inputs(t + self.period_ns * 1e-9)[:k], y[:n], y[n:2 * n])
+        self._u = self._inputs(t + self.period_ns * 1e-9)
+        return LinkageFrame(self._count * self.period_ns, samples, self._u, y[:n], y[n:2 * n])
 
     def inputs(self) -> np.ndarray:
-        """Inputs (k,) in force before the first frame."""
-        return self._inputs(0.0)
+        """Inputs (k,) in force until the next frame."""
+        return self._u
+
+    def _following(self) -> Following | None:
+        """What holds the mechanism, where it is held."""
+        of = self.settings
+        if of.motion == 'follow' and not self.model.inputs:
+            raise SettingError('motion', 'follow', f'auto or forces: {self.model.description.name} has no inputs')
+        wanted = of.motion == 'follow' or of.motion == 'auto' and must_follow(self.model)
+        return Following(self._problem, of.travel, of.frequency) if wanted else None
+
+    def _advice(self) -> str:
+        """What to change where the motion led out of the mechanism's reach."""
+        if self._follow is not None:
+            return '; a smaller travel, or a lower frequency, keeps it within its reach'
+        if not self.model.inputs:
+            return ''
+        return '; a smaller amplitude, more damping or motion:=follow keeps it within its reach'
 
     def _inputs(self, t: float) -> np.ndarray:
-        """Sines less the damping of the coordinate that an input drives."""
-        of, zd, number = self.settings, self._x[self._sizes[0]:], self._number
+        """Those of the motion that is followed, else sines less the damping of the coordinate that an input drives."""
+        n = self._sizes[0]
+        if self._follow is not None:
+            return self._follow.at(self._x[:n], self._x[n:], t)
+        of, zd, number = self.settings, self._x[n:], self._number
         sines = of.amplitude * np.sin(2 * np.pi * of.frequency * 1.3 ** number * t + number)
         return sines - of.damping * np.array([zd[k] if k >= 0 else 0.0 for k in self._driven])
-
-
-def _driven(model: Model) -> list[int]:
-    """Of each input, the place of the independent coordinate that it drives; -1: none."""
-    coordinates = {force.input: force.coordinate for force in model.description.forces.values() if force.input}
-    return [model.independent.index(coordinates[name]) if coordinates.get(name) in model.independent else -1
-            for name in model.inputs]
 
 
 def _step(of: Problem) -> ca.Function:

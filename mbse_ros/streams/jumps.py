@@ -19,10 +19,10 @@ NOISE = 8.0             # standard deviations of a sample
 
 
 class Jumps:
-    """Watches the channels of the positions of one machine."""
+    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, noise of each."""
 
     def __init__(self, machine: Machine) -> None:
-        self._limits = [(k, (FASTEST if channel.name.partition('/')[2] in machine.cylinders else TURNS)
+        self.limits = [(k, (FASTEST if channel.name.partition('/')[2] in machine.cylinders else TURNS)
                          * abs(channel.nominal[0]), NOISE * channel.sensor.noise)
                         for k, channel in enumerate(machine.all_channels)
                         if channel.kind == 'position' and not channel.sensor.wraps]
@@ -35,7 +35,7 @@ class Jumps:
 
     def take(self, t: float, samples: Sequence[float]) -> list[int]:
         """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s."""
-        for place, speed, noise in self._limits:
+        for place, speed, noise in self.limits:
             sample = float(samples[place])
             if not isfinite(sample):
                 continue

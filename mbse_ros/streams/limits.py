@@ -19,11 +19,11 @@ JUMPED = 'jumped'
 
 class Limits:
     """Looks at the newest samples of a machine's channels; ``share``: of a position's range, beyond which it is far
-    outside."""
+    outside. ``ends``: by reason, place of a channel and the samples, SI, below and above which it measures nothing."""
 
     def __init__(self, machine: Machine, share: float) -> None:
         channels = list(enumerate(machine.all_channels))
-        self._ends = {
+        self.ends = {
             'below vacuum': [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
             'at the end of its range': [(i, *_range(c)) for i, c in channels if c.sensor.range is not None],
             FAR: _reach(machine, share)}
@@ -38,7 +38,7 @@ class Limits:
         numbers = values.tolist()
         jumped = self._jumps.take(t, numbers)
         found = {reason: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
-                 for reason, ends in self._ends.items()}
+                 for reason, ends in self.ends.items()}
         found[JUMPED] = [i for i in jumped if i not in found[FAR]]
         return {reason: places for reason, places in found.items() if places}
 

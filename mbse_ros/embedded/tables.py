@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a machine's estimator that the exported C holds as constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, inf
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from ..errors import SettingError
+from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
+from ..estimators.hydraulic_sensors import variances
+from ..estimators.settings import ObserverSettings
+from ..machine import Machine
+from ..payload.filter import triangular_weights
+from ..payload.gates import gate_numbers
+from ..payload.mass import BEYOND, NORMAL
+from ..payload.settings import PayloadSettings
+from ..streams.jumps import Jumps
+from ..streams.limits import Limits
+from ..streams.linkage.channels import MOVED
+from ..streams.stages import LOST_SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+STUDENT_DEGREE = 28         # of the polynomial for the quantile of Student's t: 4e-15 of its value
+NIS_MEMORY = 0.02           # share of the mean NIS that a tick forgets
+LARGEST_NIS = 4.0           # of that mean, from which model and samples contradict each other
+LONGEST_TICK = 0.010        # s; rarer samples would be taken in parts, see estimators/sample_plan.py
+ALMOST = 1e-6               # of a tick, by which times are rounded
+
+
+@dataclass(frozen=True)
+class EstimatorSetup:
+    """A machine with its tuning and its clock: ``rate``, Hz, of the ticks, ``step``, s, of the observer in them."""
+
+    machine: Machine
+    observer: ObserverSettings
+    payload: PayloadSettings
+    rate: float = 100.0
+    step: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rate) and 1.0 / self.rate <= LONGEST_TICK + ALMOST):
+            raise SettingError('--rate', self.rate, f'{1 / LONGEST_TICK:g} Hz or more: between rarer samples the '
+                                                    'prediction is too long')
+        if not (self.step > 0 and abs(self.substeps * self.step * self.rate - 1.0) < 1e-9):
+            raise SettingError('--step', self.step, f'a whole number of times in a tick of {1.0 / self.rate:g} s')
+        if self.observer.weighing != 'apart':
+            raise SettingError('observer.weighing', self.observer.weighing, 'apart: the exported estimator is that of '
+                               'the papers, motion first, then the mass')
+        if self.guard < 1:
+            raise SettingError('payload.guard_time', self.payload.guard_time, f'a step or more, {self.step:g} s')
+
+    @property
+    def substeps(self) -> int:
+        """Steps of the observer in a tick."""
+        return max(1, round(1.0 / (self.rate * self.step)))
+
+    @property
+    def guard(self) -> int:
+        """Samples of the guard time."""
+        return round(self.payload.guard_time / self.step)
+
+    @property
+    def window(self) -> int:
+        """Samples of the triangular window, odd."""
+        return len(triangular_weights(self.payload.window + 1 - self.payload.window % 2))
+
+    @property
+    def batch(self) -> int:
+        """Samples of a batch."""
+        return max(1, round(self.payload.batch_time / self.step))
+
+    def ticks(self, seconds: float, up: bool) -> int:
+        """A time in ticks, rounded up or down."""
+        ticks = seconds * self.rate
+        return ceil(ticks - ALMOST) if up else floor(ticks + ALMOST)
+
+
+def student_coefficients() -> np.ndarray:
+    """Chebyshev coefficients, in ``2 / freedom - 1``, of the logarithm of Student's two-sided 95 % quantile."""
+    from numpy.polynomial import chebyshev  # here: slow to import
+    from scipy.special import stdtrit
+    x = np.cos(np.pi * (np.arange(STUDENT_DEGREE + 1) + 0.5) / (STUDENT_DEGREE + 1))
+    return chebyshev.chebfit(x, np.log(stdtrit(2.0 / (x + 1.0), 0.975)), STUDENT_DEGREE)
+
+
+def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, float]:
+    """Single numbers by their macros."""
+    gain, (low, high) = of.payload.low_pass_gain, of.machine.description.payload.limits
+    return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
+            'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'LOST_SHARE': LOST_SHARE, 'TICK': 1.0 / of.rate,
+            'DECAY': 1.0 - gain, 'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND,
+            'LIGHTEST': low, 'HEAVIEST': high}
+
+
+def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterable]:
+    """Arrays by name; rows of two numbers are pairs."""
+    machine, model, p = of.machine, observer.model, of.machine.parameters
+    measured, some = model.measured, np.flatnonzero(p.stddev)
+    _, start, numbers = started(of, observer)
+    tables = {
+        'OBSERVER_NUMBERS': numbers, 'SCALE': model.scale, 'START': start,
+        'START_STDDEV': observer.initial(np.zeros(len(machine.commands)))[1], 'STDDEV': np.sqrt(variances(machine)),
+        'OFFSET': [item.offset for item in measured], 'GAIN': [item.gain for item in measured],
+        'ZERO': [item.zero for item in measured], 'RANGE': machine.range, 'NUMBERS': p.mean,
+        'GATES': [*gate_numbers(machine, of.payload), machine.description.payload.limits[0]],
+        'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients(), **_ends(machine)}
+    if machine.system.dependent:
+        start = machine.model.start.q
+        tables |= {'START_Z': start[machine.model.z], 'START_DEPENDENT': start[machine.system.dependent]}
+    return tables
+
+
+def place_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, list[int]]:
+    """Places by name: the entry of the state that a channel measures and of a valve's spool, -1: none."""
+    names = observer.names
+    return {'ENTRY': [-1 if item.index is None else item.index for item in observer.model.measured],
+            'SPOOL': [names.index(f'spool/{v}') if f'spool/{v}' in names else -1 for v in of.machine.modelled_valves]}
+
+
+def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Function, np.ndarray, np.ndarray]:
+    """Step of the observer, the packed state that starts where nothing is measured, and the numbers of a step."""
+    observer.start(np.full(len(observer.channels), np.nan), np.zeros(observer.model.U.numel()))
+    found = observer.step(of.step)
+    observer.reset()
+    return found
+
+
+def _ends(machine: Machine) -> dict[str, np.ndarray]:
+    """Of each channel the samples beyond which it measures nothing, and how fast it may move; 0: it may jump."""
+    limits, count = Limits(machine, LOST_SHARE), len(machine.channels)
+    found = {name: np.full(count, value) for name, value in (
+        ('VACUUM', -inf), ('LOWEST', -inf), ('HIGHEST', inf), ('NEAREST', -inf), ('FARTHEST', inf), ('FASTEST', 0.0),
+        ('NOISE', 0.0))}
+    for reason, low, high in (('below vacuum', 'VACUUM', None), ('at the end of its range', 'LOWEST', 'HIGHEST'),
+                              ('far outside its range', 'NEAREST', 'FARTHEST')):
+        for place, *ends in limits.ends[reason]:
+            found[low][place] = ends[0]
+            if high:
+                found[high][place] = ends[1]
+    for place, speed, noise in Jumps(machine).limits:
+        found['FASTEST'][place], found['NOISE'][place] = speed, noise
+    return found
