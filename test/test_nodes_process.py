@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every node reports of its process: a second graph in its namespace, numbers, whatever node it is."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,9 +15,12 @@ from rclpy.node import Node
 
 from mbse_ros.compiled import remarks as room
 from mbse_ros.msg import HydraulicState, SensorSegment
+from mbse_ros.nodes._warnings import Warnings
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.recorder_node import RecorderNode
+
+PERIOD = 10_000_000     # ns
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -90,3 +94,31 @@ def test_slow_functions_are_in_the_log_and_in_the_diagnostics(bench, monkeypatch
     assert any('virtual machine' in line and 'no C compiler' in line for line in lines)
     bench.peer.until(lambda: any('virtual machine' in item.value for s in bench.status('payload_node process')
                                  for item in s.values))
+
+
+def test_samples_that_do_not_come_are_counted(bench, monkeypatch):
+    """The middleware does not say what it has lost; the stamps do."""
+    init, lines = Node.__init__, []
+    monkeypatch.setattr(Node, '__init__', lambda self, name, **more: init(
+        self, name, parameter_overrides=overrides(sensor_reliability='reliable'), **more))
+    node = bench.run(InterpolationNode)
+    node.warnings = Warnings(lines.append, 0.0)
+    assert node.trigger_configure() and node.trigger_activate()
+    for k in range(1, 101):
+        if not 60 <= k < 63:
+            bench.peer.samples(k * PERIOD)
+    bench.peer.until(lambda: all(buffer.newest == 100 * PERIOD for buffer in node.interpolator._inputs.values()))
+
+    def told():
+        node.tick()
+        return [s for s in bench.status('interpolation_node: ') if '3 of 99 samples of position/lift' in s.message]
+    bench.peer.until(told)
+    status = told()[0]
+    assert status.level == b'\x01'
+    assert {'missing, position/lift': '3', 'missing, pressure/lift_rod': '3'}.items() <= {
+        item.key: item.value for item in status.values}.items()
+    assert len(lines) == 1 and 'are missing' in lines[0] and 'sensor_reliability' not in lines[0]
+    node.settings = replace(node.settings, sensor_reliability='best_effort')
+    node._gaps.take('position/lift', 105 * PERIOD)
+    node._log_missing()
+    assert lines[1].startswith('4 of 5 samples of position/lift') and 'reliable asks for what gets lost' in lines[1]

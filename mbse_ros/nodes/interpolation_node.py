@@ -22,6 +22,7 @@ from ..errors import SampleError
 from ..machine import Machine
 from ..settings import Settings
 from ..sources.machine import left_over
+from ..streams.gaps import Gaps
 from ..streams.interpolation import Interpolator
 from ..streams.records import Segment
 from ._diagnostics import ERROR, OK, WARN, diagnostic_array
@@ -56,6 +57,7 @@ class InterpolationNode(ManagedNode[Machine]):
     def connect(self) -> None:
         """Take the sensors from here on."""
         self.interpolator.reset()
+        self._gaps, self._missing = Gaps(), ''
         self._lost: set[str] = set()
         self._apart: set[str] = set()
         self._end: int | None = None        # of the newest segment, ns
@@ -90,12 +92,14 @@ class InterpolationNode(ManagedNode[Machine]):
         if now >= self._health:
             self._health = now + HEALTH
             self._log_clocks()
+            self._log_missing()
             self._diagnosed.publish(self._diagnostics())
         return min(self._patience, self._health, now + (HEALTH if look is None else look)) - now
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
         for sample in self._waiting.items(topic, message):
+            self._gaps.take(sample.channel, sample.stamp_ns)
             try:
                 segments = self.interpolator.add(*sample)
             except SampleError as error:
@@ -146,8 +150,9 @@ class InterpolationNode(ManagedNode[Machine]):
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
         fault = self._foreign.fault
-        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, text) if part)
-        dropped = {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
+        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, text, self._missing) if part)
+        dropped = {f'missing, {channel}': count for channel, count in self._gaps.total.items()}
+        dropped |= {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
         dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
         return diagnostic_array(self.get_clock().now().nanoseconds, ERROR if fault else WARN if text else OK,
                                 self.get_name(), self.machine.name, text or 'OK', dropped)
@@ -166,6 +171,16 @@ class InterpolationNode(ManagedNode[Machine]):
         if apart - self._apart:
             self.get_logger().warning(f'{self.interpolator.clocks.words}: what seems silent may be the others')
         self._apart = apart
+
+    def _log_missing(self) -> None:
+        """A line where samples got lost on the way here: the middleware does not tell."""
+        found = self._gaps.recent()
+        self._missing = ', '.join(f'{missing} of {missing + seen} samples of {channel} are missing'
+                                  for channel, (missing, seen) in sorted(found.items()))
+        if found:
+            self.warnings('missing', f'{self._missing}: lost on the way, or never sent'
+                          + ('' if self.settings.sensor_reliability == 'reliable' else
+                             '; sensor_reliability:=reliable asks for what gets lost'))
 
     def _log_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

@@ -114,8 +114,9 @@ class ReplayNode(Runnable, Node):
         hasty = sorted({info.node_name for topic in self._outputs for info in self.get_subscriptions_info_by_topic(
             self._outputs[topic].topic_name) if info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT})
         if hasty:
-            self.get_logger().warning(f'played {self._tuning.rate:g} times as fast: {", ".join(hasty)} may miss '
-                                      'messages unseen; sensor_reliability:=reliable asks for what gets lost')
+            self.get_logger().warning(
+                f'played {self._tuning.rate:g} times as fast: {", ".join(hasty)} may miss messages '
+                '(interpolation_node counts them); sensor_reliability:=reliable asks for what gets lost')
 
     def _own_topics(self) -> list[str]:
         return [publisher.topic_name for publisher in self._outputs.values()
