@@ -16,13 +16,14 @@ from ..description.entry import Entry
 from ..errors import DescriptionError
 from ..resources import regular, share_directory
 from . import path as paths
+from .mount import Mount, read_mount
 
 FORMAT = 'mbse/sources/1'
 HEADER_STAMP, ARRIVAL = 'header', 'arrival'
 NO_MAP = 'none'         # as the name of a map: none, the machine's own section neither
 USUAL = {'m': 'm, mm, cm', 'rad': 'rad, deg', 'm/s': 'm/s, mm/s', 'rad/s': 'rad/s, deg/s', 'Pa': 'Pa, kPa, MPa, bar',
          'm/s^2': 'm/s^2, standard_gravity', 'V': 'V, mV'}
-_OF_TOPIC = ('type', 'stamp', 'delay', 'rate', 'require')
+_OF_TOPIC = ('type', 'stamp', 'delay', 'rate', 'require', 'mount')
 _OF_CHANNEL = ('offset', 'scale', 'sign', 'optional', 'source', 'variance', *_OF_TOPIC)
 _TOPIC = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z_][A-Za-z0-9_]*)*')
 _TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg/)?[A-Za-z][A-Za-z0-9]*')
@@ -46,7 +47,8 @@ class Source:
     ``stamp``: 'header', 'arrival', or a path; ``delay_ns`` is taken off it. ``rate``: expected, Hz, None: any.
     ``type``: of the message, '' where the topic's counts. ``optional``: a machine may lack the channel. ``variance``:
     path to that of the number, () where the machine's file counts alone; ``require``: paths, and the text that must be
-    there. ``noise``: standard deviation of the machine's sensor, SI, 0 where it is not known.
+    there. ``noise``: standard deviation of the machine's sensor, SI, 0 where it is not known. ``mount``: how an IMU is
+    turned on its body, None: not at all.
     """
 
     channel: str
@@ -64,6 +66,7 @@ class Source:
     variance: paths.Path = ()
     require: tuple[tuple[str, str], ...] = ()
     noise: float = 0.0
+    mount: Mount | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def _source(channel: str, entry: Entry, wanted: tuple[str, ...], topics: Mapping
                   _type(parts['type']) if 'type' in parts else '',
                   'optional' in parts and parts['optional'].flag(),
                   _path(parts['variance']) if 'variance' in parts else (),
-                  _require(parts['require']) if 'require' in parts else ())
+                  _require(parts['require']) if 'require' in parts else (), mount=_mount(parts))
 
 
 def _topic_name(entry: Entry) -> str:
@@ -203,6 +206,14 @@ def _require(entry: Entry) -> tuple[tuple[str, str], ...]:
     found = {path: Entry(entry.file, f'{entry.key}.{path}', text) for path, text in entry.value.items()}
     return tuple((paths.path_text(_path(Entry(entry.file, entry.key, path))), item.text('the text that must be there'))
                  for path, item in found.items())
+
+
+def _mount(parts: Mapping[str, Entry]) -> Mount | None:
+    if 'mount' not in parts:
+        return None
+    if 'variance' in parts:
+        raise parts['variance'].error('no variance where `mount` is given: it is about the axes of the IMU')
+    return read_mount(parts['mount'])
 
 
 def _sign(entry: Entry) -> float:

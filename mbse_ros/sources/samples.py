@@ -14,6 +14,7 @@ from .fields import Fields
 from .getters import Absent, number_getter
 from .guards import Unfit, guard_of
 from .map import Source
+from .mount import mounted_getter
 from .path import path_text
 from .stamps import stamp_getter
 from .words import near
@@ -115,7 +116,8 @@ class TopicSamples:
                                        f'{msgtype}, the type of {self.topic}')
             fields(msgtype)
             key, value = 'path', path_text(source.path)
-            get = number_getter(source.path, msgtype, fields)
+            get = (number_getter(source.path, msgtype, fields) if source.mount is None else
+                   mounted_getter(source.path, msgtype, fields, source.mount))
             key, value = 'stamp', source.stamp
             if source.stamp not in stamps:
                 stamps[source.stamp] = stamp_getter(source.stamp, msgtype, fields)
