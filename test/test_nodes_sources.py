@@ -95,12 +95,12 @@ def attended(peer, node):
     peer.also = also
 
 
-def drive(peer, count, spoil=lambda k: None):
+def drive(peer, count, spoil=lambda k: None, readers=1):
     """So many instants of both topics; ``spoil(k)`` may give other pressures."""
     for k in range(count):
         stamp = time.time_ns()
-        peer.publish(JointState, 'plc/strokes', joint_state(stamp, '', ['other', 'main'], [9.0, STROKE]))
-        peer.publish(Float64MultiArray, '/plc/pressures', spoil(k) or pressures('AB', [PISTON, ROD]))
+        peer.publish(JointState, 'plc/strokes', joint_state(stamp, '', ['other', 'main'], [9.0, STROKE]), readers)
+        peer.publish(Float64MultiArray, '/plc/pressures', spoil(k) or pressures('AB', [PISTON, ROD]), readers)
         peer.step()
 
 
@@ -215,9 +215,9 @@ def test_a_wrong_map_stops_the_node_at_its_start(make, tmp_path):       # noqa: 
 
 
 def test_the_graph_hands_the_map_over(tmp_path):
-    """A simulation keeps its own topics, unless a map is named."""
+    """A simulation keeps its own topics."""
     path = sources(tmp_path)
-    for given, expected in (({}, 'none'), ({'simulate': 'false'}, ''), ({'sources': path}, path)):
+    for given, expected in (({}, 'none'), ({'simulate': 'false'}, ''), ({'simulate': 'false', 'sources': path}, path)):
         graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}))
         node, = [p.parts['interpolation_node'] for p in graph.processes if p.parts]
         assert node['sources'] == expected

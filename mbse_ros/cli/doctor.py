@@ -29,17 +29,20 @@ def doctor(
             min=0, max=3600, help='With --machine NAME: listen to its graph for so many seconds, or 0. [3]')] = None,
         namespace: Annotated[str | None, typer.Option(
             help='With --machine NAME: namespace of its topics. [the one the graph shows]')] = None,
+        sources: Annotated[str | None, typer.Option(
+            help="With --machine NAME: map of other people's topics to listen to, by its name or path; none: this "
+                 "package's topics. [the section `sources` of the machine's file, where it has one]")] = None,
         json_: Json = None) -> None:
     """Is this computer ready, and what would mend it.
 
     Packages, compiler, disks, real-time limits, clock, ROS 2 and DDS, a machine's file and its topics: a line each.
     Exit status 1 where something fails.
     """
-    for option, value in {'--topics': topics, '--namespace': namespace}.items():
+    for option, value in {'--topics': topics, '--namespace': namespace, '--sources': sources}.items():
         if machine is None and value is not None:
             raise SettingError(option, value, 'no such option here: it is for --machine NAME')
     checks = []
-    for check in look(machine, namespace, LISTEN if topics is None else topics):
+    for check in look(machine, namespace, LISTEN if topics is None else topics, sources):
         checks.append(check)
         typer.echo(line(check))
     typer.echo(summary(checks))
@@ -50,7 +53,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def look(machine: str | None, namespace: str | None, seconds: float) -> Iterator[Check]:
+def look(machine: str | None, namespace: str | None, seconds: float, sources: str | None = None) -> Iterator[Check]:
     """All checks, each as soon as it is known."""
     from ..doctor.python import dependency_checks, extras_check, python_check
     yield python_check()
@@ -64,7 +67,7 @@ def look(machine: str | None, namespace: str | None, seconds: float) -> Iterator
     yield from ros
     yield from examined('clock', clocks)
     if machine is not None:
-        yield from examined('machine', lambda: described(machine, namespace, seconds, ros))
+        yield from examined('machine', lambda: described(machine, namespace, seconds, ros, sources))
 
 
 def compiled() -> list[Check]:
@@ -105,10 +108,13 @@ def clocks() -> list[Check]:
     return [synchronized_check(not alone()), resolution_check(), date_check()]
 
 
-def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check]) -> Iterator[Check]:
-    """The machine's file as ``mbse check`` sees it, and its graph where a message went through ROS."""
+def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check], sources: str | None
+              ) -> Iterator[Check]:
+    """The machine's file as ``mbse check`` sees it, its map, and its graph where a message went through ROS."""
     from ..machine import load_machine
-    from ..nodes.doctor import graph_checks
+    from ..nodes.doctor import graph_checks, source_checks
+    from ..sources.machine import for_machine, section_of
+    from ..sources.map import NO_MAP, load_sources
     from .check import reach_section, warnings
     try:
         machine = load_machine(name)
@@ -117,11 +123,20 @@ def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Ch
     except MbseError as error:
         yield Check('machine', FAILS, str(error), 'correct the file: mbse check says what was understood')
         return
+    try:
+        used = load_sources(sources) if sources else section_of(machine)
+        used = None if used is None or sources == NO_MAP else for_machine(used, machine)
+    except MbseError as error:
+        yield Check('map', FAILS, str(error), 'correct the map (docs/sources.md)')
+        return
     yield from (Check('machine', WARNING, text, f'see mbse check {name}') for text in odd)
     if not odd:
         yield Check('machine', OK, f'{machine.description.file} is sound: {len(machine.channels)} channels')
     if seconds > 0 and any(check.name == 'DDS loopback' and check.status == OK for check in ros):
-        yield from graph_checks(machine, namespace, seconds)
+        if used is not None and used.channels:
+            yield from source_checks(machine, used, namespace, seconds)
+        else:
+            yield from graph_checks(machine, namespace, seconds)
 
 
 def line(check: Check) -> str:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rclpy.qos import QoSProfile
 
@@ -22,6 +22,9 @@ from ..sources.words import near
 from ._lifecycle import ManagedNode
 from ._message_fields import class_fields, message_type
 from ._waiting import Waiting
+
+if TYPE_CHECKING:
+    from ._listening_map import MapListener
 
 LOOK = 0.2      # s between two looks at the graph while a topic is missing
 PERIOD = 5.0    # s over which rates are compared
@@ -66,11 +69,12 @@ class ForeignInputs:
     """Subscriptions of a node to the topics of a map; ``take(topic, message)`` is their callback.
 
     ``waiting`` gets them. What is left out is warned of once, and counted in ``left_out`` by channel and reason.
+    ``log``: whether faults of the map are errors in the log of the node, too.
     """
 
-    def __init__(self, node: ManagedNode, sources: SourceMap, waiting: Waiting, qos: QoSProfile,
-                 take: Callable[[str, Any], None]) -> None:
-        self._node, self._waiting, self._qos, self._take = node, waiting, qos, take
+    def __init__(self, node: ManagedNode | MapListener, sources: SourceMap, waiting: Waiting, qos: QoSProfile,
+                 take: Callable[[str, Any], None], log: bool = True) -> None:
+        self._node, self._waiting, self._qos, self._take, self._log = node, waiting, qos, take, log
         self._open = dict(sources.channels)
         self._topics: dict[str, TopicSamples] = {}
         self._rates = Rates(sources.sources)
@@ -99,6 +103,10 @@ class ForeignInputs:
             self._due = now + LOOK
             self._subscribe(self._published())
         return self._due - now
+
+    def served(self) -> dict[str, list[str]]:
+        """Channels by the topics that they are read from."""
+        return {topic: [source.channel for source in samples.sources] for topic, samples in self._topics.items()}
 
     def missing(self) -> str:
         """Which topics are not there, with those that are, in words; '' where none is missing."""
@@ -153,7 +161,8 @@ class ForeignInputs:
         """An error of the map, once."""
         if self._faults.get(topic) != text:
             self._faults[topic] = text
-            self._node.get_logger().error(text)
+            if self._log:
+                self._node.get_logger().error(text)
 
     def _samples(self, topic: str, message: Any, received_ns: int | None) -> list[Sample]:
         """Samples of a message; it arrived when the middleware received it, so that a pause of this process does no

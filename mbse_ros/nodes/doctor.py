@@ -15,12 +15,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..bags.channel_samples import topic_readers
 from ..bags.topics import TopicMap
 from ..doctor.checks import FAILS, OK, WARNING, Check
+from ..doctor.mapped import map_checks
 from ..doctor.traffic import Expected, traffic_checks
 from ..errors import BagError, MbseError, shown
 from ..machine import Machine
-from .graph import TOPICS, sensor_topics
+from ..sources.machine import left_over
+from ..sources.map import SourceMap
+from .graph import TOPICS
 
 TESTED = ('humble', 'jazzy', 'kilted')
 TESTED_RMW = 'rmw_fastrtps_cpp'
@@ -135,13 +139,29 @@ def loopback_check(probed: Mapping[str, Any], said: str) -> Check:
     return Check('DDS loopback', OK, f'a message arrived after {probed["loopback"]:.2f} s')
 
 
-def graph_checks(machine: Machine, namespace: str | None, seconds: float) -> list[Check]:
-    """What is heard of the machine's graph; rclpy must have passed `ros_checks`. ``namespace`` None: the graph's."""
+def source_checks(machine: Machine, sources: SourceMap, namespace: str | None, seconds: float) -> list[Check]:
+    """What a map finds in the graph, a line for each of its channels, and the rest of the machine's graph; rclpy must
+    have passed `ros_checks`."""
+    from ._listening_map import listen_to_map  # here, because it needs ROS
+    try:
+        found = map_checks(listen_to_map(sources, namespace, seconds), sources, machine)
+    except MbseError as error:
+        return [Check('map', FAILS, str(error), 'correct the map (docs/sources.md)')]
+    left = left_over(sources, machine)
+    rest = graph_checks(machine, namespace, seconds, left)
+    return found + (rest if any(left) else [check for check in rest if check.name != 'topics'])
+
+
+def graph_checks(machine: Machine, namespace: str | None, seconds: float,
+                 own: tuple[tuple[str, ...], tuple[str, ...]] | None = None) -> list[Check]:
+    """What is heard of the machine's graph; rclpy must have passed `ros_checks`. ``namespace`` None: the graph's;
+    ``own``: channels and commands that come on this package's topics, None: all."""
     from ._listening import listen  # here, because it needs ROS
     produced = {topic: kind for topic, kind in TOPICS.items() if topic not in OPTIONAL}
-    expected = Expected(sensor_topics(machine), produced, tuple(machine.channels), frozenset({TopicMap().command}))
-    if not machine.commands:
-        expected.sensors.pop(TopicMap().command)
+    channels, commands = own if own is not None else (tuple(machine.channels), tuple(machine.commands))
+    readers = topic_readers(channels, commands, TopicMap(), lambda error: None)
+    expected = Expected({topic: reader.msgtype for topic, reader in readers.items()}, produced, channels,
+                        frozenset({TopicMap().command}))
     try:
         return traffic_checks(listen(machine, expected, namespace, seconds), expected)
     except BagError as error:
