@@ -34,7 +34,8 @@ def test_a_pendulum_keeps_its_energy():
     assert swing > 0.0 and np.ptp([energy.total for energy in energies]) < 1e-3 * swing
 
 
-@pytest.mark.parametrize('name, seconds', [('excavator_arm', 2.0), ('three_rrr', 1.2), ('spatial_crane', 1.2)])
+@pytest.mark.parametrize('name, seconds', [
+    ('excavator_arm', 2.0), ('three_rrr', 1.2), ('spatial_crane', 1.2), ('spatial_four_bar', 1.2)])
 def test_what_sines_of_force_would_throw_down_is_held_moved_and_estimated(name, seconds):
     """As `mbse up linkage` has it: no settings, the encoders alone."""
     model = load_model(name, backend='vm')
