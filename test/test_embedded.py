@@ -23,6 +23,7 @@ from mbse_ros.payload.settings import PayloadSettings
 pytestmark = pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
 UPDATING, NO_DATA, CONTRADICTED = 0, 1, 7
 COASTING, LOST = 2, 3
+BETWEEN = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}     # between ticks
 
 
 def setup_of(name='patu655_lift', **changes):
@@ -33,7 +34,7 @@ def setup_of(name='patu655_lift', **changes):
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp('c') / 'lift'
-    export_estimator(setup_of(), path)
+    export_estimator(setup_of(**BETWEEN), path)
     return path
 
 
@@ -60,7 +61,7 @@ def compared(exported, of, samples, commands):
     return found
 
 
-def test_a_cycle_with_faults_is_that_of_python(tmp_path, cycle):
+def test_a_cycle_with_faults_is_that_of_python(folder, cycle):
     samples, commands = (part[:1700].copy() for part in cycle)
     samples[900, 1] = np.nan
     samples[950:952, 1] += 2e6              # a spike that a jolt explains
@@ -69,9 +70,7 @@ def test_a_cycle_with_faults_is_that_of_python(tmp_path, cycle):
     samples[1150:1155, 1] = -3e5            # below vacuum
     samples[1200:1210, 0] = 3.0             # far away
     samples[1250:1460, 1] = samples[1250, 1]        # stuck
-    off = {'doubt_after': 0.205, 'lost_after': 0.505, 'constant_after': 0.995}     # between ticks
-    export_estimator(setup_of(**off), tmp_path / 'c')
-    found = compared(ExportedEstimator(tmp_path / 'c', 'patu655_lift'), setup_of(**off), samples, commands)
+    found = compared(ExportedEstimator(folder, 'patu655_lift'), setup_of(**BETWEEN), samples, commands)
     seen = np.bitwise_or.reduce([[*one.channel] for one in found])
     assert seen.tolist() == [1 | 32 | 64, 1 | 4 | 8, 1 | 2]      # as in the header
     assert {one.observer for one in found} == {0, 1, COASTING, LOST}
@@ -126,6 +125,16 @@ def test_samples_that_contradict_the_model_close_the_mass(folder, cycle):
     noise = np.random.default_rng(1).standard_normal(samples.shape) * [0.4e-3, 12e3, 8e3]
     statuses = {exported.step(*row).status for row in zip(samples[:900] + 5.0 * noise[:900], commands)}
     assert CONTRADICTED in statuses and UPDATING not in statuses
+
+
+def test_a_sensor_that_measures_through_a_loop(tmp_path):
+    """An inclinometer on the boom: the observer solves for the dependent coordinates, from its start on."""
+    machine = changed('patu655_lift', {'sensors/tilt': {'kind': 'inclinometer', 'body': 'boom', 'stddev': '0.1 deg'}})
+    of = EstimatorSetup(machine, kinematic(), PayloadSettings(), rate=200.0, step=5e-3)
+    export_estimator(of, tmp_path / 'c')
+    assert 'place(e, e->x, e->x + ' in (tmp_path / 'c' / 'patu655_lift.c').read_text()
+    done = run_test(tmp_path / 'c', 'cc', '-O0')
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_machine_without_data_of_its_valves_stands_still(tmp_path):

@@ -34,7 +34,8 @@ def test_a_pendulum_keeps_its_energy():
     assert swing > 0.0 and np.ptp([energy.total for energy in energies]) < 1e-3 * swing
 
 
-@pytest.mark.parametrize('name, seconds', [('excavator_arm', 2.0), ('three_rrr', 1.2), ('spatial_crane', 1.2)])
+@pytest.mark.parametrize('name, seconds', [
+    ('excavator_arm', 2.0), ('three_rrr', 1.2), ('spatial_crane', 0.7), ('spatial_four_bar', 1.2)])
 def test_what_sines_of_force_would_throw_down_is_held_moved_and_estimated(name, seconds):
     """As `mbse up linkage` has it: no settings, the encoders alone."""
     model = load_model(name, backend='vm')
@@ -52,7 +53,7 @@ def test_what_sines_of_force_would_throw_down_is_held_moved_and_estimated(name, 
     assert {e.status for e, *_ in late} == {ObserverStatus.OK} and len(found) > 0.8 * seconds * 100
     assert not any(e.restart for e, *_ in found[1:])
     driven = plant._follow._driven
-    assert (np.ptp(moved, axis=0)[driven] > 0.06).all()
+    assert (np.ptp(moved, axis=0)[driven] > 0.04).all()
     assert np.abs(moved - model.start.q[model.z])[:, driven].max() < 0.052     # travel, and what the start adds
     g = len(model.z)
     errors = np.array([(np.concatenate([z, zd]) - e.mean[:2 * g]) / np.sqrt(np.diag(e.covariance)[:2 * g])

@@ -97,7 +97,7 @@ static int packed(int i, int j) {
 
 static real covariance(const estimator *e, int i, int j) { return e->x[packed(i, j)] * (SCALE[i] * SCALE[j]); }
 
-/* State from the first samples: at rest. */
+@place_function@/* State from the first samples: at rest. */
 static void begin(estimator *e, const real *first, const real *command) {
   int i, j;
   memcpy(e->x, START, sizeof e->x);

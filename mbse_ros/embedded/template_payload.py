@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-PLACE = r'''
-/* Dependent coordinates at the independent ones z, by Newton's method along a way from the file's start; 0 where it
-   finds none. */
+PLACE = r'''/* Dependent coordinates at the independent ones z, by Newton's method along a way from the file's start;
+   0 where it finds none. */
 static int place(estimator *e, const real *z, real *dependent) {
   real at[G], next[ND], far = R(0.0);
   int i, k, step, steps;
@@ -31,6 +30,7 @@ static int place(estimator *e, const real *z, real *dependent) {
   }
   return 1;
 }
+
 '''
 
 PAYLOAD = r'''

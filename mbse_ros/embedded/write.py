@@ -58,7 +58,7 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
     words = _words(of, observer, code, prefix, single)
     recorded = record(of)
     files = {
-        f'{prefix}.h': render(HEADER, words), f'{prefix}.c': render(OBSERVER, words) + _payload(words),
+        f'{prefix}.h': render(HEADER, words), f'{prefix}.c': render(OBSERVER, words) + render(PAYLOAD, words),
         f'{prefix}_casadi.c': render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
         'test_estimator.c': render(beside.TEST, words | _ticks(recorded, single)),
         'CMakeLists.txt': render(beside.CMAKE, words), 'README.md': render(beside.README, words)}
@@ -78,11 +78,6 @@ GENERATED_HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
 
 '''
 PROTOTYPE = 'int @name@_casadi_@function@(const real **arg, real **res, int *iw, real *w, int mem);\n'
-
-
-def _payload(words: dict[str, object]) -> str:
-    """The second half of the C file; without dependent coordinates there is nothing to solve."""
-    return render((PLACE if words['nd'] else '') + PAYLOAD, words)
 
 
 def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode, prefix: str, single: bool
@@ -114,6 +109,7 @@ def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode,
     words |= dict(zip(('sz_arg', 'sz_res', 'sz_iw', 'sz_w'), (max(5, code.work[0]), *code.work[1:])))
     dependent = observer.model.dependent.numel()
     words['start_dependent'] = f'(void)place(e, e->x, e->x + {len(x) - dependent});' if dependent else ''
+    words['place_function'] = render(PLACE, words) if nd else ''
     words['place'] = 'if (!place(e, e->mean, e->xs)) return -1;' if nd else ''
     return words | {'names_tables': _readme(observer, commands)}
 

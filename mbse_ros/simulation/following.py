@@ -32,12 +32,12 @@ def driven_coordinates(model: Model) -> list[int]:
 
 def must_follow(model: Model) -> bool:
     """Whether sines of force would drive the mechanism where it cannot go: an input drives a length, whose stroke has
-    ends, or several act on bodies of a closed loop."""
+    ends, or acts on a body, where nothing damps it."""
     places = driven_coordinates(model)
     if not 0 < len(places) <= len(model.independent):
         return False
     lengths = [place for place in places if place >= 0 and unit_of(model.description, model.independent[place]) == 'm']
-    return bool(lengths) or len(places) > 1 and -1 in places
+    return bool(lengths) or -1 in places
 
 
 class Following:

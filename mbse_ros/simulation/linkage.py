@@ -28,7 +28,7 @@ class LinkagePlantSettings(Settings):
     noise: float = setting(1.0, "Factor on the sensors' noise of the mechanism's file", '', 0.0, 100.0)
     motion: str = setting('auto', 'What drives the mechanism: forces: its inputs are sines; follow: its inputs hold it '
                           'and move the coordinates that they drive on sines about the start; auto: follow where an '
-                          'input drives a length, whose stroke has ends, or several act on bodies, else forces',
+                          'input drives a length, whose stroke has ends, or acts on a body, else forces',
                           choices=('auto', 'forces', 'follow'))
     amplitude: float = setting(10.0, 'Of motion forces: amplitude of the sines that drive the inputs of the mechanism, '
                                      'N m or N', '', 0.0, 1e9)
