@@ -2,7 +2,6 @@
 """Many compiled steps in one call give what the march gives step by step, and stop where something is to be decided."""
 
 from types import SimpleNamespace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from motion_examples import model
 
 from mbse_ros.compiled.compiler import have_compiler
 from mbse_ros.dynamics.integrators import stretch
+from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SingularConfigurationError
 
@@ -59,8 +59,7 @@ def test_a_short_motion_does_without(counted):
 def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
     monkeypatch.setattr(stretch, 'SHORT', 1)
     monkeypatch.setattr(stretch, 'Scan', lambda step, backend: SimpleNamespace(backend='vm'))
-    monkeypatch.setattr(stretch, '_scans', WeakKeyDictionary())
-    mechanism = model('four_bar')
+    mechanism = load_model('four_bar')      # nothing of it compiled yet
     fast = simulate(mechanism, 0.05, 1e-3)
     assert not counted
     np.testing.assert_array_equal(fast.q, step_by_step(monkeypatch, mechanism, 0.05, 1e-3).q)
@@ -91,19 +90,15 @@ def test_coordinates_are_still_chosen_along_the_motion(counted, monkeypatch):
     assert fast.of('psi')[-1] == pytest.approx(reference.of('psi')[-1], abs=1e-4)       # 7.3e-5 step by step, too
 
 
-def rows(near=(1.0, 0.99, 0.98), residual=0.0, over=0.5, q=1.0):
-    """What a stretch of two steps gives, of one coordinate: q, qd, qdd, max |Phi|, over, near."""
-    return np.array([[q, 2.0, 3.0, residual, over, value] for value in near])
-
-
-def held(rows, least=0.0):
-    return stretch._holding(rows, 1, least).tolist()
+def held(scale=1.0, squares=9.0, size=0.0, over=0.5, before=0.9, near=1.0, least=0.0):
+    return bool(stretch.holding_function()(scale, squares, size, over, before, near, least))
 
 
 def test_what_a_step_must_hold():
-    assert held(rows()) == [True, True]
-    assert held(rows(near=(1.0, 0.9, 0.6))) == [True, False]     # a dead point may be near
-    assert held(rows(near=(0.3, 0.9, 0.9))) == [False, True]
-    assert held(rows(), 0.985) == [True, False]                                          # another choice is better
-    for wrong in (dict(residual=1e-9), dict(over=1.1), dict(q=np.nan), dict(q=1e70), dict(residual=np.nan)):
-        assert held(rows(**wrong)) == [False, False], wrong
+    assert held() and held(before=0.0) and held(size=5e-13, scale=10.0) and held(least=0.99)
+    for wrong in (dict(size=1e-9), dict(over=1.1), dict(squares=1e140), dict(near=0.6), dict(before=0.6),      # a dead
+                  dict(near=1e-3, before=0.0, least=0.1), dict(near=0.0), dict(near=-1.0),      # point may be near
+                  dict(least=1.01)):                                                            # another choice is better
+        assert not held(**wrong), wrong
+    for name in ('squares', 'size', 'over', 'before', 'near'):
+        assert not held(**{name: np.nan}), name

@@ -28,7 +28,7 @@ class Scan:
 
     def __init__(self, step: ca.Function, backend: str = 'auto') -> None:
         self.name = step.name()
-        _check_signature(step)
+        check_signature(step)
         function = dense(step, NAME)
         self._x_shape, self._u_shape, self._p_shape = ((function.numel_in(i),) for i in range(3))
         self._ny = function.numel_out(1)
@@ -104,7 +104,7 @@ class Scan:
         return fitted(us, shape, 'us')
 
 
-def _check_signature(step: ca.Function) -> None:
+def check_signature(step: ca.Function) -> None:
     """ValueError unless the function is (x, u, p) -> (x, y) of columns."""
     shapes = [step.size_in(i) for i in range(step.n_in())], [step.size_out(i) for i in range(step.n_out())]
     columns = all(rows == 0 or n == 1 for group in shapes for rows, n in group)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -43,9 +42,6 @@ class Rule(NamedTuple):
 
     key: str
     advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
-
-
-_scans: WeakKeyDictionary[Partitioned, dict[str, Scan | None]] = WeakKeyDictionary()
 
 
 class Stretches:
@@ -86,22 +82,22 @@ class Stretches:
     def _scan(self, rule: Rule) -> Scan | None:
         """The compiled step; None where it is too large for the compiler, or that failed (the backend says so)."""
         partition = self._field.choice.partition
-        kept = _scans.setdefault(partition, {})
-        if rule.key not in kept:
+        kept, key = partition.kept, f'stretch {rule.key}'
+        if key not in kept:
             small = partition.operations <= LARGEST_COMPILED
             scan = Scan(stretch_function(partition, rule), self._field.task.model.backend) if small else None
-            kept[rule.key] = scan if scan is not None and scan.backend == 'c' else None
-        return kept[rule.key]
+            kept[key] = scan if scan is not None and scan.backend == 'c' else None
+        return kept[key]
 
     def _run(self, scan: Scan, point: Point, k: int, stop: int) -> int:
         """Run steps k to stop - 1 and write those that hold; the number of the first that does not, or stop."""
         record, times, model = self._field.record, self._field.task.times, self._field.task.model
         n, m, g = len(point.q), len(point.lam), len(point.f) // 2
-        x = np.concatenate([point.q, point.qd, point.qdd, point.A[g:].T.ravel()])
-        steps = np.stack([times[k - 1:stop], np.diff(times[k - 1:stop], prepend=point.t)], axis=1)
+        x = np.concatenate([point.q, point.qd, point.qdd, point.A[g:].T.ravel(), [0.0]])
+        steps = step_inputs(times[k - 1:stop], 1.0 / self._field.choice.limit)
         _, rows = scan(x, steps, self._field.choice.partition.parameters)      # the first one stays where it is
-        holds = _holding(rows, n, 1.0 / self._field.choice.limit)
-        rows, count = rows[1:], len(holds) if holds.all() else int(np.argmin(holds))
+        rows, holds = rows[1:], rows[1:, -1] > 0.0
+        count = len(holds) if holds.all() else int(np.argmin(holds))
         end = k + count
         record.q[k:end], record.qd[k:end], record.qdd[k:end] = (rows[:count, i * n:(i + 1) * n] for i in range(3))
         record.lam[k:end, model.active] = rows[:count, 3 * n:3 * n + m]
@@ -116,35 +112,29 @@ class Stretches:
         """The point of step k, the last that was written."""
         record, model, z = self._field.record, self._field.task.model, self._field.choice.partition.independent
         q, qd, qdd, g = record.q[k].copy(), record.qd[k].copy(), record.qdd[k].copy(), len(z)
-        lower = self._last[3 * len(q) + len(model.active):-3].reshape(2 * g, g).T
+        lower = self._last[3 * len(q) + len(model.active):-1].reshape(2 * g, g).T
         A = np.vstack([np.eye(g, 2 * g, g), lower])
         return Point(float(record.t[k]), np.concatenate([q[z], qd[z]]), np.zeros(len(model.inputs)), q, qd, qdd,
                      record.lam[k, model.active].copy(), np.concatenate([qd[z], qdd[z]]), A)
 
 
-def _holding(rows: np.ndarray, n: int, least: float) -> np.ndarray:
-    """Which of the rows after the first (k,) were reached as the scheme wants it, with no dead point on the way, and no
-    nearer to one than ``least``.
-
-    The distance from a dead point that changes by little in a step, before and after, has not passed zero in between.
-    """
-    size, near = np.abs(rows[1:, :n]).max(axis=1, initial=1.0), rows[:, -1]
-    holds = np.isfinite(rows[1:]).all(axis=1) & (rows[1:, -3] <= TOLERANCE * size) & (rows[1:, -2] <= 1.0)
-    holds &= np.abs(rows[1:, :2 * n]).max(axis=1) < LARGEST
-    return holds & (near[1:] >= least) & (np.abs(np.diff(near)) <= STEADY * np.minimum(near[1:], near[:-1]))
+def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
+    """Series ``(t, dt, least)`` (k, 3) of a scan over times (k,), whose first step stays where it is."""
+    return np.stack([times, np.diff(times, prepend=times[0]), np.full(len(times), least)], axis=1)
 
 
 def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
-    """Step ``(x, (t, dt), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns)``.
+    """Step ``(x, (t, dt, least), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns, near)``.
 
-    ``y = (q, qd, qdd, lam, lower half of A, max |Phi|, number of the rule that must not exceed 1, 1 / volume)``, all
-    after the step, at the position that two Newton steps find from the coordinates ahead; volume: see ``Choice``.
+    ``y = (q, qd, qdd, lam, lower half of A, 1 where the step holds)``, all after the step, at the position that two
+    Newton steps find from the coordinates ahead. ``near``: 1 / volume (see ``Choice``) before the step, 0: unknown. A
+    first step with dt = 0 needs no more than q and the independent velocities, and finds the rest.
     """
     system, p_ = partition.system, partition.system.values.symbol
     kind, g, n = ca.SX if is_small(system) else ca.MX, len(partition.independent), system.n
     q, _, u, t, p = state_symbols(system, p_, kind)
-    qd, qdd, lower, dt = (kind.sym(name, *size) for name, size in (
-        ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
+    qd, qdd, lower, dt, before, least = (kind.sym(name, *size) for name, size in (
+        ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1)), ('before', (1, 1)), ('least', (1, 1))))
     z = partition.independent
     X, over = _jump(rule, g)(ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z]), lower, dt)
     guess = q + dt * (qd + dt / 2 * qdd)
@@ -156,10 +146,29 @@ def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
     zero = kind.zeros(*u.shape)
     _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
     rates = ca.vec(ca.densify(A[g:, :]))
-    x_next = ca.vertcat(new, new_qd, new_qdd, rates)
-    y = ca.vertcat(new, new_qd, new_qdd, lam, rates, size, over, 1 / _volume(partition, new, t, p))
-    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower)), ca.vertcat(t, dt), p], [x_next, y],
-                       {'cse': True})
+    near = 1 / _volume(partition, new, t, p)
+    y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
+    holds = holding_function()(ca.fmax(1, ca.norm_inf(new)), ca.sumsqr(y), size, over, before, near, least)
+    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower), before), ca.vertcat(t, dt, least), p],
+                       [ca.vertcat(new, new_qd, new_qdd, rates, near), ca.vertcat(y, holds)], {'cse': True})
+
+
+def holding_function() -> ca.Function:
+    """Whether a step was reached as the scheme wants it, with no dead point on the way, and none nearer than ``least``.
+
+    ``(largest coordinate, sum of squares of all numbers, max |Phi|, number of the rule that must not exceed 1, near
+    before, near, least) -> 1 or 0``; 0 where any is NaN. The distance from a dead point that changes by little in a
+    step, before and after, has not passed zero in between.
+    """
+    scale, squares, size, over, before, near, least = s = [ca.SX.sym(name) for name in (
+        'scale', 'squares', 'size', 'over', 'before', 'near', 'least')]
+    steady = ca.fabs(near - before) <= STEADY * ca.fmin(near, before)
+    conditions = [squares < LARGEST ** 2, size <= TOLERANCE * scale, over <= 1, near >= least, near > 0,
+                  ca.logic_or(steady, before == 0)]
+    holds = conditions[0]
+    for condition in conditions[1:]:
+        holds = ca.logic_and(holds, condition)
+    return ca.Function('holding', s, [holds])
 
 
 def _volume(partition: Partitioned, q: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...transition.exponential import transition
-from .fixed_step import march
+from .fixed_step import Scheme, march
 from .point import Field, Point
 from .task import Record, Task
 
@@ -21,7 +21,7 @@ def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
 
     Newton's method ends with a correction below ``tolerance`` times max(1, |X|); DivergenceError where it does not.
     """
-    march(task, record, partial(_step, tolerance))
+    march(task, record, Scheme(partial(_step, tolerance)))
 
 
 def _step(tolerance: float, field: Field, point: Point, t: float) -> Point:
