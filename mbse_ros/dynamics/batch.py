@@ -108,6 +108,7 @@ class _Runner:
         partition, start = model.partition(), model.start
         self.first = self.scheme.rule(partition.rates(start.q, start.qd[partition.independent]).A, dt)
         self.compiled(partition, self.first)
+        start_of(model, start.q[model.z], start.qd[model.z])     # what it takes is built once, for all runs
 
     def compiled(self, partition: Partitioned, rule: Rule) -> Runs:
         """The step of a rule, for any parameters."""
