@@ -86,7 +86,7 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
     (``theta_dot``); ``parameters``: the same by the name of a parameter of the file. With ``runs``, numbers of the
     file that have a standard deviation and are not given are drawn from it (normal, ``seed``); without, the arrays say
     how many runs there are and all else stays as the file says. ``every``: of so many steps one is kept (memory: 16
-    bytes a coordinate and kept step). ``scheme``: 'exponential', 'forward_euler', 'augmented_euler', with
+    bytes a coordinate and kept step). ``scheme``: 'exponential', 'trapezoid', 'forward_euler', 'augmented_euler', with
     ``options`` as of ``simulate``; inputs are zero. ``jobs`` default: all processors; the results do not depend on it.
 
     A run that fails is marked in ``reasons``, the others go on. Raises SettingError; CompilationError without a C

@@ -16,11 +16,11 @@ from ..errors import CompilationError, MbseError, SettingError, check_choice
 from .integrators import COMPILED
 from .integrators.fixed_step import Scheme, stepped
 from .integrators.point import Field, Point
-from .integrators.stretch import Rule, step_inputs, stretch_function
+from .integrators.stretch import Rule, affordable_step, step_inputs, stretch_function
 from .integrators.task import Record, Task
 from .model import Model, State
 from .motion import step_count
-from .partitioned import LARGEST_COMPILED, Partitioned
+from .partitioned import Partitioned
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,8 @@ class _Runner:
         kept, key = partition.kept, f'runs {rule.key}'
         with self._lock:
             if key not in kept:
-                if partition.operations > LARGEST_COMPILED:
-                    raise CompilationError(rule.key, 'cc', f'{partition.operations} operations a step, more than '
-                                                           f'{LARGEST_COMPILED}')
+                if not affordable_step(partition, rule):
+                    raise CompilationError(rule.key, 'cc', 'the mechanism is too large for a compiled step')
                 kept[key] = Runs(stretch_function(partition, rule))
             return kept[key]
 

@@ -36,12 +36,29 @@ class Symbols(NamedTuple):
     dt: ca.SX
 
 
+class Iterate(NamedTuple):
+    """What an implicit scheme sees of a step: X and f at its start, X in its iteration with f and A there, ``dt``."""
+
+    X0: ca.SX
+    f0: ca.SX
+    X: ca.SX
+    f: ca.SX
+    A: ca.SX
+    dt: ca.SX
+
+
 class Rule(NamedTuple):
     """A scheme: ``advance`` gives X after the step, and a number that must not exceed 1 for it to hold; ``key`` tells
-    one from another."""
+    one from another.
+
+    An implicit one has ``correct``, which gives a better X and the number of the X before it, and so many
+    ``corrections``, after which the last X must hold as it is.
+    """
 
     key: str
     advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
+    correct: Callable[[Iterate], tuple[ca.SX, ca.SX]] | None = None
+    corrections: int = 0
 
 
 class Stretches:
@@ -84,7 +101,7 @@ class Stretches:
         partition = self._field.choice.partition
         kept, key = partition.kept, f'stretch {rule.key}'
         if key not in kept:
-            small = partition.operations <= LARGEST_COMPILED
+            small = affordable_step(partition, rule)
             scan = Scan(stretch_function(partition, rule), self._field.task.model.backend) if small else None
             kept[key] = scan if scan is not None and scan.backend == 'c' else None
         return kept[key]
@@ -118,6 +135,12 @@ class Stretches:
                      record.lam[k, model.active].copy(), np.concatenate([qd[z], qdd[z]]), A)
 
 
+def affordable_step(partition: Partitioned, rule: Rule) -> bool:
+    """Whether a C compiler turns the step into code in a few seconds."""
+    copies = 1 + rule.corrections if is_small(partition.system) else 1      # a large one is called, not written again
+    return copies * partition.operations <= LARGEST_COMPILED
+
+
 def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
     """Series ``(t, dt, least)`` (k, 3) of a scan over times (k,), whose first step stays where it is."""
     return np.stack([times, np.diff(times, prepend=times[0]), np.full(len(times), least)], axis=1)
@@ -136,15 +159,19 @@ def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
     qd, qdd, lower, dt, before, least = (kind.sym(name, *size) for name, size in (
         ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1)), ('before', (1, 1)), ('least', (1, 1))))
     z = partition.independent
-    X, over = _jump(rule, g)(ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z]), lower, dt)
-    guess = q + dt * (qd + dt / 2 * qdd)
-    guess[z] = X[:g]
-    newton = newton_function(system)
-    new = newton(newton(guess, t, p)[0], t, p)[0]
+    X0, f0 = ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z])
+    X, over = _jump(rule, g)(X0, f0, lower, dt)
+    new, newton, zero = q + dt * (qd + dt / 2 * qdd), newton_function(system), kind.zeros(*u.shape)
+    for left in range(rule.corrections, -1, -1):
+        guess = ca.vertcat(new)
+        guess[z] = X[:g]
+        new = newton(newton(guess, t, p)[0], t, p)[0]
+        _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
+        if rule.correct is not None:
+            better, over = _correction(rule, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
+            X = better if left else X
     residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
     size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
-    zero = kind.zeros(*u.shape)
-    _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
     rates = ca.vec(ca.densify(A[g:, :]))
     near = 1 / _volume(partition, new, t, p)
     y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
@@ -184,7 +211,22 @@ def _volume(partition: Partitioned, q: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:
 
 def _jump(rule: Rule, g: int) -> ca.Function:
     """Function ``(X, f, lower half of A, dt) -> (X after the step, number that must not exceed 1)``."""
-    X, f, lower, dt = (ca.SX.sym(name, *size) for name, size in (
-        ('X', (2 * g, 1)), ('f', (2 * g, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
-    A = ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)
-    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, A, dt))))
+    X, f, lower, dt = _symbols(g, 'X f lower dt')
+    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, _whole(lower), dt))))
+
+
+def _correction(rule: Rule, g: int) -> ca.Function:
+    """Function ``(X0, f0, X, f, lower half of A, dt) -> (better X, number of X that must not exceed 1)``."""
+    X0, f0, X, f, lower, dt = arguments = _symbols(g, 'X0 f0 X f lower dt')
+    return ca.Function('correction', arguments, list(rule.correct(Iterate(X0, f0, X, f, _whole(lower), dt))))
+
+
+def _symbols(g: int, names: str) -> list[ca.SX]:
+    sizes = {'lower': (g, 2 * g), 'dt': (1, 1)}
+    return [ca.SX.sym(name, *sizes.get(name, (2 * g, 1))) for name in names.split()]
+
+
+def _whole(lower: ca.SX) -> ca.SX:
+    """A (2g, 2g) by its lower half."""
+    g = lower.shape[0]
+    return ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)
