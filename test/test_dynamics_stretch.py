@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many compiled steps in one call give what the march gives step by step, and stop where something is to be decided."""
 
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +52,28 @@ def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * max(1.0, np.abs(other).max(initial=0.0)))
     assert fast.evaluations == slow.evaluations or scheme == 'trapezoid'     # it counts a compiled step once
     assert fast.warnings == slow.warnings
+
+
+@pytest.mark.parametrize('scheme', ('exponential', 'trapezoid'))
+def test_functions_that_are_called_give_the_same(scheme, counted, monkeypatch):
+    """As where a mechanism is too large to be written out."""
+    monkeypatch.setattr(stretch, 'WRITTEN_OUT', 0)
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    mechanism = load_model('four_bar')
+    fast = simulate(mechanism, 0.3, 1e-3, scheme)
+    assert sum(counted) == 300
+    slow = step_by_step(monkeypatch, mechanism, 0.3, 1e-3, scheme)
+    np.testing.assert_allclose(fast.qdd, slow.qdd, rtol=0, atol=1e-11 * np.abs(slow.qdd).max())
+
+
+def test_a_trapezoid_that_takes_longer_is_left_to_the_march(counted, monkeypatch):
+    """Compiled steps whose Newton's method has no correction are never right to 1e-12."""
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    monkeypatch.setattr(import_module('mbse_ros.dynamics.integrators.trapezoid'), 'CORRECTIONS', 0)
+    mechanism = load_model('four_bar')
+    fast = simulate(mechanism, 0.03, 1e-3, 'trapezoid')
+    assert counted and not sum(counted)
+    np.testing.assert_array_equal(fast.q, step_by_step(monkeypatch, mechanism, 0.03, 1e-3, 'trapezoid').q)
 
 
 def test_a_short_motion_does_without(counted):

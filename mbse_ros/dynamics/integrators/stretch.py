@@ -25,6 +25,7 @@ SHORT = 1000            # steps of a motion, below which it is not worth the com
 LONGEST = 256           # steps of a stretch
 REVIEWED = 64           # ... where the independent coordinates may be chosen again
 FIRST = 8               # ... after one that ended early; each one that does not doubles it
+WRITTEN_OUT = 4_000     # scalar operations of the state equations in a step that are written out
 STEADY = 0.25           # share by which the distance from a dead point may change in a step
 
 class Symbols(NamedTuple):
@@ -137,8 +138,14 @@ class Stretches:
 
 def affordable_step(partition: Partitioned, rule: Rule) -> bool:
     """Whether a C compiler turns the step into code in a few seconds."""
-    copies = 1 + rule.corrections if is_small(partition.system) else 1      # a large one is called, not written again
+    copies = 1 + rule.corrections if _written_out(partition, rule) else 1
     return copies * partition.operations <= LARGEST_COMPILED
+
+
+def _written_out(partition: Partitioned, rule: Rule) -> bool:
+    """Whether the step is one series of scalar operations; else it calls functions, each of which is compiled once."""
+    small = is_small(partition.system)
+    return small and (1 + rule.corrections) * partition.function.n_instructions() <= WRITTEN_OUT
 
 
 def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
@@ -154,7 +161,7 @@ def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
     first step with dt = 0 needs no more than q and the independent velocities, and finds the rest.
     """
     system, p_ = partition.system, partition.system.values.symbol
-    kind, g, n = ca.SX if is_small(system) else ca.MX, len(partition.independent), system.n
+    kind, g, n = ca.SX if _written_out(partition, rule) else ca.MX, len(partition.independent), system.n
     q, _, u, t, p = state_symbols(system, p_, kind)
     qd, qdd, lower, dt, before, least = (kind.sym(name, *size) for name, size in (
         ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1)), ('before', (1, 1)), ('least', (1, 1))))
@@ -173,7 +180,7 @@ def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
     residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
     size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
     rates = ca.vec(ca.densify(A[g:, :]))
-    near = 1 / _volume(partition, new, t, p)
+    near = 1 / _volume(partition)(new, t, p)
     y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
     holds = holding_function()(ca.fmax(1, ca.norm_inf(new)), ca.sumsqr(y), size, over, before, near, least)
     return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower), before), ca.vertcat(t, dt, least), p],
@@ -198,15 +205,16 @@ def holding_function() -> ca.Function:
     return ca.Function('holding', s, [holds])
 
 
-def _volume(partition: Partitioned, q: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:
-    """``sqrt(det(R'R))``, which grows without bounds at a dead point of the partition."""
-    system, g = partition.system, len(partition.independent)
+def _volume(partition: Partitioned) -> ca.Function:
+    """Function ``(q, t, p) -> sqrt(det(R'R))``, which grows without bounds at a dead point of the partition."""
+    system, g, scalar = partition.system, len(partition.independent), is_small(partition.system)
+    q, t, p = state_symbols(system, system.values.symbol, ca.SX if scalar else ca.MX, 'q t p')
     J, _ = Pieces(system, system.values.symbol).constraints(q, t, p)
-    R = Maps.of(system, J, isinstance(q, ca.SX)).R
+    R = Maps.of(system, J, scalar).R
     square = ca.SX.sym('square', g, g)
     factors = ca.diag(ca.chol(square)) if g else ca.SX.ones(1)
     product = ca.Function('product', [square], [ca.exp(ca.sum1(ca.log(factors)))])
-    return product(R.T @ R)
+    return ca.Function('volume', [q, t, p], [product(R.T @ R)], {'cse': True})
 
 
 def _jump(rule: Rule, g: int) -> ca.Function:
