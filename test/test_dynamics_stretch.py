@@ -83,7 +83,7 @@ def test_a_short_motion_does_without(counted):
 
 def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
     monkeypatch.setattr(stretch, 'SHORT', 1)
-    monkeypatch.setattr(stretch, 'Scan', lambda step, backend: SimpleNamespace(backend='vm'))
+    monkeypatch.setattr(stretch, 'Scan', lambda step, backend, in_lanes: SimpleNamespace(backend='vm'))
     mechanism = load_model('four_bar')      # nothing of it compiled yet
     fast = simulate(mechanism, 0.05, 1e-3)
     assert not counted

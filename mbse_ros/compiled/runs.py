@@ -22,12 +22,12 @@ class Runs:
     CompilationError, OSError.
     """
 
-    def __init__(self, step: ca.Function) -> None:
+    def __init__(self, step: ca.Function, in_lanes: bool = True) -> None:
         check_signature(step)
         self.name, function = step.name(), dense(step, NAME)
         self._sizes = [function.numel_in(i) for i in range(3)] + [function.numel_out(1)]
         self._work = function.sz_w(), function.sz_iw()
-        loaded = ctypes.CDLL(library_of(self.name, function))
+        loaded = ctypes.CDLL(library_of(self.name, function, in_lanes))
         self._run, self._checkout, self._release = (loaded.mbse_run_while, loaded.mbse_step_checkout,
                                                     loaded.mbse_step_release)
         self._run.restype = ctypes.c_longlong

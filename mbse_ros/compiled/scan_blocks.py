@@ -98,9 +98,9 @@ class BlocksC(dict):
 
     longest = 256
 
-    def __init__(self, name: str, step: ca.Function) -> None:
+    def __init__(self, name: str, step: ca.Function, in_lanes: bool = True) -> None:
         super().__init__()
-        path = library_of(name, step)
+        path = library_of(name, step, in_lanes)
         loaded = ctypes.PyDLL(path)
         self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
         self._run_freely = ctypes.CDLL(path).mbse_run
@@ -118,16 +118,16 @@ class BlocksC(dict):
         return self[n]
 
 
-def library_of(name: str, step: ca.Function) -> str:
+def library_of(name: str, step: ca.Function, in_lanes: bool) -> str:
     """Path of the compiled loops round a dense step ``mbse_step``; raises CompilationError."""
-    return str(library(name, lambda: _source(step), made_of(step) + DRIVER))
+    return str(library(name, lambda: _source(step, in_lanes), made_of(step, in_lanes) + DRIVER))
 
 
-def _source(step: ca.Function) -> str:
+def _source(step: ca.Function, in_lanes: bool) -> str:
     """C of the step with the loop behind it."""
     sizes = {'NX': step.numel_in(0), 'NU': step.numel_in(1), 'NY': step.numel_out(1),
              'SZ_ARG': step.sz_arg(), 'SZ_RES': step.sz_res()}
-    return c_source(step) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
+    return c_source(step, in_lanes) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
 
 
 class BlocksVm(dict):

@@ -117,7 +117,7 @@ class _Runner:
             if key not in kept:
                 if not affordable_step(partition, rule):
                     raise CompilationError(rule.key, 'cc', 'the mechanism is too large for a compiled step')
-                kept[key] = Runs(stretch_function(partition, rule))
+                kept[key] = Runs(stretch_function(partition, rule), in_lanes=False)
             return kept[key]
 
     def run(self, z: np.ndarray, zd: np.ndarray, parameters: np.ndarray, kept: np.ndarray

@@ -103,7 +103,8 @@ class Stretches:
         kept, key = partition.kept, f'stretch {rule.key}'
         if key not in kept:
             small = affordable_step(partition, rule)
-            scan = Scan(stretch_function(partition, rule), self._field.task.model.backend) if small else None
+            scan = (Scan(stretch_function(partition, rule), self._field.task.model.backend, in_lanes=False)
+                    if small else None)     # in lanes it took two to three times as long
             kept[key] = scan if scan is not None and scan.backend == 'c' else None
         return kept[key]
 
