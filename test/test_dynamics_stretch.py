@@ -123,7 +123,7 @@ def test_what_a_step_must_hold():
     assert held() and held(before=0.0) and held(size=5e-13, scale=10.0) and held(least=0.99)
     for wrong in (dict(size=1e-9), dict(over=1.1), dict(squares=1e140), dict(near=0.6), dict(before=0.6),      # a dead
                   dict(near=1e-3, before=0.0, least=0.1), dict(near=0.0), dict(near=-1.0),      # point may be near
-                  dict(least=1.01)):                                                            # another choice is better
+                  dict(least=1.01)):                                                         # another choice is better
         assert not held(**wrong), wrong
     for name in ('squares', 'size', 'over', 'before', 'near'):
         assert not held(**{name: np.nan}), name

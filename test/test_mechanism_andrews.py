@@ -7,7 +7,7 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 
-# Test Set for IVP Solvers, t = 0.03 s: beta, gamma, delta, epsilon, and their rates; 1.1e-9 off in beta, as all solutions below say
+# Test Set for IVP Solvers, t = 0.03 s: angles and their rates; beta is 1.1e-9 off, as all solutions below say
 PUBLISHED = {'beta': (15.81077119629904, 1139.920302151208), 'gamma': (0.04082224013073101, 11.03291221937134),
              'delta': (0.5244099658805304, 0.5735699284790808), 'epsilon': (1.048080741042263, 0.3231791658026955)}
 A, B, C = (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072)
@@ -17,7 +17,8 @@ def angles(motion):
     """The four angles of bodies on the ground, and their rates, out of the points at the end."""
     P, H, E = ([np.array([motion.of(f'{name}.{axis}', k)[-1] for axis in 'xy']) for k in (0, 1)] for name in 'PHE')
     found = {'beta': (motion.of('beta')[-1], motion.of('beta', 1)[-1])}
-    for name, (at, rate), pivot, turned in (('gamma', P, B, np.pi / 2), ('epsilon', H, A, np.pi / 2), ('delta', E, A, 0.0)):
+    quarter = np.pi / 2
+    for name, (at, rate), pivot, turned in (('gamma', P, B, quarter), ('epsilon', H, A, quarter), ('delta', E, A, 0.0)):
         x, y = at - pivot
         found[name] = np.arctan2(y, x) + turned, (x * rate[1] - y * rate[0]) / (x ** 2 + y ** 2)
     return found
@@ -92,6 +93,7 @@ def rates_by_hand(t, y):
     J[4:, 5], J[4:, 6] = (zf * s67, -zf * c67), (zf * s67 - u * c7, -zf * c67 - u * s7)
     one, two = (v[3] + v[4]) ** 2, (v[5] + v[6]) ** 2
     rate += [ss * s3 * v[2] ** 2, -ss * c3 * v[2] ** 2, e * s45 * one + zt * c5 * v[4] ** 2,
-             -e * c45 * one + zt * s5 * v[4] ** 2, zf * c67 * two + u * s7 * v[6] ** 2, zf * s67 * two - u * c7 * v[6] ** 2]
+             -e * c45 * one + zt * s5 * v[4] ** 2, zf * c67 * two + u * s7 * v[6] ** 2,
+             zf * s67 * two - u * c7 * v[6] ** 2]
     found = np.linalg.solve(np.block([[M, J.T], [J, np.zeros((6, 6))]]), np.concatenate([f, -rate]))
     return np.concatenate([v, found[:7]])

@@ -48,9 +48,10 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
     """Motions over ``duration``, s, in steps of ``dt``, s, of which every ``every``-th is kept.
 
     ``z, zd`` (runs, g): starts, ``model.independent`` coordinates and velocities, on the branch of the model's start;
-    ``parameters`` (runs, p) as ``Model.parameters``. ``scheme``: one of ``COMPILED`` with its options. ``jobs`` threads, default: the
-    processors of this machine; the results do not depend on their number. A run that fails is marked, the others go
-    on. Raises SettingError; CompilationError where the mechanism is too large for the compiler, or there is none.
+    ``parameters`` (runs, p) as ``Model.parameters``. ``scheme``: one of ``COMPILED`` with its options. ``jobs``:
+    threads, default the processors of this machine; the results do not depend on their number. A run that fails is
+    marked, the others go on. Raises SettingError; CompilationError where the mechanism is too large for the compiler,
+    or there is none.
     """
     check_choice('scheme', scheme, COMPILED)
     steps = step_count(duration, dt)
@@ -94,7 +95,8 @@ def start_of(model: Model, z: np.ndarray, zd: np.ndarray) -> State:
 class _Runner:
     """What all runs share; nothing of it changes but the compiled steps that are added."""
 
-    def __init__(self, model: Model, dt: float, steps: int, every: int, scheme: str, options: dict[str, object]) -> None:
+    def __init__(self, model: Model, dt: float, steps: int, every: int, scheme: str, options: dict[str, object]
+                 ) -> None:
         if model.system.driven:
             raise SettingError('model', model.description.name, 'a mechanism without drivers')
         if not set(options) <= set(known := list(signature(COMPILED[scheme]).parameters)):

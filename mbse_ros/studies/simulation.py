@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float, repeats: int, runs: int = 0) -> None:
-    """Simulate, print, write; ``dt``, s; the fastest of ``repeats`` counts; a batch of ``runs``. Raises SettingError."""
+    """Simulate, print, write; ``dt``, s; the fastest of ``repeats`` counts; a batch of ``runs``; or SettingError."""
     check_file(json_file)
     for name in mechanisms:
         if name not in MECHANISMS:
@@ -97,14 +97,16 @@ def timed(model: Model, scheme: str, dt: float, steps: int, repeats: int, true: 
 
 
 def batch_of(runs: int, dt: float, duration: float = 10.0) -> Row:
-    """Cost of a batch of the four-bar with lengths and starts of its own in each run; nothing is timed but the batch."""
+    """Cost of a batch of the four-bar, with lengths and starts of its own in each run; compiled before."""
     model, draw = load_model('four_bar', free=LENGTHS), np.random.default_rng(1)
     z, zd = (np.tile(x[model.z], (runs, 1)) for x in (model.start.q, model.start.qd))
-    arguments = {'z': z + VARIED * draw.standard_normal(z.shape), 'zd': zd, 'every': max(1, step_count(duration, dt) // 100),
-                 'parameters': model.parameters * (1 + VARIED * draw.standard_normal((runs, len(model.parameters))))}
-    simulate_runs(model, duration, dt, **{**arguments, **{key: arguments[key][:1] for key in ('z', 'zd', 'parameters')}})
+    z = z + VARIED * draw.standard_normal(z.shape)
+    p = model.parameters * (1 + VARIED * draw.standard_normal((runs, len(model.parameters))))
+    steps = step_count(duration, dt)
+    every = steps // 100 if steps % 100 == 0 else steps
+    simulate_runs(model, duration, dt, z=z[:1], zd=zd[:1], parameters=p[:1], every=every)
     begin, wall = time.process_time(), time.perf_counter()
-    batch = simulate_runs(model, duration, dt, **arguments)
+    batch = simulate_runs(model, duration, dt, z=z, zd=zd, parameters=p, every=every)
     wall, seconds = time.perf_counter() - wall, time.process_time() - begin
     return {'mechanism': 'four_bar', 'scheme': 'exponential', 'runs': runs, 'duration_s': duration, 'dt': dt,
             'jobs': processors(), 'wall_s': wall, 'processor_s': seconds,

@@ -29,7 +29,8 @@ def trapezoid(task: Task, record: Record, tolerance: float = 1e-12) -> None:
 
 def trapezoid_scheme(tolerance: float = 1e-12) -> Scheme:
     """Its steps; compiled ones have ``CORRECTIONS``, and are left to the march where these are too few."""
-    rule = Rule(f'trapezoid_{np.float64(tolerance).tobytes().hex()}', _predicted, partial(_corrected, tolerance), CORRECTIONS)
+    key = f'trapezoid_{np.float64(tolerance).tobytes().hex()}'
+    rule = Rule(key, _predicted, partial(_corrected, tolerance), CORRECTIONS)
     return Scheme(partial(_step, tolerance), lambda A, dt: rule)
 
 
