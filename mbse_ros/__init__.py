@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from .api.observer import Observer
     from .api.samples import Samples
     from .api.simulate import simulate
+    from .api.simulate_batch import simulate_batch
     from .api.smooth import smooth
     from .api.tune import tune
 
 __all__ = ['Observer', 'Samples', 'calibrate', 'errors', 'estimate', 'export_c', 'inverse_dynamics', 'load',
-           'observability', 'read_bag', 'simulate', 'smooth', 'tune', 'write_bag']
+           'observability', 'read_bag', 'simulate', 'simulate_batch', 'smooth', 'tune', 'write_bag']
 _MODULES = {'Observer': 'observer', 'Samples': 'samples', 'read_bag': 'bags', 'write_bag': 'bags'}
 
 

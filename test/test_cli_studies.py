@@ -151,9 +151,12 @@ def test_bad_input(words, text, tmp_path):
 
 def test_the_rows_of_the_simulation_study(tmp_path):
     """1,000 steps of 5 ms: the error is that of the same scheme step by step."""
-    result, done = studied(tmp_path, 'simulation', '--mechanism', 'four_bar', '--dt', '5e-3', '--rounds', '1')
+    result, done = studied(tmp_path, 'simulation', '--mechanism', 'four_bar', '--dt', '5e-3', '--rounds', '1',
+                           '--runs', '3')
     rows = {item['scheme']: item for item in result['rows']}
-    assert set(rows) == {'exponential', 'trapezoid', 'ali3p'}
+    assert set(rows) == {'exponential', 'trapezoid', 'ali3p', 'dop853'}
+    assert rows['dop853']['error'] < 1e-8 and result['batch']['runs'] == 3 and result['batch']['failed'] == 0
+    assert 'runs of four_bar' in done.out
     assert set(rows['ali3p']) == {'mechanism', 'scheme', 'dt', 'duration_s', 'us_per_step', 'error', 'peer',
                                   'peer_us_per_step', 'peer_error'}
     assert rows['exponential']['error'] == pytest.approx(5.746931e-3, rel=1e-4)

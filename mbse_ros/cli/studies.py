@@ -86,13 +86,15 @@ def energy(json_: Json = None,
 def simulation(json_: Json = None,
                mechanism: Annotated[list[str] | None, typer.Option(help='Only this mechanism; repeat it.')] = None,
                dt: Annotated[float, typer.Option(help='Step, s.')] = 1e-3,
-               rounds: Annotated[int, typer.Option(min=1, help='Runs; the fastest counts.')] = 3) -> None:
+               rounds: Annotated[int, typer.Option(min=1, help='Runs; the fastest counts.')] = 3,
+               runs: Annotated[int, typer.Option(min=0, help='Of a batch of the four-bar, 10 s each; 0: none.')] = 500
+               ) -> None:
     """Cost and error of a step of the integrators.
 
     Against a reference of error 1e-12, and beside Exudyn and MuJoCo where they are installed.
     """
     from ..studies.simulation import run_simulation
-    run_simulation(json_, mechanism or [], dt, rounds)
+    run_simulation(json_, mechanism or [], dt, rounds, runs)
 
 
 @benchmark.command()

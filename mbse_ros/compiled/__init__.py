@@ -3,6 +3,7 @@
 
 from .compiler import have_compiler
 from .kernel import Kernel
+from .runs import Runs
 from .scan import Scan
 
-__all__ = ['Kernel', 'Scan', 'have_compiler']
+__all__ = ['Kernel', 'Runs', 'Scan', 'have_compiler']

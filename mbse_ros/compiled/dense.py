@@ -40,13 +40,13 @@ def array_shape(shape: tuple[int, int]) -> tuple[int, ...]:
     return (shape[0],) if shape[1] == 1 else shape
 
 
-def c_source(function: ca.Function) -> str:
-    """Generated C of the function; doubles, ``long long`` integers."""
+def c_source(function: ca.Function, in_lanes: bool = True) -> str:
+    """Generated C of the function; doubles, ``long long`` integers; ``in_lanes``: see ``lanes``."""
     generator = ca.CodeGenerator('mbse_generated', {})
     generator.add(function)
-    return lanes.with_lanes(generator.dump())
+    return lanes.with_lanes(generator.dump()) if in_lanes else generator.dump()
 
 
-def made_of(function: ca.Function) -> str:
+def made_of(function: ca.Function, in_lanes: bool = True) -> str:
     """All that ``c_source`` of a function follows from, in a tenth of its time: the function and what writes the C."""
-    return f'{function.serialize()} {code_identity(*WRITERS)} {lanes.LEAST}'
+    return f'{function.serialize()} {code_identity(*WRITERS)} {lanes.LEAST if in_lanes else None}'

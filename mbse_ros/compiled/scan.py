@@ -23,17 +23,18 @@ class Scan:
 
     ``backend`` and the attributes ``name``, ``backend``, ``note`` as in Kernel. A long series runs in blocks, so that
     memory is bounded; to split it over several calls changes no bit of the result. Safe with threads.
+    ``in_lanes``: long functions of scalar operations compute four at a time, which is faster where they repeat.
     Raises ValueError when the function has other inputs or outputs.
     """
 
-    def __init__(self, step: ca.Function, backend: str = 'auto') -> None:
+    def __init__(self, step: ca.Function, backend: str = 'auto', in_lanes: bool = True) -> None:
         self.name = step.name()
-        _check_signature(step)
+        check_signature(step)
         function = dense(step, NAME)
         self._x_shape, self._u_shape, self._p_shape = ((function.numel_in(i),) for i in range(3))
         self._ny = function.numel_out(1)
         self._blocks, self.backend, self.note = build(
-            backend, self.name, lambda: BlocksC(self.name, function), lambda: BlocksVm(function))
+            backend, self.name, lambda: BlocksC(self.name, function, in_lanes), lambda: BlocksVm(function))
         self._longest = self._blocks.longest
         self._lock = Lock()
 
@@ -104,7 +105,7 @@ class Scan:
         return fitted(us, shape, 'us')
 
 
-def _check_signature(step: ca.Function) -> None:
+def check_signature(step: ca.Function) -> None:
     """ValueError unless the function is (x, u, p) -> (x, y) of columns."""
     shapes = [step.size_in(i) for i in range(step.n_in())], [step.size_out(i) for i in range(step.n_out())]
     columns = all(rows == 0 or n == 1 for group in shapes for rows, n in group)

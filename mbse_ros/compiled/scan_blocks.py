@@ -43,6 +43,25 @@ CASADI_SYMBOL_EXPORT int mbse_run(const mbse_scan *s) {
   if (now != s->x) memcpy(s->x, now, NX * sizeof(casadi_real));
   return 0;
 }
+
+CASADI_SYMBOL_EXPORT long long mbse_run_while(const mbse_scan *s, long long every, long long first, long long nkept,
+                                              casadi_real *kept) {
+  const casadi_real *arg[SZ_ARG];
+  casadi_real *res[SZ_RES], *now = s->x, *next = s->x + NX, *swap;
+  long long k;
+  for (k = 0; k < s->n; ++k) {
+    arg[0] = now;
+    arg[1] = s->us + k * NU;
+    arg[2] = s->p;
+    res[0] = next;
+    res[1] = s->ys;
+    if (mbse_step(arg, res, s->iw, s->w, s->mem) || !(s->ys[NY - 1] > 0)) break;
+    swap = now; now = next; next = swap;
+    if ((first + k) % every == 0) memcpy(kept + (first + k) / every * nkept, s->ys, nkept * sizeof(casadi_real));
+  }
+  if (now != s->x) memcpy(s->x, now, NX * sizeof(casadi_real));
+  return k;
+}
 '''
 
 
@@ -62,7 +81,7 @@ class Block:
     run: Callable[[], int]
 
 
-class _Arguments(ctypes.Structure):
+class Arguments(ctypes.Structure):
     """``mbse_scan`` of the driver."""
 
     _fields_ = [('n', ctypes.c_longlong), ('us', ctypes.c_void_p), ('p', ctypes.c_void_p), ('ys', ctypes.c_void_p),
@@ -79,9 +98,9 @@ class BlocksC(dict):
 
     longest = 256
 
-    def __init__(self, name: str, step: ca.Function) -> None:
+    def __init__(self, name: str, step: ca.Function, in_lanes: bool = True) -> None:
         super().__init__()
-        path = str(library(name, lambda: _source(step), made_of(step) + DRIVER))
+        path = library_of(name, step, in_lanes)
         loaded = ctypes.PyDLL(path)
         self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
         self._run_freely = ctypes.CDLL(path).mbse_run
@@ -93,17 +112,22 @@ class BlocksC(dict):
     def __missing__(self, n: int) -> Block:
         addresses = (a.ctypes.data for a in (self._us, self._p, self._ys, self._x, self._w, self._iw))
         call = self._run if n < LONG else self._run_freely
-        run = partial(call, ctypes.byref(_Arguments(n, *addresses, self._memory)))
+        run = partial(call, ctypes.byref(Arguments(n, *addresses, self._memory)))
         x = self._x[:self._nx]
         self[n] = Block(x, self._us[:n], self._p, x, self._ys[:n], run)
         return self[n]
 
 
-def _source(step: ca.Function) -> str:
+def library_of(name: str, step: ca.Function, in_lanes: bool) -> str:
+    """Path of the compiled loops round a dense step ``mbse_step``; raises CompilationError."""
+    return str(library(name, lambda: _source(step, in_lanes), made_of(step, in_lanes) + DRIVER))
+
+
+def _source(step: ca.Function, in_lanes: bool) -> str:
     """C of the step with the loop behind it."""
     sizes = {'NX': step.numel_in(0), 'NU': step.numel_in(1), 'NY': step.numel_out(1),
              'SZ_ARG': step.sz_arg(), 'SZ_RES': step.sz_res()}
-    return c_source(step) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
+    return c_source(step, in_lanes) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
 
 
 class BlocksVm(dict):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +66,7 @@ class Model:
         self.names, self.rows, self.inputs = self.system.names, self.system.rows, self.system.inputs
         self.parameters = self.system.values.mean
         self._partitions: dict[tuple[int, ...], Partitioned] = {}
+        self._origin: Model | None = None
         self._assembled = self._assemble()
         samples = np.array([self.residual(q)[1] for q in neighbours(self.residual, self._assembled)])
         self.active = independent_rows(samples)
@@ -104,12 +106,22 @@ class Model:
                                    'velocities that the constraints allow together')
         return State(self._assembled.copy(), qd)
 
+    def with_parameters(self, parameters: np.ndarray) -> Model:
+        """The same functions, compiled once, with other parameters (p,); ``start`` stays that of the origin."""
+        other = copy(self)
+        other.__dict__['start'] = self.start
+        other.parameters, other._partitions, other._origin = parameters, {}, self._origin or self
+        return other
+
     def partition(self, independent: Sequence[int] | None = None) -> Partitioned:
         """State equations in the independent coordinates at these places of q (default: the model's own)."""
         chosen = tuple(self.default if independent is None else independent)
         if chosen not in self._partitions:
-            rows = list(self.active)
-            self._partitions[chosen] = Partitioned(self.system, chosen, rows, self.parameters, self.backend)
+            if self._origin is None:
+                made = Partitioned(self.system, chosen, list(self.active), self.parameters, self.backend)
+            else:
+                made = self._origin.partition(chosen).with_parameters(self.parameters)
+            self._partitions[chosen] = made
         return self._partitions[chosen]
 
     def residual(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -55,6 +57,13 @@ class Partitioned:
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
         self._given = backend
+        self.kept: dict[str, Any] = {}      # what integrators made of it, for any parameters
+
+    def with_parameters(self, parameters: np.ndarray) -> Partitioned:
+        """The same equations, compiled once, with other parameters (p,)."""
+        other = copy(self)
+        other.parameters = parameters
+        return other
 
     def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0) -> StateRates:
         """Accelerations and exact Jacobians at coordinates (n,), independent velocities (g,), inputs (k,)."""

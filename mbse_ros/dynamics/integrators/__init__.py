@@ -6,11 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .ali3p import ali3p
-from .euler import augmented_euler, forward_euler
-from .exponential import exponential
+from .euler import augmented_euler, augmented_euler_scheme, forward_euler, forward_euler_scheme
+from .exponential import exponential, exponential_scheme
+from .fixed_step import Scheme
 from .reference import dop853, radau
-from .trapezoid import trapezoid
+from .trapezoid import trapezoid, trapezoid_scheme
 
 INTEGRATORS: dict[str, Callable[..., None]] = {
     'forward_euler': forward_euler, 'augmented_euler': augmented_euler, 'exponential': exponential,
     'trapezoid': trapezoid, 'ali3p': ali3p, 'dop853': dop853, 'radau': radau}
+# those whose steps are compiled, by their options
+COMPILED: dict[str, Callable[..., Scheme]] = {
+    'forward_euler': forward_euler_scheme, 'augmented_euler': augmented_euler_scheme, 'exponential': exponential_scheme,
+    'trapezoid': trapezoid_scheme}

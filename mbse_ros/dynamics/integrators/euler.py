@@ -6,7 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from .fixed_step import march
+from .fixed_step import Scheme, march
 from .point import Field, Point
 from .stretch import Rule, Symbols
 from .task import Record, Task
@@ -14,13 +14,23 @@ from .task import Record, Task
 
 def forward_euler(task: Task, record: Record) -> None:
     """Fill the record by ``X+ = X + dt f(X)`` (Pyrhönen et al., state transition, Eq. 42)."""
-    march(task, record, _step, lambda A, dt: Rule('euler', _advance))
+    march(task, record, forward_euler_scheme())
 
 
 def augmented_euler(task: Task, record: Record) -> None:
     """Fill the record by ``z+ = z + dt zd + dt^2/2 zdd``, ``zd+ = zd + dt zdd`` (Pyrhönen et al., state transition,
     Eq. 43)."""
-    march(task, record, _augmented_step, lambda A, dt: Rule('augmented', _augmented_advance))
+    march(task, record, augmented_euler_scheme())
+
+
+def forward_euler_scheme() -> Scheme:
+    """Steps of forward Euler."""
+    return Scheme(_step, lambda A, dt: Rule('euler', _advance))
+
+
+def augmented_euler_scheme() -> Scheme:
+    """Steps of augmented Euler."""
+    return Scheme(_augmented_step, lambda A, dt: Rule('augmented', _augmented_advance))
 
 
 def _step(field: Field, point: Point, t: float) -> Point:

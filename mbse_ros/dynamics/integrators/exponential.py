@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import check_choice
 from ...transition.exponential import ORDERS, SMALL_STEP, exact_step, halvings_for, psi_series, transition
-from .fixed_step import march
+from .fixed_step import Scheme, march
 from .point import Field, Point
 from .stretch import Rule, Symbols
 from .task import Record, Task
@@ -24,8 +24,13 @@ def exponential(task: Task, record: Record, order: int | str = 'exact') -> None:
     A truncated order where the system is stiff for this dt is reported once in ``record.warnings``. Where inputs or
     drivers depend on time, f and A are those in the middle of the step, so that the order stays two.
     """
+    march(task, record, exponential_scheme(order))
+
+
+def exponential_scheme(order: int | str = 'exact') -> Scheme:
+    """Its steps; SettingError for an unknown order."""
     check_choice('order', str(order), ORDERS)
-    march(task, record, partial(_step, str(order)), partial(_rule, str(order)))
+    return Scheme(partial(_step, str(order)), partial(_rule, str(order)))
 
 
 def _step(order: str, field: Field, point: Point, t: float) -> Point:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +18,20 @@ BEYOND = 3.0        # steps ahead in which a dead point explains a position prob
 Step = Callable[[Field, Point, float], Point]     # from a point to the one after dt
 
 
-def march(task: Task, record: Record, step: Step, rule: Callable[[np.ndarray, float], Rule] | None = None) -> None:
-    """Fill the record, step after step; ``rule(A, dt)`` is the same scheme for stretches of compiled steps.
+class Scheme(NamedTuple):
+    """One step; ``rule(A, dt)`` is the same scheme for compiled steps, None where it has no such form."""
+
+    step: Step
+    rule: Callable[[np.ndarray, float], Rule] | None = None
+
+
+def march(task: Task, record: Record, scheme: Scheme) -> None:
+    """Fill the record, step after step, in compiled stretches where that can be.
 
     Raises DivergenceError with the step where the numbers end; PositionProblemError and SingularConfigurationError
     with the time in their texts.
     """
-    field, k = Field(task, record), 0
+    field, k, (step, rule) = Field(task, record), 0, scheme
     stretches = Stretches(field, rule) if rule is not None and Stretches.serve(field) else None
     try:
         point = field.start()
@@ -37,14 +45,14 @@ def march(task: Task, record: Record, step: Step, rule: Callable[[np.ndarray, fl
             t = task.times[k]
             if field.choice.check(point.q, point.ahead(t - point.t), point.t, t):
                 point = field.restart(point.q, point.qd, point.t)
-            point = _stepped(field, point, t, step)
+            point = stepped(field, point, t, step)
             field.write(k, point)
             k += 1
     except ArithmeticError as error:
         raise task.diverged(k, str(error)) from error
 
 
-def _stepped(field: Field, point: Point, t: float, step: Step) -> Point:
+def stepped(field: Field, point: Point, t: float, step: Step) -> Point:
     """One step; where z went beyond what the mechanism reaches, the dead point at its end is reported or avoided."""
     try:
         return step(field, point, t)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -18,7 +17,6 @@ from .task import Record, Task, at_time
 
 LARGEST = 1e60      # of a state; beyond it the equations would overflow
 TOLERANCE = 1e-13       # of Phi after both Newton steps; beyond it the position problem goes on by itself
-_kernels: WeakKeyDictionary[Partitioned, Kernel] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ class Arrival:
     def __init__(self, partition: Partitioned, backend: str) -> None:
         system = partition.system
         n, m, g = system.n, system.m, len(partition.independent)
-        kernel = _kernels.get(partition)
+        kernel = partition.kept.get('arrival')
         if kernel is None:
-            kernel = _kernels[partition] = Kernel(arrival_function(partition), backend)
+            kernel = partition.kept['arrival'] = Kernel(arrival_function(partition), backend)
         self.guess, self.zd, self.u, self.t = np.zeros(n), np.zeros(g), np.zeros(system.u.numel()), np.zeros(1)
         self.q, self.residual, self.zdd, self.A = np.zeros(n), np.zeros(1), np.zeros(g), np.zeros((2 * g, 2 * g))
         self.qdd, self.lam, self.qd = np.zeros(n), np.zeros(m), np.zeros(n)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -26,6 +25,7 @@ SHORT = 1000            # steps of a motion, below which it is not worth the com
 LONGEST = 256           # steps of a stretch
 REVIEWED = 64           # ... where the independent coordinates may be chosen again
 FIRST = 8               # ... after one that ended early; each one that does not doubles it
+WRITTEN_OUT = 4_000     # scalar operations of the state equations in a step that are written out
 STEADY = 0.25           # share by which the distance from a dead point may change in a step
 
 class Symbols(NamedTuple):
@@ -37,15 +37,29 @@ class Symbols(NamedTuple):
     dt: ca.SX
 
 
+class Iterate(NamedTuple):
+    """What an implicit scheme sees of a step: X and f at its start, X in its iteration with f and A there, ``dt``."""
+
+    X0: ca.SX
+    f0: ca.SX
+    X: ca.SX
+    f: ca.SX
+    A: ca.SX
+    dt: ca.SX
+
+
 class Rule(NamedTuple):
     """A scheme: ``advance`` gives X after the step, and a number that must not exceed 1 for it to hold; ``key`` tells
-    one from another."""
+    one from another.
+
+    An implicit one has ``correct``, which gives a better X and the number of the X before it, and so many
+    ``corrections``, after which the last X must hold as it is.
+    """
 
     key: str
     advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
-
-
-_scans: WeakKeyDictionary[Partitioned, dict[str, Scan | None]] = WeakKeyDictionary()
+    correct: Callable[[Iterate], tuple[ca.SX, ca.SX]] | None = None
+    corrections: int = 0
 
 
 class Stretches:
@@ -86,22 +100,23 @@ class Stretches:
     def _scan(self, rule: Rule) -> Scan | None:
         """The compiled step; None where it is too large for the compiler, or that failed (the backend says so)."""
         partition = self._field.choice.partition
-        kept = _scans.setdefault(partition, {})
-        if rule.key not in kept:
-            small = partition.operations <= LARGEST_COMPILED
-            scan = Scan(stretch_function(partition, rule), self._field.task.model.backend) if small else None
-            kept[rule.key] = scan if scan is not None and scan.backend == 'c' else None
-        return kept[rule.key]
+        kept, key = partition.kept, f'stretch {rule.key}'
+        if key not in kept:
+            small = affordable_step(partition, rule)
+            scan = (Scan(stretch_function(partition, rule), self._field.task.model.backend, in_lanes=False)
+                    if small else None)     # in lanes it took two to three times as long
+            kept[key] = scan if scan is not None and scan.backend == 'c' else None
+        return kept[key]
 
     def _run(self, scan: Scan, point: Point, k: int, stop: int) -> int:
         """Run steps k to stop - 1 and write those that hold; the number of the first that does not, or stop."""
         record, times, model = self._field.record, self._field.task.times, self._field.task.model
         n, m, g = len(point.q), len(point.lam), len(point.f) // 2
-        x = np.concatenate([point.q, point.qd, point.qdd, point.A[g:].T.ravel()])
-        steps = np.stack([times[k - 1:stop], np.diff(times[k - 1:stop], prepend=point.t)], axis=1)
+        x = np.concatenate([point.q, point.qd, point.qdd, point.A[g:].T.ravel(), [0.0]])
+        steps = step_inputs(times[k - 1:stop], 1.0 / self._field.choice.limit)
         _, rows = scan(x, steps, self._field.choice.partition.parameters)      # the first one stays where it is
-        holds = _holding(rows, n, 1.0 / self._field.choice.limit)
-        rows, count = rows[1:], len(holds) if holds.all() else int(np.argmin(holds))
+        rows, holds = rows[1:], rows[1:, -1] > 0.0
+        count = len(holds) if holds.all() else int(np.argmin(holds))
         end = k + count
         record.q[k:end], record.qd[k:end], record.qdd[k:end] = (rows[:count, i * n:(i + 1) * n] for i in range(3))
         record.lam[k:end, model.active] = rows[:count, 3 * n:3 * n + m]
@@ -116,66 +131,111 @@ class Stretches:
         """The point of step k, the last that was written."""
         record, model, z = self._field.record, self._field.task.model, self._field.choice.partition.independent
         q, qd, qdd, g = record.q[k].copy(), record.qd[k].copy(), record.qdd[k].copy(), len(z)
-        lower = self._last[3 * len(q) + len(model.active):-3].reshape(2 * g, g).T
+        lower = self._last[3 * len(q) + len(model.active):-1].reshape(2 * g, g).T
         A = np.vstack([np.eye(g, 2 * g, g), lower])
         return Point(float(record.t[k]), np.concatenate([q[z], qd[z]]), np.zeros(len(model.inputs)), q, qd, qdd,
                      record.lam[k, model.active].copy(), np.concatenate([qd[z], qdd[z]]), A)
 
 
-def _holding(rows: np.ndarray, n: int, least: float) -> np.ndarray:
-    """Which of the rows after the first (k,) were reached as the scheme wants it, with no dead point on the way, and no
-    nearer to one than ``least``.
+def affordable_step(partition: Partitioned, rule: Rule) -> bool:
+    """Whether a C compiler turns the step into code in a few seconds."""
+    copies = 1 + rule.corrections if _written_out(partition, rule) else 1
+    return copies * partition.operations <= LARGEST_COMPILED
 
-    The distance from a dead point that changes by little in a step, before and after, has not passed zero in between.
-    """
-    size, near = np.abs(rows[1:, :n]).max(axis=1, initial=1.0), rows[:, -1]
-    holds = np.isfinite(rows[1:]).all(axis=1) & (rows[1:, -3] <= TOLERANCE * size) & (rows[1:, -2] <= 1.0)
-    holds &= np.abs(rows[1:, :2 * n]).max(axis=1) < LARGEST
-    return holds & (near[1:] >= least) & (np.abs(np.diff(near)) <= STEADY * np.minimum(near[1:], near[:-1]))
+
+def _written_out(partition: Partitioned, rule: Rule) -> bool:
+    """Whether the step is one series of scalar operations; else it calls functions, each of which is compiled once."""
+    small = is_small(partition.system)
+    return small and (1 + rule.corrections) * partition.function.n_instructions() <= WRITTEN_OUT
+
+
+def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
+    """Series ``(t, dt, least)`` (k, 3) of a scan over times (k,), whose first step stays where it is."""
+    return np.stack([times, np.diff(times, prepend=times[0]), np.full(len(times), least)], axis=1)
 
 
 def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
-    """Step ``(x, (t, dt), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns)``.
+    """Step ``(x, (t, dt, least), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns, near)``.
 
-    ``y = (q, qd, qdd, lam, lower half of A, max |Phi|, number of the rule that must not exceed 1, 1 / volume)``, all
-    after the step, at the position that two Newton steps find from the coordinates ahead; volume: see ``Choice``.
+    ``y = (q, qd, qdd, lam, lower half of A, 1 where the step holds)``, all after the step, at the position that two
+    Newton steps find from the coordinates ahead. ``near``: 1 / volume (see ``Choice``) before the step, 0: unknown. A
+    first step with dt = 0 needs no more than q and the independent velocities, and finds the rest.
     """
     system, p_ = partition.system, partition.system.values.symbol
-    kind, g, n = ca.SX if is_small(system) else ca.MX, len(partition.independent), system.n
+    kind, g, n = ca.SX if _written_out(partition, rule) else ca.MX, len(partition.independent), system.n
     q, _, u, t, p = state_symbols(system, p_, kind)
-    qd, qdd, lower, dt = (kind.sym(name, *size) for name, size in (
-        ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
+    qd, qdd, lower, dt, before, least = (kind.sym(name, *size) for name, size in (
+        ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1)), ('before', (1, 1)), ('least', (1, 1))))
     z = partition.independent
-    X, over = _jump(rule, g)(ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z]), lower, dt)
-    guess = q + dt * (qd + dt / 2 * qdd)
-    guess[z] = X[:g]
-    newton = newton_function(system)
-    new = newton(newton(guess, t, p)[0], t, p)[0]
+    X0, f0 = ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z])
+    X, over = _jump(rule, g)(X0, f0, lower, dt)
+    new, newton, zero = q + dt * (qd + dt / 2 * qdd), newton_function(system), kind.zeros(*u.shape)
+    for left in range(rule.corrections, -1, -1):
+        guess = ca.vertcat(new)
+        guess[z] = X[:g]
+        new = newton(newton(guess, t, p)[0], t, p)[0]
+        _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
+        if rule.correct is not None:
+            better, over = _correction(rule, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
+            X = better if left else X
     residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
     size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
-    zero = kind.zeros(*u.shape)
-    _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
     rates = ca.vec(ca.densify(A[g:, :]))
-    x_next = ca.vertcat(new, new_qd, new_qdd, rates)
-    y = ca.vertcat(new, new_qd, new_qdd, lam, rates, size, over, 1 / _volume(partition, new, t, p))
-    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower)), ca.vertcat(t, dt), p], [x_next, y],
-                       {'cse': True})
+    near = 1 / _volume(partition)(new, t, p)
+    y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
+    holds = holding_function()(ca.fmax(1, ca.norm_inf(new)), ca.sumsqr(y), size, over, before, near, least)
+    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower), before), ca.vertcat(t, dt, least), p],
+                       [ca.vertcat(new, new_qd, new_qdd, rates, near), ca.vertcat(y, holds)], {'cse': True})
 
 
-def _volume(partition: Partitioned, q: ca.SX, t: ca.SX, p: ca.SX) -> ca.SX:
-    """``sqrt(det(R'R))``, which grows without bounds at a dead point of the partition."""
-    system, g = partition.system, len(partition.independent)
+def holding_function() -> ca.Function:
+    """Whether a step was reached as the scheme wants it, with no dead point on the way, and none nearer than ``least``.
+
+    ``(largest coordinate, sum of squares of all numbers, max |Phi|, number of the rule that must not exceed 1, near
+    before, near, least) -> 1 or 0``; 0 where any is NaN. The distance from a dead point that changes by little in a
+    step, before and after, has not passed zero in between.
+    """
+    scale, squares, size, over, before, near, least = s = [ca.SX.sym(name) for name in (
+        'scale', 'squares', 'size', 'over', 'before', 'near', 'least')]
+    steady = ca.fabs(near - before) <= STEADY * ca.fmin(near, before)
+    conditions = [squares < LARGEST ** 2, size <= TOLERANCE * scale, over <= 1, near >= least, near > 0,
+                  ca.logic_or(steady, before == 0)]
+    holds = conditions[0]
+    for condition in conditions[1:]:
+        holds = ca.logic_and(holds, condition)
+    return ca.Function('holding', s, [holds])
+
+
+def _volume(partition: Partitioned) -> ca.Function:
+    """Function ``(q, t, p) -> sqrt(det(R'R))``, which grows without bounds at a dead point of the partition."""
+    system, g, scalar = partition.system, len(partition.independent), is_small(partition.system)
+    q, t, p = state_symbols(system, system.values.symbol, ca.SX if scalar else ca.MX, 'q t p')
     J, _ = Pieces(system, system.values.symbol).constraints(q, t, p)
-    R = Maps.of(system, J, isinstance(q, ca.SX)).R
+    R = Maps.of(system, J, scalar).R
     square = ca.SX.sym('square', g, g)
     factors = ca.diag(ca.chol(square)) if g else ca.SX.ones(1)
     product = ca.Function('product', [square], [ca.exp(ca.sum1(ca.log(factors)))])
-    return product(R.T @ R)
+    return ca.Function('volume', [q, t, p], [product(R.T @ R)], {'cse': True})
 
 
 def _jump(rule: Rule, g: int) -> ca.Function:
     """Function ``(X, f, lower half of A, dt) -> (X after the step, number that must not exceed 1)``."""
-    X, f, lower, dt = (ca.SX.sym(name, *size) for name, size in (
-        ('X', (2 * g, 1)), ('f', (2 * g, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1))))
-    A = ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)
-    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, A, dt))))
+    X, f, lower, dt = _symbols(g, 'X f lower dt')
+    return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, _whole(lower), dt))))
+
+
+def _correction(rule: Rule, g: int) -> ca.Function:
+    """Function ``(X0, f0, X, f, lower half of A, dt) -> (better X, number of X that must not exceed 1)``."""
+    X0, f0, X, f, lower, dt = arguments = _symbols(g, 'X0 f0 X f lower dt')
+    return ca.Function('correction', arguments, list(rule.correct(Iterate(X0, f0, X, f, _whole(lower), dt))))
+
+
+def _symbols(g: int, names: str) -> list[ca.SX]:
+    sizes = {'lower': (g, 2 * g), 'dt': (1, 1)}
+    return [ca.SX.sym(name, *sizes.get(name, (2 * g, 1))) for name in names.split()]
+
+
+def _whole(lower: ca.SX) -> ca.SX:
+    """A (2g, 2g) by its lower half."""
+    g = lower.shape[0]
+    return ca.vertcat(ca.horzcat(ca.SX(g, g), ca.SX.eye(g)), lower)

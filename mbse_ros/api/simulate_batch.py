@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``simulate_batch``: many runs of a mechanism, with starts and parameters of their own, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dynamics.model import Model
+from ..errors import SettingError
+from ..machine import Machine
+from .load import Loadable, load, loaded
+
+if TYPE_CHECKING:
+    from ..dynamics.batch import Batch
+
+DOT = '_dot'
+
+
+@dataclass(frozen=True)
+class BatchSimulation:
+    """Runs of a mechanism, SI; ``batch`` has all of it.
+
+    ``t`` (k,); ``q``, ``qd`` (runs, k, n) of the coordinates ``names`` (n,), NaN from where a run ended early;
+    ``reasons`` (runs,): what ended it, '' where it is complete; ``completed`` (runs,) bool; ``parameters``: (runs,) by
+    name. ``result['theta']``, ``result['theta_dot']``: (runs, k).
+    """
+
+    model: Model
+    batch: Batch
+
+    @property
+    def t(self) -> np.ndarray:
+        """Times (k,), s."""
+        return self.batch.t
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names (n,) of the coordinates."""
+        return self.batch.names
+
+    @property
+    def q(self) -> np.ndarray:
+        """Coordinates (runs, k, n)."""
+        return self.batch.q
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities (runs, k, n)."""
+        return self.batch.qd
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What ended each run early, '' where nothing did."""
+        return tuple('' if error is None else f'{type(error).__name__}: {error}' for error in self.batch.failures)
+
+    @property
+    def completed(self) -> np.ndarray:
+        """Which runs (runs,) reached the end."""
+        return np.array([error is None for error in self.batch.failures])
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Values (runs,) by name."""
+        return dict(zip(self.batch.parameter_names, self.batch.parameters.T))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A coordinate, or with ``_dot`` behind its name its velocity (runs, k); raises SettingError."""
+        known = [*self.names, *(each + DOT for each in self.names)]
+        if name not in known:
+            raise SettingError('column', name, 'one of ' + ', '.join(known))
+        at = known.index(name)
+        return self.q[:, :, at] if at < len(self.names) else self.qd[:, :, at - len(self.names)]
+
+
+def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, scheme: str = 'exponential', *,
+                   runs: int | None = None, starts: Mapping[str, Any] | None = None,
+                   parameters: Mapping[str, Any] | None = None, every: int = 1, seed: int = 1,
+                   jobs: int | None = None, options: Mapping[str, Any] | None = None) -> BatchSimulation:
+    """Simulate a mechanism many times over ``duration``, s, in steps of ``dt``, s; compiled, in ``jobs`` threads.
+
+    ``starts``: numbers, or arrays (runs,), by the name of an independent coordinate (``theta``) or of its velocity
+    (``theta_dot``); ``parameters``: the same by the name of a parameter of the file. With ``runs``, numbers of the
+    file that have a standard deviation and are not given are drawn from it (normal, ``seed``); without, the arrays say
+    how many runs there are and all else stays as the file says. ``every``: of so many steps one is kept (memory: 16
+    bytes a coordinate and kept step). ``scheme``: 'exponential', 'trapezoid', 'forward_euler', 'augmented_euler', with
+    ``options`` as of ``simulate``; inputs are zero. ``jobs`` default: all processors; the results do not depend on it.
+
+    A run that fails is marked in ``reasons``, the others go on. Raises SettingError; CompilationError without a C
+    compiler.
+    """
+    starts, given = dict(starts or {}), dict(parameters or {})
+    item = load(model, free=list(given)) if not isinstance(model, (Model, Machine)) and given else loaded(model)
+    if isinstance(item, Machine):
+        raise SettingError('model', item.name, 'a mechanism: a machine moves by its cycles (simulate)')
+    count = _count(runs, {**starts, **given})
+    from ..dynamics.batch import simulate_runs  # here, because it takes its time to import
+    z, zd = _starts(item, starts, count)
+    batch = simulate_runs(item, duration, dt, scheme, z=z, zd=zd, every=every, jobs=jobs, **(options or {}),
+                          parameters=_parameters(item, given, count, None if runs is None else seed))
+    return BatchSimulation(item, batch)
+
+
+def _count(runs: int | None, given: Mapping[str, Any]) -> int:
+    """Number of runs that all agree on."""
+    if runs is not None and (not isinstance(runs, int) or runs < 1):
+        raise SettingError('runs', runs, 'a whole number from 1 on')
+    count = runs
+    for name, values in given.items():
+        try:
+            array = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise SettingError(name, values, 'a number, or an array of one number for each run') from None
+        if array.ndim and (array.ndim > 1 or count not in (None, len(array)) or not len(array)):
+            raise SettingError(name, array.shape, f'a number, or an array ({count or "runs"},)')
+        count = len(array) if array.ndim else count
+    if count is None:
+        raise SettingError('runs', None, 'a number of runs, or an array of starts or parameters')
+    return count
+
+
+def _starts(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Independent coordinates and velocities (count, g)."""
+    names = [*model.independent, *(name + DOT for name in model.independent)]
+    found = np.tile(np.concatenate([model.start.q[model.z], model.start.qd[model.z]]), (count, 1))
+    for name, values in given.items():
+        if name not in names:
+            raise SettingError('starts', name, 'one of ' + ', '.join(names))
+        found[:, names.index(name)] = values
+    g = len(model.independent)
+    return np.ascontiguousarray(found[:, :g]), np.ascontiguousarray(found[:, g:])
+
+
+def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None) -> np.ndarray:
+    """Values (count, p); drawn from the file's deviations where there is a seed."""
+    values = model.system.values
+    found = np.tile(np.asarray(model.parameters, dtype=float), (count, 1))
+    if seed is not None:
+        found += values.stddev * np.random.default_rng(seed).standard_normal(found.shape)
+    for name, numbers in given.items():
+        if name not in values.names:
+            raise SettingError('parameters', name, f'a number that the model keeps free: load(..., free=[{name!r}])'
+                               + (', or one of ' + ', '.join(values.names) if values.names else ''))
+        found[:, values.names.index(name)] = numbers
+    return found
