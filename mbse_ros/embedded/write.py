@@ -152,8 +152,9 @@ def _number(value: float, single: bool) -> str:
 
 def _macros(prefix: str, group: str, names: Sequence[str]) -> str:
     """Places of names with their units."""
-    return ''.join(f'#define {prefix.upper()}_{group}_{_word(name)} {i} /* {name}, {_unit(name)} */\n'
-                   for i, name in enumerate(names))
+    words = [_word(name.removeprefix('command/')) for name in names]
+    return ''.join(f'#define {prefix.upper()}_{group}_{word} {i} /* {name}, {_unit(name)} */\n'
+                   for i, (word, name) in enumerate(zip(words, names)))
 
 
 def _word(name: str) -> str:
