@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 
 import numpy as np
 
@@ -30,8 +30,17 @@ Run = Callable[[Chain, float, int], tuple[float, float]]    # dt, steps -> s of 
 
 
 def installed() -> dict[str, Run]:
-    """The peers that are there, by name."""
-    return {name: run for name, run in (('exudyn', exudyn), ('mujoco', mujoco)) if find_spec(name) is not None}
+    """The peers that are there and can be imported, by name."""
+    return {name: run for name, run in (('exudyn', exudyn), ('mujoco', mujoco)) if _imports(name)}
+
+
+def _imports(name: str) -> bool:
+    """Whether a program is there whole: a wheel of MuJoCo without its second one is found, and cannot be imported."""
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
 
 
 def exudyn(chain: Chain, dt: float, steps: int) -> tuple[float, float]:
