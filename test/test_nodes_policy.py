@@ -18,6 +18,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graph import SCALE, machine_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
