@@ -34,6 +34,7 @@ setup(
     data_files=shared(),
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
-    extras_require={name: requirements(f'{name}.in') for name in ('display', 'graph', 'parquet', 'peers', 'table', 'test')},
+    extras_require={name: requirements(f'{name}.in') for name in (
+        'display', 'graph', 'parquet', 'peers', 'table', 'test')},
     entry_points={'console_scripts': ['mbse = mbse_ros.cli:main']},     # the nodes are in lib/mbse_ros of a ROS build
 )

@@ -28,8 +28,8 @@ def tree(tmp_path):
     script.write_text(STAND_IN)
     script.chmod(0o755)
     for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
-            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'display.in', 'ros-jazzy.txt',
-                                                    'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
+            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'display.in',
+                                                    'ros-jazzy.txt', 'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
         (root / name).write_text(name)
     return root
 

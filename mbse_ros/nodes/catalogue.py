@@ -59,7 +59,8 @@ NODES: dict[str, Entry] = {
                           (OutputsNodeSettings,), OutputsSettings),
     'scale_node': Entry('Loads out of states and payloads: counted, weighed together, recorded; what they are against '
                         'target and load chart.', (ScaleNodeSettings,), ScaleTuning),
-    'display_node': Entry("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the engineer.",
+    'display_node': Entry("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "
+                          'engineer.',
                           (DisplayNodeSettings,), DisplayTuning),
     'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
                           (LinkageNodeSettings,), LinkageSettings),

@@ -223,7 +223,8 @@ class MachineArguments(GraphArguments):
                                      'memory alone')
     scale_file: str = setting('', "File of its attachments and load chart; empty: the section `scale` of the machine's "
                                   'file')
-    display: bool = setting(False, "Start display_node, the operator's page in a browser, and scale_node, which it shows")
+    display: bool = setting(False, "Start display_node, the operator's page in a browser, and scale_node, which "
+                                   'it shows')
     display_host: str = setting('127.0.0.1', 'Address that the page is served on; any but that of this computer needs '
                                              'display_token_file')
     display_port: int = setting(8642, 'Port that the page is served on', '', 0, 65535)
