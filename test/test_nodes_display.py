@@ -151,8 +151,9 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
     with opened(node.server) as ws:
         stalled = socket.create_connection(('127.0.0.1', node.server.port))
         stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-        stalled.sendall(f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{node.server.port}\r\nUpgrade: websocket\r\nConnection: '
-                        'Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
+        stalled.sendall(f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{node.server.port}\r\nUpgrade: websocket\r\n'
+                        'Connection: Upgrade\r\n'
+                        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
                         .encode())
         peer.until(lambda: node.server.count == 2)
         crowd = [socket.create_connection(('127.0.0.1', node.server.port)) for _ in range(1000)]
@@ -240,6 +241,10 @@ def test_the_page_in_a_browser(graph, tmp_path):
         browser.wait_for("document.body.classList.contains('stale') && /STALE/.test("
                          "document.getElementById('why').textContent)")          # nothing is fed any more
         until("!document.body.classList.contains('stale')")
+        for one in list(node.server._server.server_state.connections):      # it comes back by itself
+            node.server._call(one.transport.abort)
+        until("document.getElementById('link').textContent !== 'live'")
+        until("document.getElementById('link').textContent === 'live'")
         assert not browser.errors() and all(address.startswith(('http://127.0.0.1', 'ws://127.0.0.1'))
                                             for address in browser.requests())
     finally:

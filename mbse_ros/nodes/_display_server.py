@@ -27,7 +27,8 @@ PAGE = Path(__file__).with_name('display_page')
 FILES = {'/': ('page.html', 'text/html'), '/page.css': ('page.css', 'text/css'),
          '/page.js': ('page.js', 'text/javascript'), '/drawing.js': ('drawing.js', 'text/javascript')}
 HEADERS = {'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; "
-                                      "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+                                      "connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+                                      "form-action 'none'; frame-ancestors 'none'",
            'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store'}
 LONGEST = 2048          # bytes of a message of a viewer
 LEAST_TOKEN = 16        # characters
