@@ -29,10 +29,12 @@ setup(
     description='State, force and payload estimation of machines from a multibody model and a few sensors.',
     license='Apache-2.0',
     packages=find_packages(include=['mbse_ros', 'mbse_ros.*']),
-    package_data={'mbse_ros': ['report/*.html', 'report/*.js', 'report/*.css']},
+    package_data={'mbse_ros': ['report/*.html', 'report/*.js', 'report/*.css',
+                               'nodes/display_page/*']},
     data_files=shared(),
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
-    extras_require={name: requirements(f'{name}.in') for name in ('graph', 'parquet', 'peers', 'table', 'test')},
+    extras_require={name: requirements(f'{name}.in') for name in (
+        'display', 'graph', 'parquet', 'peers', 'table', 'test')},
     entry_points={'console_scripts': ['mbse = mbse_ros.cli:main']},     # the nodes are in lib/mbse_ros of a ROS build
 )

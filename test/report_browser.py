@@ -18,7 +18,8 @@ from typing import Any
 PROGRAM = next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome', 'chrome'))), None)
 _FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
           '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
-          '--host-resolver-rules=MAP * ~NOTFOUND', '--remote-debugging-pipe')
+          '--remote-debugging-pipe')
+_NOWHERE = '--host-resolver-rules=MAP * ~NOTFOUND'
 # The browser reads commands from descriptor 3 and writes answers to 4.
 _LAUNCH = ('import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); '
            'os.execv(sys.argv[3], sys.argv[3:])')
@@ -28,13 +29,15 @@ LIMIT = 120.0       # s, on a machine with much else to do
 class Browser:
     """One page in one browser. ``events`` holds all that the browser reported, oldest first."""
 
-    def __init__(self, profile: Path) -> None:
+    def __init__(self, profile: Path, reach: str = '') -> None:
+        """``reach``: the one host that is found."""
         self.events: list[dict[str, Any]] = []
         self._buffer, self._count, self._session = b'', 0, None
         (ours, theirs_out), (theirs_in, commands) = os.pipe(), os.pipe()
         high_in, high_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (theirs_in, theirs_out))
         self._answers, self._commands = ours, commands
         launch = [sys.executable, '-c', _LAUNCH, str(high_in), str(high_out), PROGRAM, *_FLAGS,
+                  _NOWHERE + (f', EXCLUDE {reach}' if reach else ''),
                   f'--user-data-dir={profile}', '--window-size=1280,900']
         self._process = subprocess.Popen(launch, pass_fds=(high_in, high_out), stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL)

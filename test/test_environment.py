@@ -28,8 +28,8 @@ def tree(tmp_path):
     script.write_text(STAND_IN)
     script.chmod(0o755)
     for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
-            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'ros-jazzy.txt',
-                                                    'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
+            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'display.in',
+                                                    'ros-jazzy.txt', 'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
         (root / name).write_text(name)
     return root
 
@@ -88,7 +88,7 @@ def test_a_sourced_ros_is_used(tree, tmp_path):
     prefix = sourced_ros(tmp_path / 'ros')
     output, made = run(tree, 'printenv', 'AMENT_PREFIX_PATH', AMENT_PREFIX_PATH=prefix, ROS_DISTRO='humble')
     assert output == f'{tree}/.env/sourced-humble:{prefix}\n'
-    lists = ' '.join(f'tools/requirements/{name}.in' for name in ('python', 'test', 'graph'))
+    lists = ' '.join(f'tools/requirements/{name}.in' for name in ('python', 'test', 'graph', 'display'))
     assert made == f'making sourced-humble from {lists}\n'
 
 

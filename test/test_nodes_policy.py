@@ -18,6 +18,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graph import SCALE, machine_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
@@ -75,7 +76,7 @@ def runs(machine, topics, tmp_path_factory):
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return [
         (InterpolationNode, crane), (VisualizationNode, crane), (OutputsNode, crane),
-        (ScaleNode, {**crane, 'records': 'none'}),
+        (ScaleNode, {**crane, 'records': 'none'}), (DisplayNode, {**crane, 'port': 0}),
         (ObserverNode, {**crane, 'backend': 'vm'}), (PayloadNode, {**crane, 'backend': 'vm'}),
         (PlantNode, {'machine': str(machine), 'backend': 'vm', 'cycle': 'topic', 'publish_clock': True}),
         (LinkageNode, {**linkage, 'unstamped': 'encoder_1'}), (SmootherNode, {**linkage, 'unstamped': 'encoder_1'}),
@@ -135,6 +136,9 @@ def _activated(node, peer):
     """With all inputs; a viewer of the markers makes linkage_node hear the truth."""
     if isinstance(node, ManagedNode):
         assert node.trigger_configure() == node.trigger_activate() == SUCCESS
+    if isinstance(node, DisplayNode):
+        node.server.count = 1       # as with a viewer
+        node._follow_viewers()
     if isinstance(node, LinkageNode):
         peer.until(lambda: node._markers.get_subscription_count() > 0)
         node._follow_viewers()

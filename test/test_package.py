@@ -132,8 +132,8 @@ def test_python_packages_in_use_are_declared():
     used = {name.split('.')[0] for path in modules() for name in imports(path)} - set(sys.stdlib_module_names)
     ros = {name for name in used if re.match(r'(mbse_ros|rclpy|launch(_ros)?|\w+_(msgs|interfaces|srvs))$', name)}
     used = {DISTRIBUTION.get(name, name) for name in used - ros}
-    assert 'numpy' in used and used <= {*required('python.in'), *required('graph.in'), *required('parquet.in'),
-                                       *required('peers.in'), *required('table.in')}
+    assert 'numpy' in used and used <= {*required('python.in'), *required('display.in'), *required('graph.in'),
+                                       *required('parquet.in'), *required('peers.in'), *required('table.in')}
 
 
 def test_rosdep_keys_and_vendored_wheels_cover_the_requirements():

@@ -13,6 +13,8 @@ from ..simulation.linkage import LinkagePlantSettings
 from ..streams.interpolation import InterpolationSettings
 from ..streams.linkage.settings import LinkageSettings
 from .settings import (
+    DisplayNodeSettings,
+    DisplayTuning,
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
     OutputsNodeSettings,
@@ -57,6 +59,9 @@ NODES: dict[str, Entry] = {
                           (OutputsNodeSettings,), OutputsSettings),
     'scale_node': Entry('Loads out of states and payloads: counted, weighed together, recorded; what they are against '
                         'target and load chart.', (ScaleNodeSettings,), ScaleTuning),
+    'display_node': Entry("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "
+                          'engineer.',
+                          (DisplayNodeSettings,), DisplayTuning),
     'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
                           (LinkageNodeSettings,), LinkageSettings),
     'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',

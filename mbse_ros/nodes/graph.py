@@ -223,6 +223,12 @@ class MachineArguments(GraphArguments):
                                      'memory alone')
     scale_file: str = setting('', "File of its attachments and load chart; empty: the section `scale` of the machine's "
                                   'file')
+    display: bool = setting(False, "Start display_node, the operator's page in a browser, and scale_node, which "
+                                   'it shows')
+    display_host: str = setting('127.0.0.1', 'Address that the page is served on; any but that of this computer needs '
+                                             'display_token_file')
+    display_port: int = setting(8642, 'Port that the page is served on', '', 0, 65535)
+    display_token_file: str = setting('', 'File with the token that a page must know; empty: none')
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for a day', '', 0, 3600)
 
 
@@ -274,7 +280,8 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     cycle that is not its own."""
     a = arguments
     check_machine(a)        # fail now, not in five processes
-    readers = a.visualization + bool(a.record) + a.outputs + a.scale
+    scale = a.scale or a.display
+    readers = a.visualization + bool(a.record) + a.outputs + scale
     prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
     root = a.frame or MARKERS_FRAME
     frame = prefix + root
@@ -282,10 +289,12 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
     outputs = [a.node('outputs_node', **machine, frame_id=root, frame_prefix=prefix)] if a.outputs else []
     scales = [a.node('scale_node', **machine, records=a.scale_records or ('none' if a.simulate else ''),
-                     scale_file=a.scale_file, wait_subscribers=int(bool(a.record)))] if a.scale else []
+                     scale_file=a.scale_file, wait_subscribers=int(bool(a.record)))] if scale else []
+    displays = [a.node('display_node', **machine, scale_file=a.scale_file, host=a.display_host, port=a.display_port,
+                       token_file=a.display_token_file)] if a.display else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
                       wait_subscribers=1 + a.visualization + bool(a.record))] if a.simulate else []
-    also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if a.scale else {}
+    also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if scale else {}
     linked = int(a.composed)        # reads no topic
     nodes = (
         a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
@@ -297,7 +306,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
                          parts={node.name: node.parameters for node in nodes}),)
     drawing = (a.node('visualization_node', **machine, frame_id=frame, sources=sources,
                       sensor_reliability=a.reliability),)
-    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *scales, *plants,
+    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *scales, *displays, *plants,
                        *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine,
                                     sources=sources, **also)))
 

@@ -184,6 +184,27 @@ class ScaleTuning(ScaleSettings):
 
 
 @dataclass(frozen=True)
+class DisplayNodeSettings(ManagedSettings):
+    """The operator's page, fixed at the start."""
+
+    host: str = setting('127.0.0.1', 'Address to listen on. Any but that of this computer alone needs token_file; '
+                                     '0.0.0.0: on all networks')
+    port: int = setting(8642, 'Port to listen on; 0: any that is free, which the log names', '', 0, 65535)
+    token_file: str = setting('', 'Text file with the token that a page must know, 16 characters or more. Empty: none '
+                                  'is asked for, on this computer alone')
+    scale_file: str = setting('', "File of attachments and load chart, as the parameter of scale_node; empty: the "
+                                  "section `scale` of the machine's file")
+    viewers: int = setting(8, 'Pages at the same time, at most', '', 1, 32)
+
+
+@dataclass(frozen=True)
+class DisplayTuning(Settings):
+    """The operator's page, changeable at run time."""
+
+    rate: float = setting(10.0, 'Updates of a page per second, at most those of scale/live', 'Hz', 1.0, 30.0)
+
+
+@dataclass(frozen=True)
 class RecorderSettings(SensorSettings):
     """The recorder."""
 

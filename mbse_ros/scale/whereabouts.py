@@ -26,8 +26,7 @@ class Whereabouts:
     def __init__(self, machine: Machine, origin: tuple[float, float, float] | None = None) -> None:
         self._machine, self._frames = machine, MachineFrames(machine)
         self._swing = swing_coordinate(machine)
-        found = _swing_center(machine, self._swing) if self._swing and origin is None else origin
-        self._origin = np.zeros(3) if found is None else np.asarray(found, dtype=float)
+        self._origin = radius_origin(machine, origin)
         upright = down(machine)
         self._across = np.concatenate([upright == 0.0, np.zeros(3 - len(upright), dtype=bool)])
         self.reset()
@@ -75,6 +74,14 @@ def swing_coordinate(machine: Machine) -> str:
                 and abs(float(np.dot(joint.axis, upright))) > UPRIGHT):
             return name
     return ''
+
+
+def radius_origin(machine: Machine, origin: tuple[float, float, float] | None = None) -> np.ndarray:
+    """A point (3,), m, of the axis that radii are measured from: ``origin``, else on the axis of the swing, else the
+    origin of the machine's frame."""
+    swing = swing_coordinate(machine) if origin is None else ''
+    found = _swing_center(machine, swing) if swing else origin
+    return np.zeros(3) if found is None else np.asarray(found, dtype=float)
 
 
 def _swing_center(machine: Machine, name: str) -> tuple[float, ...]:

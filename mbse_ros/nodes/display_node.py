@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's page: what the scale says and how the machine stands, to browsers; their buttons, to the scale."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.srv import SetParameters
+from rclpy.client import Client
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from mbse_ros.msg import HydraulicState
+
+from ..bags.messages import state_record
+from ..bags.topics import STATE
+from ..errors import MbseError
+from ..machine import Machine
+from ..scale.record import LOAD
+from ..scale.scale_file import scale_of
+from ._display_orders import BUTTONS, TARE, Order
+from ._display_server import Door, Server, Viewer, answer_text, read_token
+from ._display_view import SideView, channel_values, machine_values
+from ._lifecycle import ManagedNode
+from ._messages import check_sender, unpacked
+from ._qos import LASTING, LATEST, OUTPUT
+from ._records import check_names
+from ._scale_text import text_of
+
+SCALE = 'scale_node'
+LOOK = 0.1          # s between two looks at orders and viewers
+BEAT = 1.0          # s: a page that hears nothing for longer has lost its connection
+ANSWER = 5.0        # s that the scale has for an answer
+ENGINEER = 0.5      # s between two tables of channels
+LATE = 0.9          # share of the period between two updates
+
+
+class DisplayNode(ManagedNode[Machine]):
+    """Hears the graph only while somebody looks, but for the scale's records, of which there are few."""
+
+    executable = 'display_node'
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server: Server | None = None
+        self._setter = self.create_client(SetParameters, f'{SCALE}/set_parameters')
+        self._buttons = {name: self.create_client(Trigger, f'{SCALE}/{name}') for name in BUTTONS}
+        self._asked: dict[tuple[Viewer, int], float] = {}
+
+    def build(self, machine: Machine) -> None:
+        """The server, which listens from here on; raises MbseError where it cannot."""
+        settings = self.settings
+        file = scale_of(machine, settings.scale_file)
+        self._view = SideView(machine, file.chart.origin if file.chart else None)
+        token = read_token(settings.token_file, settings.host)
+        self.server = Server(Door(settings.host, settings.port, token, settings.viewers))
+        self.server.say('machine', text_of(machine_values(machine, file)), keep=True)
+        self.get_logger().info(f"the operator's page: {self.server.address}"
+                               + ('#token=... (as in token_file)' if token else ''))
+
+    def connect(self) -> None:
+        """Take records from here on; the rest once somebody looks."""
+        self._looking: list = []
+        self._state: bytes | None = None
+        self._faults: dict[str, dict[str, Any]] = {}
+        self._sent = self._beaten = self._told = 0.0
+        self.input(String, 'scale/record', self.on_record, OUTPUT)
+
+    def tick(self) -> float | None:
+        """Follow who looks, and do what they ask for."""
+        if not self.active:
+            return None
+        now = time.monotonic()
+        self._follow_viewers()
+        while self.server.orders:
+            self._do(*self.server.orders.popleft())
+        for key in [key for key, due in self._asked.items() if now > due]:
+            self._reply(*key, False, f'{SCALE} did not answer within {ANSWER:.0f} s: look whether it was done')
+        if now - self._beaten > BEAT:
+            self._beaten = now
+            self.server.say('beat', '{"kind":"beat"}')
+        return LOOK
+
+    def on_live(self, message: String) -> None:
+        """What the scale says now, and how the machine stands."""
+        now = time.monotonic()
+        if now - self._sent < LATE / self.tuning.rate or (live := self._read('scale/live', message)) is None:
+            return
+        self._sent = now
+        frame = {'kind': 'frame', 'live': live, 'parts': {}}
+        state = self._newest_state()
+        if state is not None:
+            frame['parts'] = self._view.of(state)
+            if now - self._told > ENGINEER:
+                self._told = now
+                self.server.say('engineer', text_of({
+                    'kind': 'engineer', 'channels': channel_values(state), 'nis': state.nis, 'nis_dof': state.nis_dof,
+                    'status': state.status, 'reason': state.reason, 'faults': list(self._faults.values())}))
+        self.server.say('frame', text_of(frame))
+
+    def on_totals(self, message: String) -> None:
+        """Truck, day, the last loads."""
+        totals = self._read('scale/totals', message)
+        if totals is not None:
+            self.server.say('totals', text_of({'kind': 'totals', 'totals': totals}), keep=True)
+
+    def on_record(self, message: String) -> None:
+        """Of a load: what its interval is made of."""
+        record = self._read('scale/record', message)
+        if record is not None and record.get('kind') == LOAD:
+            self.server.say('budget', text_of({'kind': 'budget', 'load': record}), keep=True)
+
+    def on_state(self, cdr: bytes) -> None:
+        """Kept as it is until it is needed: ten times a second, not a hundred times."""
+        self._state = cdr
+
+    def on_diagnostics(self, message: DiagnosticArray) -> None:
+        """What is not well, by name."""
+        for status in message.status[:64]:
+            if status.level == b'\0' or len(self._faults) > 64:
+                self._faults.pop(status.name, None)
+            else:
+                self._faults[status.name] = {'name': status.name[:120], 'level': status.level[0],
+                                             'text': status.message[:300]}
+
+    def _newest_state(self) -> Any:
+        """The state that came last; None where none is new, or it is not ours."""
+        cdr, self._state = self._state, None
+        if cdr is None:
+            return None
+        try:
+            message = unpacked('state', STATE, cdr)
+            check_sender(message, 'state', self.machine.name, self.fingerprint)
+            state = state_record(message)
+            check_names(state, self.machine)
+        except MbseError as error:
+            self.warnings('state', f'state dropped: {error}')
+            return None
+        return state
+
+    def _read(self, topic: str, message: String) -> dict[str, Any] | None:
+        """A text of the scale; one that is not JSON, or no object, is dropped with a warning."""
+        try:
+            found = json.loads(message.data, parse_constant=lambda word: math.nan)
+        except (ValueError, RecursionError) as error:
+            self.warnings(topic, f'{topic} dropped: {error}')
+            return None
+        if not isinstance(found, dict):
+            self.warnings(topic, f'{topic} dropped: no object')
+            return None
+        return found
+
+    def _follow_viewers(self) -> None:
+        """Hear the graph while there are viewers."""
+        if self.server.count and not self._looking:
+            self._view.forget()
+            self._looking = [
+                self.input(String, 'scale/live', self.on_live, LATEST),
+                self.input(String, 'scale/totals', self.on_totals, LASTING),
+                self.input(HydraulicState, 'state', self.on_state, LATEST, raw=True),
+                self.input(DiagnosticArray, '/diagnostics', self.on_diagnostics, OUTPUT)]
+        elif not self.server.count and self._looking:
+            for subscription in self._looking:
+                self.leave(subscription)
+            self._looking, self._state = [], None
+            self._faults.clear()
+
+    def _do(self, viewer: Viewer, order: Order) -> None:
+        """Set what it sets, then press its button; each step only after the one before has succeeded."""
+        self._asked[viewer, order.number] = time.monotonic() + ANSWER
+        self.get_logger().info(f'a page asks for {order.action} {order.values or ""}'.rstrip())
+
+        def press() -> None:
+            if order.action == TARE:
+                self._reply(viewer, order.number, True, order.values['attachment'] or 'none')
+            else:
+                self._call(self._buttons[order.action], Trigger.Request(), viewer, order, lambda answer: self._reply(
+                    viewer, order.number, answer.success, answer.message))
+
+        def was_set(answer: Any) -> None:
+            refused = next((result.reason for result in answer.results if not result.successful), None)
+            self._reply(viewer, order.number, False, refused) if refused is not None else press()
+
+        if order.values:
+            request = SetParameters.Request(parameters=[
+                Parameter(name, value=value).to_parameter_msg() for name, value in order.values.items()])
+            self._call(self._setter, request, viewer, order, was_set)
+        else:
+            press()
+
+    def _call(self, client: Client, request: Any, viewer: Viewer, order: Order, then: Callable[[Any], None]) -> None:
+        def answered(future: Any) -> None:
+            if (viewer, order.number) in self._asked:       # not given up
+                then(future.result())
+
+        if client.service_is_ready():
+            client.call_async(request).add_done_callback(answered)
+        else:
+            self._reply(viewer, order.number, False, f'{SCALE} is not there')
+
+    def _reply(self, viewer: Viewer, number: int, success: bool, text: str) -> None:
+        self._asked.pop((viewer, number), None)
+        if self.server is not None:
+            self.server.answer(viewer, number, answer_text(number, success, text))
+
+    def process_values(self) -> dict[str, object]:
+        """With those who look."""
+        pages = {} if self.server is None else {'pages': self.server.count, 'pages dropped': self.server.dropped,
+                                                'address': self.server.address}
+        return {**super().process_values(), **pages}
+
+    def _disconnect(self) -> None:
+        super()._disconnect()
+        self._looking = []
+
+    def _tear_down(self) -> None:
+        super()._tear_down()
+        self._asked.clear()
+        if self.server is not None:
+            self.server.close()
+            self.server = None
+
+
+main = DisplayNode.main
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""display_node: a real server on the loopback, real WebSockets and a real browser, fed over DDS."""
+
+import json
+import socket
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('mbse_ros.msg')
+pytest.importorskip('starlette')
+pytest.importorskip('uvicorn')
+pytest.importorskip('websockets')
+from nodes_in_process import making
+from nodes_support import Peer, ros, sent
+from rclpy.executors import SingleThreadedExecutor
+from report_browser import PROGRAM, Browser
+from scale_support import excavator, state
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync import client
+
+from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.msg import HydraulicState
+from mbse_ros.nodes._display_orders import read_order
+from mbse_ros.nodes._display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
+from mbse_ros.nodes.display_node import DisplayNode
+from mbse_ros.nodes.graph import MachineArguments, machine_graph
+
+LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,
+        'status': 'too_slow', 'reason': 'piston too slow', 'carrying': True, 'since_ns': 1, 'counted': False,
+        'radius': 6.0, 'limit': 1800.0, 'overload': 'ok', 'truck': 'T7', 'loads': 2, 'total': 1800.0,
+        'total_interval': [1750.0, 1850.0], 'target': 3000.0, 'remaining': 1200.0, 'reached': False, 'tip_off': 0.0,
+        'trouble': ''}
+TOKEN = 'a-token-of-many-letters'
+
+
+@pytest.fixture(scope='module')
+def graph(tmp_path_factory):
+    """The node, and a peer that stands for scale_node and the observer: real messages and services."""
+    file = tmp_path_factory.mktemp('scale') / 'scale.yaml'
+    file.write_text('format: mbse/scale/1\nattachments: {hook: 100 kg}\nload_chart: {limits: [[9 m, 1800 kg]]}\n')
+    with ros(), making() as make:
+        node, peer, executor = make(DisplayNode, machine='zx200', port=0, scale_file=str(file)), Peer(), \
+            SingleThreadedExecutor()
+        executor.add_node(node)
+
+        def also():
+            executor.spin_once(timeout_sec=0)
+            node.tick()
+        peer.also = also
+        peer.pressed = []
+
+        def undo(request, response):
+            peer.pressed.append('undo')
+            response.success, response.message = False, 'there is no load'
+            return response
+        peer.node.create_service(Trigger, 'scale_node/undo', undo)
+        yield node, peer
+        executor.shutdown()
+        peer.close()
+
+
+def feed(peer, **more):
+    """One instant of the scale and the machine."""
+    machine = excavator()
+    z = machine.model.start.q[machine.model.z]
+    one = replace(state(machine, 10 ** 9, z), channels=('position/boom',), measured=np.array([1.7]),
+                  innovation=np.array([0.001]), innovation_stddev=np.array([0.002]))
+    peer.outputs.get('state') or peer.publish(HydraulicState, 'state', sent(one, 'zx200'))
+    peer.publish(HydraulicState, 'state', sent(one, 'zx200'))
+    peer.publish(String, 'scale/live', String(data=json.dumps({**LIVE, **more})))
+
+
+def heard(peer, ws, kind, **more):
+    """The next text of a kind, while the graph goes on."""
+    found = []
+
+    def step():
+        feed(peer, **more)
+        try:
+            text = json.loads(ws.recv(timeout=0.05))
+        except TimeoutError:
+            return False
+        found.append(text)
+        return text['kind'] == kind
+    peer.until(step)
+    return found[-1]
+
+
+def opened(server, **more):
+    return client.connect(f'ws://127.0.0.1:{server.port}/live', **more)
+
+
+def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
+    node, peer = graph
+    assert peer.node.count_subscribers('scale/live') == 0
+    with opened(node.server) as ws:
+        assert json.loads(ws.recv(timeout=10))['attachments'] == ['hook']
+        peer.until(lambda: peer.node.count_subscribers('scale/live') == 1)
+        frame = heard(peer, ws, 'frame')
+        assert frame['live'] == LIVE
+        while not frame['parts']:
+            frame = heard(peer, ws, 'frame')
+        parts = frame['parts']['estimated']
+        assert 'payload' in parts and parts['payload'][-1][0] > 2.0         # from the axis of the swing
+        assert heard(peer, ws, 'engineer')['channels'] == [['position/boom', 1.7, 0.001, 0.002]]
+    peer.until(lambda: peer.node.count_subscribers('scale/live') == 0)
+
+
+def test_buttons_reach_the_scale_and_its_words_come_back(graph):
+    node, peer = graph
+    with opened(node.server) as ws:
+        ws.send('{"do": "undo", "number": 7}')
+        assert heard(peer, ws, 'answer') == {'kind': 'answer', 'number': 7, 'success': False,
+                                             'text': 'there is no load'}
+        assert peer.pressed[-1:] == ['undo']
+        ws.send('{"do": "zero", "number": 8}')
+        answer = heard(peer, ws, 'answer')
+        assert answer['number'] == 8 and not answer['success'] and 'not there' in answer['text']
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"do": "reset", "number": 1}', '{"do": "undo"}', 'x' * 5000, '[' * 2000,
+                                  '{"do": "undo", "number": 1, "more": 2}', b'\0\1'])
+def test_what_is_no_order_ends_the_connection_alone(graph, text):
+    node, peer = graph
+    before = list(peer.pressed)
+    with opened(node.server) as ws, opened(node.server) as other:
+        ws.send(text)
+        with pytest.raises(ConnectionClosed):
+            while True:
+                ws.recv(timeout=10)
+        assert heard(peer, other, 'frame')['live']['truck'] == 'T7'
+    assert peer.pressed == before
+
+
+def test_another_site_is_refused(graph):
+    node, _ = graph
+    for more in ({'origin': 'http://evil.example'}, {'additional_headers': {'Host': 'evil.example'}}):
+        with pytest.raises(InvalidStatus):
+            opened(node.server, **more)
+    with opened(node.server, origin=f'http://127.0.0.1:{node.server.port}') as ws:
+        assert ws.recv(timeout=10)
+
+
+def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph):
+    node, peer = graph
+    with opened(node.server) as ws:
+        stalled = socket.create_connection(('127.0.0.1', node.server.port))
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        stalled.sendall(f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{node.server.port}\r\nUpgrade: websocket\r\n'
+                        'Connection: Upgrade\r\n'
+                        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
+                        .encode())
+        peer.until(lambda: node.server.count == 2)
+        crowd = [socket.create_connection(('127.0.0.1', node.server.port)) for _ in range(1000)]
+        assert heard(peer, ws, 'frame')['live'] == LIVE
+        assert len(node.server._server.server_state.connections) <= CONNECTIONS
+        for one in (*crowd, stalled):
+            one.close()
+        assert heard(peer, ws, 'frame')['live'] == LIVE
+    assert not node.warned
+
+
+def test_too_many_pages_and_a_wrong_token(tmp_path):
+    server = Server(Door('127.0.0.1', 0, TOKEN, 1))
+    server.say('machine', '"hello"', keep=True)
+    try:
+        for wrong in (json.dumps({'token': 'another'}), 'null', '{"do": "undo", "number": 1}'):
+            with opened(server) as ws:
+                ws.send(wrong)
+                with pytest.raises(ConnectionClosed) as refused:
+                    ws.recv(timeout=10)
+                assert refused.value.rcvd.code == REFUSED
+        with opened(server) as ws:
+            ws.send(json.dumps({'token': TOKEN}))
+            assert ws.recv(timeout=10) == '"hello"'
+            with opened(server) as second, pytest.raises(ConnectionClosed) as refused:
+                second.recv(timeout=10)
+            assert refused.value.rcvd.code == FULL
+        with pytest.raises(MbseError, match=f'port {server.port}'):
+            Server(Door('127.0.0.1', server.port))
+    finally:
+        server.close()
+    assert not [thread for thread in threading.enumerate() if thread is server._thread]
+
+
+def test_other_hosts_need_a_token(tmp_path):
+    assert read_token('', 'localhost') == '' and is_loopback('::1') and not is_loopback('0.0.0.0')
+    with pytest.raises(SettingError, match='token_file'):
+        read_token('', '0.0.0.0')
+    path = tmp_path / 'token'
+    for text in ('short', 'two words of many letters'):
+        path.write_text(text)
+        with pytest.raises(SettingError, match='one word'):
+            read_token(str(path), '0.0.0.0')
+    path.write_text(TOKEN + '\n')
+    assert read_token(str(path), '0.0.0.0') == TOKEN
+
+
+def test_orders_are_read_strictly():
+    assert read_order('{"do":"new_truck","number":3,"truck":"T7","target":3000}').values == {
+        'truck': 'T7', 'target': 3000.0}
+    assert read_order('{"do":"tare","number":3,"attachment":""}').values == {'attachment': ''}
+    for bad in ('{"do":"new_truck","number":3,"target":NaN}', '{"do":"new_truck","number":3,"target":-1}',
+                '{"do":"tare","number":3}', '{"do":"undo","number":true}', '{"do":["undo"],"number":1}',
+                '{"do":"new_truck","number":3,"truck":"a\\u0000"}', '{"do":"undo","number":-1}'):
+        assert read_order(bad) is None
+
+
+def test_the_graph_starts_it_with_the_scale():
+    processes = {p.name: p for p in machine_graph(MachineArguments(display=True, display_port=9000)).processes}
+    assert processes['display_node'].parameters['port'] == 9000 and 'scale_node' in processes
+
+
+@pytest.mark.skipif(PROGRAM is None, reason='no browser (tools/browser.sh)')
+def test_the_page_in_a_browser(graph, tmp_path):
+    node, peer = graph
+    browser = Browser(tmp_path, '127.0.0.1')
+
+    def until(expression):
+        peer.until(lambda: (feed(peer), browser.value(expression))[1])
+    try:
+        browser.call('Emulation.setDeviceMetricsOverride', width=1280, height=800, deviceScaleFactor=1, mobile=False)
+        browser.open(node.server.address)
+        browser.wait_for("document.readyState === 'complete' && document.getElementById('mass') !== null")
+        until("document.getElementById('mass').textContent === '912 kg'")
+        assert browser.value("document.getElementById('interval').textContent") == '880 to 945 kg (95 %)'
+        assert 'moves too slowly' in browser.value("document.getElementById('why').textContent")
+        assert browser.value("parseFloat(getComputedStyle(document.getElementById('mass')).fontSize)") >= 0.12 * 800
+        assert browser.value("[...document.querySelectorAll('#operator button, nav button')].every(b => "
+                             "{ const r = b.getBoundingClientRect(); return r.width >= 44 && r.height >= 44 "
+                             "&& b.tabIndex === 0; })")
+        assert browser.value('document.documentElement.scrollWidth <= 1280')
+        until("document.getElementById('machine').getContext('2d').getImageData(0, 0, 600, 250).data.some(v => v)")
+        browser.value("document.querySelector('[data-do=undo]').click()")
+        until("document.getElementById('answer').textContent.includes('NOT DONE – Undo: there is no load')")
+        browser.wait_for("document.body.classList.contains('stale') && /STALE/.test("
+                         "document.getElementById('why').textContent)")          # nothing is fed any more
+        until("!document.body.classList.contains('stale')")
+        for one in list(node.server._server.server_state.connections):      # it comes back by itself
+            node.server._call(one.transport.abort)
+        until("document.getElementById('link').textContent !== 'live'")
+        until("document.getElementById('link').textContent === 'live'")
+        assert not browser.errors() and all(address.startswith(('http://127.0.0.1', 'ws://127.0.0.1'))
+                                            for address in browser.requests())
+    finally:
+        browser.close()
