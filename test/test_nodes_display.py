@@ -4,6 +4,7 @@
 import json
 import socket
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,7 @@ from websockets.sync import client
 
 from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.msg import HydraulicState
+from mbse_ros.nodes import _display_server
 from mbse_ros.nodes._display_orders import read_order
 from mbse_ros.nodes._display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
 from mbse_ros.nodes.display_node import DisplayNode
@@ -37,6 +39,12 @@ LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 9
         'total_interval': [1750.0, 1850.0], 'target': 3000.0, 'remaining': 1200.0, 'reached': False, 'tip_off': 0.0,
         'trouble': ''}
 TOKEN = 'a-token-of-many-letters'
+
+
+def upgrade(port):
+    """What a browser sends to open a WebSocket."""
+    return (f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+            'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n').encode()
 
 
 @pytest.fixture(scope='module')
@@ -152,10 +160,7 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
     with opened(node.server) as ws:
         stalled = socket.create_connection(('127.0.0.1', node.server.port))
         stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-        stalled.sendall(f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{node.server.port}\r\nUpgrade: websocket\r\n'
-                        'Connection: Upgrade\r\n'
-                        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
-                        .encode())
+        stalled.sendall(upgrade(node.server.port))
         peer.until(lambda: node.server.count == 2)
         crowd = [socket.create_connection(('127.0.0.1', node.server.port)) for _ in range(1000)]
         assert heard(peer, ws, 'frame')['live'] == LIVE
@@ -164,6 +169,28 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
             one.close()
         assert heard(peer, ws, 'frame')['live'] == LIVE
     assert not node.warned
+
+
+def test_a_page_that_takes_nothing_is_dropped(monkeypatch):
+    """Its buffers fill up; the others go on, and get what is newest."""
+    monkeypatch.setattr(_display_server, 'PATIENCE', 0.3)
+    server, text = Server(Door('127.0.0.1', 0)), json.dumps('x' * 1_000_000)
+    try:
+        stalled = socket.create_connection(('127.0.0.1', server.port))
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        stalled.sendall(upgrade(server.port))
+        with opened(server, max_size=None) as ws:
+            end = time.monotonic() + 60.0
+            while not server.dropped:
+                assert time.monotonic() < end, 'waited in vain'
+                server.say('frame', text)
+                assert ws.recv(timeout=60) == text
+            assert server.count == 1
+            server.say('frame', '"the newest"')
+            assert ws.recv(timeout=60) == '"the newest"'
+        stalled.close()
+    finally:
+        server.close()
 
 
 def test_too_many_pages_and_a_wrong_token(tmp_path):
@@ -208,7 +235,8 @@ def test_orders_are_read_strictly():
     assert read_order('{"do":"tare","number":3,"attachment":""}').values == {'attachment': ''}
     for bad in ('{"do":"new_truck","number":3,"target":NaN}', '{"do":"new_truck","number":3,"target":-1}',
                 '{"do":"tare","number":3}', '{"do":"undo","number":true}', '{"do":["undo"],"number":1}',
-                '{"do":"new_truck","number":3,"truck":"a\\u0000"}', '{"do":"undo","number":-1}'):
+                '{"do":"new_truck","number":3,"truck":"a\\u0000"}', '{"do":"undo","number":-1}',
+                '{"do":"undo","number":1,"more":1}', '{"do":"stop","number":1}', '[]', 'undo', None):
         assert read_order(bad) is None
 
 
