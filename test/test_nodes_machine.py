@@ -104,6 +104,8 @@ def differing(messages, offline):
         same = ((values == segment.values) | np.isnan(values) & np.isnan(segment.values)).all(axis=0)
         if not same.all():
             found[message.sequence] = [name for name, alike in zip(segment.channels, same) if not alike]
+        elif message.command_values.tolist() != segment.command_values.ravel().tolist():
+            found[message.sequence] = list(segment.commands)
     return found
 
 

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
+from time import time_ns
+from typing import Any
 
 MOST = 4000         # results that are looked at, of one period of the diagnostics
 SHARE = 0.99
+
+
+def clock_ns(node: Any) -> Callable[[], int]:
+    """The time, ns, that stamps are compared with: of the wall, that of /clock with the parameter use_sim_time."""
+    clock = node.get_clock()
+    return (lambda: clock.now().nanoseconds) if node.get_parameter('use_sim_time').value else time_ns
 
 
 class Latency:

@@ -142,11 +142,6 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
                 self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
             self.exit_status = BAD_START
 
-    def clock_ns(self) -> Callable[[], int]:
-        """The time, ns, that stamps are compared with: that of /clock with use_sim_time."""
-        clock = self.get_clock()
-        return (lambda: clock.now().nanoseconds) if self.get_parameter('use_sim_time').value else time.time_ns
-
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget what the stage knows."""
         response.success, response.message = self.machine is not None, self.forgets

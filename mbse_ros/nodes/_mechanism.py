@@ -17,6 +17,7 @@ from ..streams.linkage.sources import FLOAT64, Sources
 from ..streams.linkage.stage import LinkageStage
 from ..streams.records import LinkageEstimate
 from ._diagnostics import LEVELS, Diagnostics, log_status
+from ._latency import clock_ns
 from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_estimate, unpacked
 from ._qos import deep_input
@@ -43,7 +44,7 @@ class MechanismNode(ManagedNode[Model]):
         """Take samples from here on."""
         self.stage.reset()
         self._told_ns: int | None = None
-        self._now = self.clock_ns()
+        self._now = clock_ns(self)
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)

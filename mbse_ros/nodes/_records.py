@@ -16,6 +16,7 @@ from ..settings import Settings
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from ..streams.stages import ObserverStage, PayloadStage
 from ._diagnostics import LEVELS, Diagnostics, log_status
+from ._latency import clock_ns
 from ._lifecycle import ManagedNode
 from ._messages import check_sender, message_class, unpacked
 from ._qos import OUTPUT
@@ -154,7 +155,7 @@ class RecordNode(ManagedNode[Machine]):
     def connect(self) -> None:
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
-        self._now = self.clock_ns()
+        self._now = clock_ns(self)
         self._inbox = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
         if not self.fed:
             self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)

@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -17,7 +18,6 @@ from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
@@ -34,6 +34,7 @@ except ImportError:   # Humble
 BAD_START = 2
 OURS = MbseError, ParameterException, NameValidationException     # what was given cannot be used
 LONGEST_WAIT = 0.1      # s between two looks at the signals
+TURN = 60.0             # s
 
 
 class Stop:
@@ -155,37 +156,51 @@ def _begin_real_time(nodes: Sequence[Runnable]) -> None:
 
 
 class Turns:
-    """Runs callbacks for a while: to leave EventsExecutor after each one and enter it again costs as much as they do.
+    """Runs callbacks for long: to leave EventsExecutor after each one and enter it again costs as much as they do.
 
-    It looks at the time only where no callback waits, so a timer of the ``node`` ends the turn, too.
+    It looks at the time only where no callback waits, so a timer of the first node does the ticks, and ends the turn
+    where a signal or a node asks for it. Each entry costs 32 bytes that rclpy does not give back (7.1.5, 9.1.2).
     """
 
-    def __init__(self, executor: Any, node: Node) -> None:
-        self._executor, self._over = executor, Future()
-        node.create_timer(LONGEST_WAIT, self._end, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    def __init__(self, executor: Any, nodes: Sequence[Runnable]) -> None:
+        self._executor, self._nodes, self._over, self._due = executor, nodes, Future(), 0.0
+        nodes[0].create_timer(LONGEST_WAIT, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def __call__(self, seconds: float) -> None:
-        """For so long, or until the timer's turn comes."""
-        self._over = Future()       # another each time: it keeps what is called when it is done
-        self._executor.spin_until_future_complete(self._over, seconds)
+        """The next turn; the nodes have just had their ticks, and need the next one in so many seconds."""
+        self._over, self._due = Future(), time.monotonic() + seconds
+        self._executor.spin_until_future_complete(self._over, TURN)
 
-    def _end(self) -> None:
-        self._over.set_result(None)
+    def _look(self) -> None:
+        if asked_to_end(self._nodes):
+            self._over.set_result(None)
+        elif (now := time.monotonic()) >= self._due:
+            self._due = now + ticked(self._nodes)
+
+
+def asked_to_end(nodes: Sequence[Runnable]) -> bool:
+    """Whether a signal or a node asks for the end."""
+    return STOP.asked or any(node.exit_status is not None for node in nodes)
+
+
+def ticked(nodes: Sequence[Runnable]) -> float:
+    """Give each node its tick; seconds until the next one is due."""
+    return min((due for node in nodes if (due := node.tick()) is not None), default=LONGEST_WAIT)
 
 
 def _spin(nodes: Sequence[Runnable]) -> None:
     """Callbacks and ticks until a signal or a node itself ends them.
 
-    One at a time: a tick needs the turn. With a limit: a wait without one in EventsExecutor (Jazzy, Kilted), like its
-    spin(), does not end on a signal.
+    One at a time where a node is ``hurried``: a tick needs the turn. With a limit: a wait without one in EventsExecutor
+    (Jazzy, Kilted), like its spin(), does not end on a signal.
     """
     executor = _Executor()
     for node in nodes:
         executor.add_node(node)
-    turn = executor.spin_once if any(node.hurried for node in nodes) else Turns(executor, nodes[0])
+    turn = executor.spin_once if any(node.hurried for node in nodes) else Turns(executor, nodes)
     gc.freeze()     # what the start has made stays: the collector need not walk through it between two messages
-    while not STOP.asked and all(node.exit_status is None for node in nodes):
-        due = min((due for node in nodes if (due := node.tick()) is not None), default=LONGEST_WAIT)
+    while not asked_to_end(nodes):
+        due = ticked(nodes)
         try:
             turn(min(due, LONGEST_WAIT))
         except rclpy_implementation.RCLError as error:      # an answer whose client is gone, or a busy middleware

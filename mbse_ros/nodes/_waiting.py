@@ -2,8 +2,8 @@
 """Messages that wait in several subscriptions, in the order of their stamps.
 
 After a pause of the process an executor empties one subscription after the other: seconds of one sensor before the
-first sample of the next, which looks as if that one were dead. So what waits is looked for there; not where one message
-comes soon after the other, as to look costs more than to read.
+first sample of the next, which looks as if that one were dead. So what waits is looked for; not where one message comes
+soon after the other and all are new, as to look costs more than to read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from rclpy.subscription import Subscription
 
 PAUSE = 0.05    # s without a message, from which on some may wait
+OLD_NS = 20_000_000     # age of a message by the wall clock, from which on others may wait
 LIMIT = 4000    # messages of one subscription at a time: what its queue holds
 
 
@@ -45,20 +46,27 @@ class Waiting:
         return self.items('', None)
 
     def items(self, topic: str, message: Any) -> Iterator[Stamped]:
-        """Items of a message of a topic and, after a pause, by stamp, of all that wait behind it and in the other
-        subscriptions."""
+        """Items of a message of a topic and, after a pause or where it is not new, by stamp, of all that wait behind it
+        and in the other subscriptions."""
         now = time.monotonic()
         soon, self._looked = now - self._looked < PAUSE, now
-        if soon and topic in self._inputs:
-            _, read, timed = self._inputs[topic]
-            return iter(read(message, None) if timed else read(message))
+        if soon and topic in self._inputs and not self._inputs[topic][2]:
+            items = self._inputs[topic][1](message)
+            if items and 0 <= time.time_ns() - items[0].stamp_ns < OLD_NS:
+                return iter(items)
+            return self._all(topic, items, None)
+        return self._all(topic, None, message)
+
+    def _all(self, topic: str, known: Sequence[Stamped] | None, message: Any) -> Iterator[Stamped]:
+        """Items of a message, or those that are ``known`` of it, and of all that wait."""
         queues = []
         for name, (subscription, read, timed) in self._inputs.items():
             taken: list[tuple[Any, int | None]] = [] if subscription is None else list(_waiting(subscription))
-            if name == topic:
+            if name == topic and known is None:
                 # The executor does not say when it was received (Jazzy's cannot): before those that wait behind it.
                 taken.insert(0, (message, taken[0][1] - 1 if taken and taken[0][1] else None))
-            queues.append([item for one, time in taken for item in (read(one, time) if timed else read(one))])
+            own = known if name == topic and known is not None else ()
+            queues.append([*own, *(item for one, at in taken for item in (read(one, at) if timed else read(one)))])
         return merge(*queues, key=lambda item: item.stamp_ns)
 
 
