@@ -75,7 +75,7 @@ def test_the_gate_knows_the_numbers() -> None:
         n, place = len(observer.names), observer.names.index('pressure/lift_piston')
         slopes = observer._x[observer._slopes].reshape(n, -1)
         slopes[place, 0] = doubt
-        observer._x[observer._slopes] = slopes.ravel()
+        observer._x[observer._slopes] = slopes
         result = observer.process(np.array([[0.25, 5e6, 3e6]]), np.zeros((1, 0)), np.ones(3), DT)
         found[doubt] = result.innovation_variance[list(observer.channels).index('pressure/lift_piston')]
     assert found[0.05] - found[0.0] == pytest.approx(5e4 ** 2, rel=0.02)

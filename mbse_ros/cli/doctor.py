@@ -108,8 +108,8 @@ def clocks() -> list[Check]:
     return [synchronized_check(not alone()), resolution_check(), date_check()]
 
 
-def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check], sources: str | None
-              ) -> Iterator[Check]:
+def described(name: str, namespace: str | None, seconds: float, ros: Sequence[Check],
+              sources: str | None = None) -> Iterator[Check]:
     """The machine's file as ``mbse check`` sees it, its map, and its graph where a message went through ROS."""
     from ..machine import load_machine
     from ..nodes.doctor import graph_checks, source_checks
