@@ -97,8 +97,9 @@ def test_numbers_are_drawn_from_the_file():
 @pytest.mark.parametrize('options, said', [
     (dict(), 'runs'), (dict(runs=0), 'runs'), (dict(starts={'thet': [1.0]}), 'theta, theta_dot'),
     (dict(starts={'theta': [1.0, 2.0]}, parameters={'crank': [1.0]}), 'array (2,)'),
-    (dict(parameters={'rocker': [1.0]}), "free=['rocker']"), (dict(runs=2, every=3), 'every'),
-    (dict(runs=1, scheme='dop853'), 'scheme'), (dict(runs=1, jobs=0), 'jobs'),
+    (dict(parameters={'rocker': [1.0]}), "free=['rocker']"), (dict(runs=2, every=3, starts={'theta': 1.0}), 'every'),
+    (dict(runs=2), 'no free number with a standard deviation'), (dict(runs=True), 'runs'), (dict(runs=2.0), 'runs'),
+    (dict(runs=1, jobs=1.5), 'jobs'), (dict(runs=1, scheme='dop853'), 'scheme'), (dict(runs=1, jobs=0), 'jobs'),
     (dict(runs=1, options={'rtol': 1}), 'options of exponential'), (dict(runs=1, starts={'theta': 'far'}), 'theta')])
 def test_what_is_refused(options, said, four_bar):
     with pytest.raises(SettingError, match=said.replace('(', r'\(').replace(')', r'\)').replace('[', r'\[')):

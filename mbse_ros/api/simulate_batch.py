@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,15 +101,15 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
     from ..dynamics.batch import simulate_runs  # here, because it takes its time to import
     z, zd = _starts(item, starts, count)
     batch = simulate_runs(item, duration, dt, scheme, z=z, zd=zd, every=every, jobs=jobs, **(options or {}),
-                          parameters=_parameters(item, given, count, None if runs is None else seed))
+                          parameters=_parameters(item, given, count, None if runs is None else seed, len(starts)))
     return BatchSimulation(item, batch)
 
 
 def _count(runs: int | None, given: Mapping[str, Any]) -> int:
     """Number of runs that all agree on."""
-    if runs is not None and (not isinstance(runs, int) or runs < 1):
+    if runs is not None and (isinstance(runs, bool) or not isinstance(runs, Integral) or runs < 1):
         raise SettingError('runs', runs, 'a whole number from 1 on')
-    count = runs
+    count = None if runs is None else int(runs)
     for name, values in given.items():
         try:
             array = np.asarray(values, dtype=float)
@@ -134,9 +135,12 @@ def _starts(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray
     return np.ascontiguousarray(found[:, :g]), np.ascontiguousarray(found[:, g:])
 
 
-def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None) -> np.ndarray:
-    """Values (count, p); drawn from the file's deviations where there is a seed."""
+def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None, starts: int) -> np.ndarray:
+    """Values (count, p); drawn from the file's deviations where there is a seed. Raises SettingError."""
     values = model.system.values
+    if seed is not None and count > 1 and not np.any(values.stddev) and not given and not starts:
+        raise SettingError('runs', count, f'starts or parameters that differ: {model.description.name} has no free '
+                           'number with a standard deviation to draw from')
     found = np.tile(np.asarray(model.parameters, dtype=float), (count, 1))
     if seed is not None:
         found += values.stddev * np.random.default_rng(seed).standard_normal(found.shape)

@@ -7,6 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from inspect import signature
+from numbers import Integral
 from threading import Lock
 
 import numpy as np
@@ -55,9 +56,9 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
     """
     check_choice('scheme', scheme, COMPILED)
     steps = step_count(duration, dt)
-    if not (isinstance(every, int) and every >= 1 and steps % every == 0 and steps > 0):
+    if not (isinstance(every, Integral) and every >= 1 and steps % every == 0 and steps > 0):
         raise SettingError('every', every, f'a whole number that divides the {steps} steps')
-    if jobs is not None and jobs < 1:
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1):
         raise SettingError('jobs', jobs, 'a whole number of threads from 1 on')
     runner = _Runner(model, dt, steps, every, scheme, options)
     runs, rows, n = len(z), steps // every + 1, len(model.names)
@@ -136,7 +137,7 @@ class _Runner:
             raise
         except MbseError as error:
             return max(run.k - 1, 0), error
-        except ArithmeticError as error:
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
             return max(run.k - 1, 0), run.task.diverged(run.k, str(error))
         return run.k - 1, None
 
