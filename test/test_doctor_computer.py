@@ -113,7 +113,7 @@ def test_disk(tmp_path, free, status):
     (0, False, WARNING), (0, True, OK), (50, False, OK), (resource.RLIM_INFINITY, False, OK)])
 def test_priority(limit, able, status):
     assert priority_check(limit, able).status == status
-    assert memory_check(limit * MB if limit > 0 else limit, able).status == (WARNING if limit == 50 else status)
+    assert memory_check(limit * GB if limit > 0 else limit, able).status == (WARNING if limit == 50 else status)
     assert 'unlimited' in memory_check(resource.RLIM_INFINITY, False).found
 
 

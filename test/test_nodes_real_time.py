@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from mbse_ros.doctor import realtime
 from mbse_ros.errors import SettingError
-from mbse_ros.nodes import _real_time as room
 from mbse_ros.nodes._latency import Latency
 from mbse_ros.nodes._real_time import RealTime, processors
 from mbse_ros.nodes.settings import LifecycleSettings, ManagedSettings, ReplaySettings
@@ -64,8 +64,8 @@ def test_what_is_refused_is_said(monkeypatch):
     def refuse(*_):
         raise PermissionError(1, 'Operation not permitted')
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
-    monkeypatch.setattr(room, 'has_capability', lambda bit: False)
-    monkeypatch.setattr(resource, 'getrlimit', lambda which: (10 ** 9, 10 ** 9))
+    monkeypatch.setattr(realtime, 'has_capability', lambda bit: False)
+    monkeypatch.setattr(resource, 'getrlimit', lambda which: (10 ** 10, 10 ** 10))
     found = RealTime([LifecycleSettings(thread_priority=60, lock_memory=True)])
     found.begin()
     assert found.words == 'none'
@@ -73,7 +73,7 @@ def test_what_is_refused_is_said(monkeypatch):
     assert 'rtprio 60' in found.refused and 'memory locked: refused' in found.refused
 
 
-@pytest.mark.parametrize('text', ['x', '1-', '-1', '3-1', '0,,1', '1.5', '0-99999999999', '9999'])
+@pytest.mark.parametrize('text', ['x', '1-', '-1', '3-1', '0,,1', '1.5', '0-99999999999', '9999', '20000-30000'])
 def test_processors_that_are_none(text):
     with pytest.raises(SettingError, match='cpu_affinity.*processors'):
         processors(text)

@@ -98,10 +98,13 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
     if isinstance(item, Machine):
         raise SettingError('model', item.name, 'a mechanism: a machine moves by its cycles (simulate)')
     count = _count(runs, {**starts, **given})
+    if count > 1 and not starts and not given and not np.any(item.system.values.stddev):
+        raise SettingError('runs', count, f'starts or parameters that differ: {item.description.name} has no free '
+                           'number with a standard deviation to draw from')
     from ..dynamics.batch import simulate_runs  # here, because it takes its time to import
     z, zd = _starts(item, starts, count)
     batch = simulate_runs(item, duration, dt, scheme, z=z, zd=zd, every=every, jobs=jobs, **(options or {}),
-                          parameters=_parameters(item, given, count, None if runs is None else seed, len(starts)))
+                          parameters=_parameters(item, given, count, None if runs is None else seed))
     return BatchSimulation(item, batch)
 
 
@@ -135,12 +138,9 @@ def _starts(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray
     return np.ascontiguousarray(found[:, :g]), np.ascontiguousarray(found[:, g:])
 
 
-def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None, starts: int) -> np.ndarray:
-    """Values (count, p); drawn from the file's deviations where there is a seed. Raises SettingError."""
+def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None) -> np.ndarray:
+    """Values (count, p); drawn from the file's deviations where there is a seed."""
     values = model.system.values
-    if seed is not None and count > 1 and not np.any(values.stddev) and not given and not starts:
-        raise SettingError('runs', count, f'starts or parameters that differ: {model.description.name} has no free '
-                           'number with a standard deviation to draw from')
     found = np.tile(np.asarray(model.parameters, dtype=float), (count, 1))
     if seed is not None:
         found += values.stddev * np.random.default_rng(seed).standard_normal(found.shape)

@@ -14,7 +14,6 @@ from .checks import OK, WARNING, Check
 CPUS = Path('/sys/devices/system/cpu')
 STATUS = Path('/proc/self/status')
 PRIORITY = 50           # of SCHED_FIFO, above which the kernel's own threads are
-LOCKED = 1_000_000_000  # bytes: a node of an excavator with its libraries, in round numbers
 MAY_NICE, MAY_LOCK = 23, 14     # CAP_SYS_NICE, CAP_IPC_LOCK of capabilities(7)
 LIMITS = '/etc/security/limits.d/mbse_ros.conf, then log in again'
 
@@ -30,12 +29,12 @@ def priority_check(limit: int | None = None, able: bool | None = None) -> Check:
 
 
 def memory_check(limit: int | None = None, able: bool | None = None) -> Check:
-    """Whether a node may be kept from being swapped out."""
+    """Whether a node may be kept from being swapped out: its parameter ``lock_memory``."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if limit is None else limit
     able = has_capability(MAY_LOCK) if able is None else able
     text = f'RLIMIT_MEMLOCK {limit if limit == resource.RLIM_INFINITY else megabytes(limit)}'.replace(
         str(resource.RLIM_INFINITY), 'unlimited')
-    if able or limit == resource.RLIM_INFINITY or limit >= LOCKED:
+    if able or limit == resource.RLIM_INFINITY:     # with a limit, memory asked for later may be refused
         return Check('locked memory', OK, text + able * ', CAP_IPC_LOCK')
     return Check('locked memory', WARNING, f'{text}: nodes may be swapped out',
                  f'where timing counts: {memory_mend()}; or do without swap')

@@ -65,7 +65,7 @@ static void correct(estimator *e, const real *command) {
   memcpy(e->start, e->x, sizeof e->start);
   if (far >= 0) {
     for (j = 0; j < G; ++j) e->start[ACTIVITY + j] = LIVELIEST;
-    while ((far = look(e, e->start, command)) >= 0) {
+    while ((far = look(e, e->start, command)) >= 0 && !e->rejected[far]) {    /* each channel once */
       e->innovation[far] = e->y[NX + far];
       e->variance[far] = e->y[NX + CHANNELS + far];
       e->rejected[far] = 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator's page is told, as JSON: the machine from the side, the load chart, the channels."""
+"""What the operator's page shows, as JSON: the machine from the side, the load chart, the channels."""
 
 from __future__ import annotations
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 from collections.abc import Callable, Iterable
 from errno import EPERM
 from pathlib import Path
 
-from ..doctor.realtime import MAY_LOCK, has_capability, memory_mend, priority_mend
+from ..doctor.checks import OK
+from ..doctor.realtime import memory_check, memory_mend, priority_mend
 from ..errors import SettingError
 from .settings import LifecycleSettings
 
 THREADS = Path('/proc/self/task')
+MOST = 10_000               # processors
 CURRENT_AND_FUTURE = 3      # MCL_CURRENT | MCL_FUTURE of mlockall(2)
 
 
@@ -28,9 +29,10 @@ def processors(text: str) -> set[int]:
     own, found = os.sched_getaffinity(0), set()
     for part in text.split(','):
         first, dash, last = part.strip().partition('-')
-        if not first.isdecimal() or dash and not last.isdecimal() or dash and int(last) < int(first):
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
             raise SettingError('cpu_affinity', text, 'processors as 1 or 0,2-3')
-        found |= set(range(int(first), min(int(last), 10_000) + 1 if dash else int(first) + 1))
+        found |= set(range(int(first), min(int(last), int(first) + MOST) + 1))
     if not found <= own:
         raise SettingError('cpu_affinity', text, f'processors of this process: {", ".join(map(str, sorted(own)))}')
     return found
@@ -91,7 +93,7 @@ def _each_thread(call: Callable[[int], object]) -> None:
 
 def _lock_memory() -> None:
     # With a limit, memory that is asked for later would be refused, in the middle of the work.
-    if not (has_capability(MAY_LOCK) or resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY):
+    if memory_check().status != OK:
         raise PermissionError(EPERM, os.strerror(EPERM))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(CURRENT_AND_FUTURE):

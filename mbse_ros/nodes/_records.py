@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 
+from ..bags.messages import state_record
+from ..bags.topics import STATE
 from ..errors import MbseError, SampleError
 from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
@@ -118,6 +120,15 @@ def check_names(state: StateEstimate, machine: Machine) -> None:
     known = [state_names(machine, weighs)[0] for weighs in {False, machine.description.payload is not None}]
     if state.names not in known:
         raise SampleError('state.names', state.stamp_ns, state.names, ', '.join(known[0]))
+
+
+def state_of(cdr: bytes, machine: Machine, fingerprint: str) -> StateEstimate:
+    """The state of a serialized message; raises MbseError for one that is not of this machine."""
+    message = unpacked('state', STATE, cdr)
+    check_sender(message, 'state', machine.name, fingerprint)
+    state = state_record(message)
+    check_names(state, machine)
+    return state
 
 
 def start_ns(record: Segment | StateEstimate) -> int:

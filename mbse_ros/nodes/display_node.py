@@ -18,9 +18,7 @@ from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState
 
-from ..bags.messages import state_record
-from ..bags.topics import STATE
-from ..errors import MbseError
+from ..errors import MbseError, shown
 from ..machine import Machine
 from ..scale.record import LOAD
 from ..scale.scale_file import scale_of
@@ -28,9 +26,8 @@ from ._display_orders import BUTTONS, TARE, Order
 from ._display_server import Door, Server, Viewer, answer_text, read_token
 from ._display_view import SideView, channel_values, machine_values
 from ._lifecycle import ManagedNode
-from ._messages import check_sender, unpacked
 from ._qos import LASTING, LATEST, OUTPUT
-from ._records import check_names
+from ._records import state_of
 from ._scale_text import text_of
 
 SCALE = 'scale_node'
@@ -135,17 +132,13 @@ class DisplayNode(ManagedNode[Machine]):
         if cdr is None:
             return None
         try:
-            message = unpacked('state', STATE, cdr)
-            check_sender(message, 'state', self.machine.name, self.fingerprint)
-            state = state_record(message)
-            check_names(state, self.machine)
+            return state_of(cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('state', f'state dropped: {error}')
             return None
-        return state
 
     def _read(self, topic: str, message: String) -> dict[str, Any] | None:
-        """A text of the scale; one that is not JSON, or no object, is dropped with a warning."""
+        """A text of the scale; one that is not JSON, no object, or of another machine is dropped with a warning."""
         try:
             found = json.loads(message.data, parse_constant=lambda word: math.nan)
         except (ValueError, RecursionError) as error:
@@ -153,6 +146,10 @@ class DisplayNode(ManagedNode[Machine]):
             return None
         if not isinstance(found, dict):
             self.warnings(topic, f'{topic} dropped: no object')
+            return None
+        if (sender := (found.get('machine'), found.get('machine_file'))) != (self.machine.name, self.fingerprint):
+            self.warnings(f'{topic} of another', f'{topic} dropped: of {shown(sender)}, expected {self.machine.name} '
+                                                 f'({self.fingerprint}): the same file')
             return None
         return found
 

@@ -14,8 +14,8 @@ from std_msgs.msg import Float64
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
-from ..bags.messages import payload_record, state_record
-from ..bags.topics import PAYLOAD, STATE
+from ..bags.messages import payload_record
+from ..bags.topics import PAYLOAD
 from ..errors import MbseError
 from ..machine import Machine
 from ..machine.frames import LoadPose, MachineFrames
@@ -28,7 +28,7 @@ from ._messages import check_sender, message_class, stamp_of, unpacked
 from ._pace import Pace
 from ._pairs import Pairs
 from ._qos import OUTPUT, TF
-from ._records import check_names
+from ._records import state_of
 from ._tree import FrameNames, tree_of
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
@@ -71,10 +71,7 @@ class OutputsNode(ManagedNode[Machine]):
             stamp = stamp_of(cdr)
             if not self._pace.is_due('state', stamp, self._rate):
                 return
-            message = unpacked('state', STATE, cdr)
-            check_sender(message, 'state', self.machine.name, self.fingerprint)
-            state = state_record(message)
-            check_names(state, self.machine)
+            state = state_of(cdr, self.machine, self.fingerprint)
             self._pace.done('state', stamp)
             if state.status is not ObserverStatus.LOST:
                 self._place(state)

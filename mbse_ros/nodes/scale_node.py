@@ -137,13 +137,17 @@ class ScaleNode(ManagedNode):
             self._publish(self.stage.process(*pair))
             self._show()
 
+    def _text(self, values: dict[str, Any]) -> String:
+        """What the scale says, with the machine that it is of."""
+        return String(data=text_of({**values, 'machine': self.machine.name, 'machine_file': self.fingerprint}))
+
     def _show(self) -> None:
         """What the operator sees, at its rate, and the diagnostics."""
         live = self.stage.live
         if not self._pace.is_due('live', live.stamp_ns, self.tuning.rate):
             return
         self._pace.done('live', live.stamp_ns)
-        self._live.publish(String(data=text_of(live_values(live, self.stage.trouble))))
+        self._live.publish(self._text(live_values(live, self.stage.trouble)))
         if live.status in KNOWN and isfinite(live.mass):
             self._mass.publish(packed_number(live.mass))
         report = judged(live, self.stage.trouble)
@@ -153,7 +157,7 @@ class ScaleNode(ManagedNode):
         """Records that are confirmed, and the totals with them."""
         records = list(records)
         for record in records:
-            self._record.publish(String(data=text_of(record_values(record))))
+            self._record.publish(self._text(record_values(record)))
             if record.kind == LOAD:
                 (lower, upper), data = record.mass.interval, record.data
                 self.get_logger().info(f'load {record.number}: {data["mass"]:.1f} kg ({lower:.1f} to {upper:.1f}), '
@@ -162,7 +166,7 @@ class ScaleNode(ManagedNode):
             self._publish_totals(records[-1].stamp_ns)
 
     def _publish_totals(self, stamp_ns: int) -> None:
-        self._totals.publish(String(data=text_of(totals_values(self.stage.book, stamp_ns))))
+        self._totals.publish(self._text(totals_values(self.stage.book, stamp_ns)))
 
     def _now(self) -> int:
         return self.get_clock().now().nanoseconds

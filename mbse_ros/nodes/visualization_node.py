@@ -14,8 +14,8 @@ from visualization_msgs.msg import MarkerArray
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
-from ..bags.messages import payload_record, state_record
-from ..bags.topics import JOINT_STATE, PAYLOAD, STATE, TopicMap
+from ..bags.messages import payload_record
+from ..bags.topics import JOINT_STATE, PAYLOAD, TopicMap
 from ..errors import MbseError
 from ..machine import Machine
 from ..sources.map import SourceMap
@@ -25,7 +25,7 @@ from ._lifecycle import ManagedNode
 from ._markers import BLUE, GREY, ORANGE, Canvas, payload_markers
 from ._messages import check_sender, stamp_of, unpacked
 from ._qos import LATEST, OUTPUT, sensor_input
-from ._records import check_names
+from ._records import state_of
 from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
 
@@ -89,10 +89,7 @@ class VisualizationNode(ManagedNode[Machine]):
             stamp = stamp_of(cdr)
             if not self._is_due('estimated', stamp):
                 return
-            message = unpacked('state', STATE, cdr)
-            check_sender(message, 'state', self.machine.name, self.fingerprint)
-            state = state_record(message)
-            check_names(state, self.machine)
+            state = state_of(cdr, self.machine, self.fingerprint)
         except MbseError as error:
             self.warnings('state', f'message dropped: {error}')
             return
