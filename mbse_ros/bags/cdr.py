@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .joint_bytes import BEHIND, LITTLE_ENDIAN, MOST
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
 
 STAMP = slice(4, 12)    # bytes of the stamp of a header that comes first
+LITTLE_ENDIAN = b'\x00\x01'
+MOST = 64               # texts of a sequence
+BEHIND = 11             # bytes that a publisher of serialized messages on Fast DDS may leave there
 _BASE = 4               # bytes of the encapsulation, from behind which alignment counts
 _COUNT, _TIME, _DOUBLE = struct.Struct('<I'), struct.Struct('<iI'), struct.Struct('<d')
 LONGEST = 1024          # values of a sequence

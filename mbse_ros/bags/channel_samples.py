@@ -73,6 +73,11 @@ def _stamped(samples: Callable[[str, Any], list[Sample]], refuse: Refuse, topic:
     return samples(topic, message)
 
 
+def is_strange(error: SampleError) -> bool:
+    """Whether a reader refused a name that no sensor has, not a sample: ``channel`` is then 'topic name'."""
+    return ' ' in error.channel
+
+
 def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> TopicReader:
     """Reader of a JointState: ``joints`` has, by name, the channel of the field 'position', of 'velocity' or both.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..errors import SampleError
 from .cdr import STAMP, TYPES, read
-from .channel_samples import Sample, TopicReader
+from .channel_samples import Sample, TopicReader, is_strange
 from .messages import SECOND, SENSOR_LAST_NS
 
 LAYOUTS = 8         # of a topic, at once in use; messages of more kinds are read one by one
@@ -33,10 +33,12 @@ class Layout(NamedTuple):
     places: tuple[int, ...]
 
 
-def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleError]) -> Layout | None:
+def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleError],
+              strangers: bool = False) -> Layout | None:
     """The layout of a message; None where it must be read by the reader of single ones.
 
-    ``refused``: list into which the reader refuses; empty before and after.
+    ``refused``: list into which the reader refuses; empty before and after. ``strangers``: names that no sensor has are
+    no reason against it.
     """
     found = read(cdr, reader.msgtype) if reader.msgtype in TYPES else None
     if found is None:
@@ -49,8 +51,9 @@ def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleE
         struct.pack_into(f'<{count}d', marked, start, *range(len(places), len(places) + count))
         places += range(start, start + 8 * count, 8)
     samples = reader.samples(topic, read(bytes(marked), reader.msgtype).message)
-    if refused:
-        refused.clear()
+    spoilt = not all(strangers and is_strange(error) for error in refused)
+    refused.clear()
+    if spoilt:
         return None
     return Layout(bytes(cdr), bytes(mask), tuple(sample.channel for sample in samples),
                   tuple(places[int(sample.value)] for sample in samples))
@@ -92,7 +95,7 @@ class Forms:
         """Take a message that no form fits as a new form, as long as there are not too many."""
         if self._left > 0 and STAMP.stop <= len(cdr) <= LARGEST:
             self._left -= 1
-            layout = layout_of(self._topic, self._reader, cdr, self._refused)
+            layout = layout_of(self._topic, self._reader, cdr, self._refused, strangers=True)
             if layout is not None:
                 self._forms.setdefault(len(cdr), []).append(_form(layout))
 

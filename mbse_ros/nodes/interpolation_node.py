@@ -13,11 +13,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.channel_samples import Sample, TopicReader, topic_readers
+from ..bags.cdr import TYPES, read
+from ..bags.channel_samples import Sample, TopicReader, is_strange, topic_readers
 from ..bags.channels import parse_channel
-from ..bags.joint_bytes import joint_state
 from ..bags.layout import Forms
-from ..bags.topics import JOINT_STATE, TopicMap
+from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
 from ..settings import Settings
@@ -118,18 +118,16 @@ class InterpolationNode(ManagedNode[Machine]):
         if samples is not None:
             return samples
         try:
-            message = joint_state(cdr) if reader.msgtype == JOINT_STATE else None
-            if message is None:
-                message = unpacked(topic, reader.msgtype, cdr)
-            samples = reader.samples(topic, message)
+            found = read(cdr, reader.msgtype) if reader.msgtype in TYPES else None
+            samples = reader.samples(topic, found.message if found else unpacked(topic, reader.msgtype, cdr))
         except SampleError as error:
             self._refuse(error)
             return []
-        if self._refused:
-            for error in self._refused:
-                self._refuse(error)
-            self._refused.clear()
-        else:
+        refused = self._refused.copy()
+        self._refused.clear()
+        for error in refused:
+            self._refuse(error)
+        if all(map(is_strange, refused)):
             forms.learn(cdr)
         return samples
 

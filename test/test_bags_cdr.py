@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The quick reader of a JointState against the typestore's: the same, or nothing."""
+"""Reading without definitions against the typestore's reader: the same, or nothing."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbse_ros.bags.bag import RawMessage, decode
-from mbse_ros.bags.joint_bytes import MOST, joint_state
+from mbse_ros.bags.cdr import MOST, read
 from mbse_ros.bags.messages import header, make_message, typestore
 from mbse_ros.bags.topics import JOINT_STATE
 from mbse_ros.errors import SampleError
@@ -20,6 +20,11 @@ def serialized(stamp, frame, names, position, velocity=(), effort=()):
     message = make_message(JOINT_STATE, {'header': header(stamp, frame), 'name': names, 'position': position,
                                          'velocity': velocity, 'effort': effort})
     return bytes(typestore().serialize_cdr(message, JOINT_STATE))
+
+
+def joint_state(cdr):
+    found = read(cdr, JOINT_STATE)
+    return found and found.message
 
 
 def slow(cdr):
