@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbse_ros.bags.bag import RawMessage, decode
-from mbse_ros.bags.cdr import MOST, read
-from mbse_ros.bags.messages import header, make_message, typestore
-from mbse_ros.bags.topics import JOINT_STATE
+from mbse_ros.bags.cdr import MOST, in_columns, read
+from mbse_ros.bags.messages import header, make_message, stamp_of, typestore
+from mbse_ros.bags.topics import JOINT_STATE, TRUTH
 from mbse_ros.errors import SampleError
 
 NAMES = st.lists(st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=9), max_size=5)
@@ -64,3 +64,21 @@ def test_others_are_left_to_the_typestore():
     with pytest.raises(SampleError):
         slow(cdr[:30])
     assert joint_state(cdr[:30]) is None and joint_state(b'') is None
+
+
+@pytest.mark.parametrize('joints, volumes', [(2, 3), (1, 0), (0, 0)])
+def test_columns_are_what_single_messages_hold(joints, volumes):
+    random = np.random.default_rng(1)
+    fields = {'position': joints, 'velocity': joints, 'acceleration': joints, 'pressure': volumes}
+    cdrs = [bytes(typestore().serialize_cdr(make_message(TRUTH, {
+        'header': header(k * 10 ** 9 + 7, 'm'), 'cylinders': ['c'] * joints, 'volumes': ['v'] * volumes,
+        'payload': k + 0.5,
+        **{name: random.normal(size=count) for name, count in fields.items()}}), TRUTH)) for k in range(-2, 5)]
+    first, stamps, columns = in_columns(cdrs, TRUTH)
+    alone = [read(cdr, TRUTH).message for cdr in cdrs]
+    assert stamps.tolist() == [stamp_of(message) for message in alone] and first.message.payload == -1.5
+    for name in (*fields, 'payload'):
+        assert np.array_equal(columns[name], np.array([getattr(message, name) for message in alone])), name
+    assert in_columns([*cdrs, cdrs[0] + bytes(4)], TRUTH) is None
+    assert in_columns([*cdrs, cdrs[0].replace(b'm\0', b'n\0')], TRUTH) is None
+    assert in_columns([cdrs[0][:20]], TRUTH) is None

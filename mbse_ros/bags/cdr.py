@@ -7,11 +7,13 @@ Little-endian and plainly such a message, or nothing: then the typestore's reade
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .messages import SECOND
 from .topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
 
 STAMP = slice(4, 12)    # bytes of the stamp of a header that comes first
@@ -42,6 +44,29 @@ class Read(NamedTuple):
     message: SimpleNamespace
     doubles: tuple[tuple[int, int], ...]
     size: int
+
+
+def in_columns(messages: Sequence[bytes], msgtype: str) -> tuple[Read, np.ndarray, dict[str, np.ndarray]] | None:
+    """The first of messages that differ in stamp and numbers alone, the stamps of all (k,), ns, and their fields
+    'double' (k,) and 'doubles' (k, n); None where they differ in more: then each has to be read."""
+    first = read(messages[0], msgtype)
+    size = len(messages[0])
+    if first is None or any(len(cdr) != size for cdr in messages):
+        return None
+    rows, same = np.frombuffer(b''.join(messages), np.uint8).reshape(-1, size), np.ones(size, dtype=bool)
+    same[STAMP], same[first.size:] = False, False
+    found, places = {}, iter(first.doubles)
+    for name, kind in TYPES[msgtype]:
+        count = kind == 'double' or kind == 'doubles' and len(getattr(first.message, name))
+        if kind in ('double', 'doubles'):
+            start = next(places)[0] if count else 0
+            same[start:start + 8 * count] = False
+            values = np.ascontiguousarray(rows[:, start:start + 8 * count]).view('<f8')
+            found[name] = values[:, 0] if kind == 'double' else values
+    if (rows[:, same] != rows[0, same]).any():
+        return None
+    stamps = np.ascontiguousarray(rows[:, STAMP]).view([('sec', '<i4'), ('nanosec', '<u4')])[:, 0]
+    return first, stamps['sec'].astype(np.int64) * SECOND + stamps['nanosec'], found
 
 
 class _Odd(Exception):

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import BagError, SampleError
 from ..streams.records import PayloadEstimate, StateEstimate
-from .bag import Bag, looked_at, open_bag
+from .bag import Bag, RawMessage, looked_at, open_bag
+from .cdr import in_columns
 from .messages import RECORDS, record_of, stamp_of
 from .topics import TRUTH, TopicMap
 
@@ -75,9 +76,15 @@ def read_payload(bag: Source, topics: TopicMap = TopicMap()) -> Series | None:
 def read_truth(bag: Source, topics: TopicMap = TopicMap()) -> TruthSeries | None:
     """All true states as arrays; None where the bag has none. Raises BagError."""
     bag = open_bag(bag)
-    messages = list(_messages(bag, topics, topics.truth, TRUTH, _checked_truth))
-    if not messages:
+    found = list(_raw(bag, topics, topics.truth, TRUTH))
+    if not found:
         return None
+    bulk = in_columns([raw.data for raw in found], TRUTH)
+    if bulk is not None:
+        message = _converted(bag, found[0], _checked_truth)
+        return TruthSeries(**bulk[2], stamp_ns=bulk[1], cylinders=tuple(message.cylinders),
+                           volumes=tuple(message.volumes))
+    messages = [_converted(bag, raw, _checked_truth) for raw in found]
     _same(bag, {(tuple(message.cylinders), tuple(message.volumes)) for message in messages})
     columns = {name: np.array([getattr(message, name) for message in messages])
                for name in ('position', 'velocity', 'acceleration', 'pressure', 'payload')}
@@ -88,17 +95,25 @@ def read_truth(bag: Source, topics: TopicMap = TopicMap()) -> TruthSeries | None
 
 def _messages(bag: Bag, topics: TopicMap, name: str, msgtype: str, convert: Callable[[Any], Any]) -> Iterator[Any]:
     """Messages of one topic, converted."""
+    return (_converted(bag, raw, convert) for raw in _raw(bag, topics, name, msgtype))
+
+
+def _raw(bag: Bag, topics: TopicMap, name: str, msgtype: str) -> Iterator[RawMessage]:
+    """Messages of one topic, serialized."""
     topic = topics.absolute(name, topics.find_namespace(bag.topics, str(bag.path)))
     if topic not in bag.topics:
         return
     if bag.topics[topic] != msgtype:
         raise BagError(str(bag.path), f'{topic} is a {bag.topics[topic]}, expected {msgtype}')
     bag.check_type(msgtype)
-    for raw in bag.messages([topic]):
-        try:
-            yield convert(looked_at(raw))
-        except SampleError as error:
-            raise BagError(str(bag.path), str(error)) from error
+    yield from bag.messages([topic])
+
+
+def _converted(bag: Bag, raw: RawMessage, convert: Callable[[Any], Any]) -> Any:
+    try:
+        return convert(looked_at(raw))
+    except SampleError as error:
+        raise BagError(str(bag.path), str(error)) from error
 
 
 def _checked_truth(message: Any) -> Any:
