@@ -18,6 +18,7 @@ pytest.importorskip('websockets')
 from nodes_in_process import making
 from nodes_support import Peer, ros, sent
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.task import Future
 from report_browser import PROGRAM, Browser
 from scale_support import excavator, state
 from std_msgs.msg import String
@@ -27,9 +28,10 @@ from websockets.sync import client
 
 from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.msg import HydraulicState
-from mbse_ros.nodes import _display_server
+from mbse_ros.nodes import _display_server, display_node
 from mbse_ros.nodes._display_orders import read_order
 from mbse_ros.nodes._display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
+from mbse_ros.nodes._warnings import Warnings
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graph import MachineArguments, machine_graph
 
@@ -68,6 +70,7 @@ def graph(tmp_path_factory):
             response.success, response.message = False, 'there is no load'
             return response
         peer.node.create_service(Trigger, 'scale_node/undo', undo)
+        peer.of = {'machine': 'zx200', 'machine_file': node.fingerprint}
         yield node, peer
         executor.shutdown()
         peer.close()
@@ -81,7 +84,7 @@ def feed(peer, **more):
                   innovation=np.array([0.001]), innovation_stddev=np.array([0.002]))
     peer.outputs.get('state') or peer.publish(HydraulicState, 'state', sent(one, 'zx200'))
     peer.publish(HydraulicState, 'state', sent(one, 'zx200'))
-    peer.publish(String, 'scale/live', String(data=json.dumps({**LIVE, **more})))
+    peer.publish(String, 'scale/live', String(data=json.dumps({**LIVE, **peer.of, **more})))
 
 
 def heard(peer, ws, kind, **more):
@@ -111,7 +114,7 @@ def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
         assert json.loads(ws.recv(timeout=10))['attachments'] == ['hook']
         peer.until(lambda: peer.node.count_subscribers('scale/live') == 1)
         frame = heard(peer, ws, 'frame')
-        assert frame['live'] == LIVE
+        assert frame['live'] == {**LIVE, **peer.of}
         while not frame['parts']:
             frame = heard(peer, ws, 'frame')
         parts = frame['parts']['estimated']
@@ -130,6 +133,42 @@ def test_buttons_reach_the_scale_and_its_words_come_back(graph):
         ws.send('{"do": "zero", "number": 8}')
         answer = heard(peer, ws, 'answer')
         assert answer['number'] == 8 and not answer['success'] and 'not there' in answer['text']
+
+
+def test_what_another_machines_scale_says_is_not_shown(graph, monkeypatch):
+    """Two machines whose nodes came into one namespace: the page shows its own."""
+    node, peer = graph
+    warned = []
+    monkeypatch.setattr(node, 'warnings', Warnings(warned.append))
+    for other in ({'machine': 'zx120'}, {'machine_file': '0' * 12}, {'machine': None}):
+        with opened(node.server) as ws:
+            peer.until(lambda: peer.node.count_subscribers('scale/live') == 1)
+            peer.until(lambda: (feed(peer, **other, truck='T8'), warned)[1])
+            assert heard(peer, ws, 'frame')['live']['truck'] == 'T7'
+        assert len(warned) == 1 and 'expected zx200' in warned.pop()       # one line in five seconds
+        node.warnings = Warnings(warned.append)
+
+
+def test_an_answer_that_comes_too_late_is_not_a_second_one(graph, monkeypatch):
+    """The page was told that the scale did not answer; what the scale answers after that is of no press of a button."""
+    node, peer = graph
+    futures = []
+
+    class Slow:
+        def service_is_ready(self):
+            return True
+
+        def call_async(self, request):
+            futures.append(Future(executor=None))
+            return futures[-1]
+    monkeypatch.setitem(node._buttons, 'undo', Slow())
+    monkeypatch.setattr(display_node, 'ANSWER', 0.0)
+    with opened(node.server) as ws:
+        ws.send('{"do": "undo", "number": 7}')
+        assert 'did not answer' in heard(peer, ws, 'answer')['text']
+        futures[-1].set_result(Trigger.Response(success=True, message='undone'))
+        ws.send('{"do": "undo", "number": 8}')
+        assert heard(peer, ws, 'answer')['number'] == 8
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{"do": "reset", "number": 1}', '{"do": "undo"}', 'x' * 5000, '[' * 2000,
@@ -163,11 +202,11 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
         stalled.sendall(upgrade(node.server.port))
         peer.until(lambda: node.server.count == 2)
         crowd = [socket.create_connection(('127.0.0.1', node.server.port)) for _ in range(1000)]
-        assert heard(peer, ws, 'frame')['live'] == LIVE
+        assert heard(peer, ws, 'frame')['live']['mass'] == LIVE['mass']
         assert len(node.server._server.server_state.connections) <= CONNECTIONS
         for one in (*crowd, stalled):
             one.close()
-        assert heard(peer, ws, 'frame')['live'] == LIVE
+        assert heard(peer, ws, 'frame')['live']['mass'] == LIVE['mass']
     assert not node.warned
 
 

@@ -148,8 +148,8 @@ class DisplayNode(ManagedNode[Machine]):
             self.warnings(topic, f'{topic} dropped: no object')
             return None
         if (sender := (found.get('machine'), found.get('machine_file'))) != (self.machine.name, self.fingerprint):
-            self.warnings(f'{topic} of another', f'{topic} dropped: of {shown(sender)}, expected {self.machine.name} '
-                                                 f'({self.fingerprint}): the same file')
+            self.warnings(f'{topic} of another', f'{topic} dropped: of {shown(f"{sender[0]} ({sender[1]})")}, expected '
+                                                 f'{self.machine.name} ({self.fingerprint}): the same file')
             return None
         return found
 
