@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -109,10 +110,10 @@ def opened(server, **more):
 
 def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
     node, peer = graph
-    assert peer.node.count_subscribers('scale/live') == 0
+    assert peer.node.count_subscribers('state') == 0
     with opened(node.server) as ws:
         assert json.loads(ws.recv(timeout=10))['attachments'] == ['hook']
-        peer.until(lambda: peer.node.count_subscribers('scale/live') == 1)
+        peer.until(lambda: peer.node.count_subscribers('state') == 1)
         frame = heard(peer, ws, 'frame')
         assert frame['live'] == {**LIVE, **peer.of}
         while not frame['parts']:
@@ -120,7 +121,7 @@ def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
         parts = frame['parts']['estimated']
         assert 'payload' in parts and parts['payload'][-1][0] > 2.0         # from the axis of the swing
         assert heard(peer, ws, 'engineer')['channels'] == [['position/boom', 1.7, 0.001, 0.002]]
-    peer.until(lambda: peer.node.count_subscribers('scale/live') == 0)
+    peer.until(lambda: peer.node.count_subscribers('state') == 0)
 
 
 def test_buttons_reach_the_scale_and_its_words_come_back(graph):
@@ -142,11 +143,27 @@ def test_what_another_machines_scale_says_is_not_shown(graph, monkeypatch):
     monkeypatch.setattr(node, 'warnings', Warnings(warned.append))
     for other in ({'machine': 'zx120'}, {'machine_file': '0' * 12}, {'machine': None}):
         with opened(node.server) as ws:
-            peer.until(lambda: peer.node.count_subscribers('scale/live') == 1)
+            peer.until(lambda: peer.node.count_subscribers('state') == 1)
             peer.until(lambda: (feed(peer, **other, truck='T8'), warned)[1])
             assert heard(peer, ws, 'frame')['live']['truck'] == 'T7'
         assert len(warned) == 1 and 'expected zx200' in warned.pop()       # one line in five seconds
         node.warnings = Warnings(warned.append)
+
+
+@pytest.mark.parametrize('every, uneven, shown', [(0.1, 0.04, 100), (0.01, 0.0, 101), (0.1, 0.0, 100)])
+def test_updates_keep_their_rate(graph, monkeypatch, every, uneven, shown):
+    """Ten a second for ten seconds, though they come unevenly; no more where they come more often."""
+    node, peer = graph
+    now, frames = [0.0], []
+    monkeypatch.setattr(display_node, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(node, '_due', 0.0)
+    monkeypatch.setattr(node, '_looking', [None])
+    monkeypatch.setattr(node.server, 'say', lambda kind, text, keep=False: frames.append(kind))
+    live = String(data=json.dumps({**LIVE, **peer.of}))
+    for k in range(round(10.0 / every)):
+        now[0] = 100.0 + k * every + uneven * (-1) ** k
+        node.on_live(live)
+    assert frames.count('frame') == shown
 
 
 def test_an_answer_that_comes_too_late_is_not_a_second_one(graph, monkeypatch):

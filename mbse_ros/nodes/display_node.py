@@ -35,11 +35,10 @@ LOOK = 0.1          # s between two looks at orders and viewers
 BEAT = 1.0          # s: a page that hears nothing for longer has lost its connection
 ANSWER = 5.0        # s that the scale has for an answer
 ENGINEER = 0.5      # s between two tables of channels
-LATE = 0.9          # share of the period between two updates
 
 
 class DisplayNode(ManagedNode[Machine]):
-    """Hears the graph only while somebody looks, but for the scale's records, of which there are few."""
+    """Hears the graph only while somebody looks, but for the scale's own few messages."""
 
     executable = 'display_node'
 
@@ -66,8 +65,10 @@ class DisplayNode(ManagedNode[Machine]):
         self._looking: list = []
         self._state: bytes | None = None
         self._faults: dict[str, dict[str, Any]] = {}
-        self._sent = self._beaten = self._told = 0.0
+        self._due = self._beaten = self._told = 0.0
+        self._newest: tuple[float, String] | None = None
         self.input(String, 'scale/record', self.on_record, OUTPUT)
+        self.input(String, 'scale/live', self.on_live, LATEST)      # heard always: to find it takes longer than to wait
 
     def tick(self) -> float | None:
         """Follow who looks, and do what they ask for."""
@@ -86,10 +87,14 @@ class DisplayNode(ManagedNode[Machine]):
 
     def on_live(self, message: String) -> None:
         """What the scale says now, and how the machine stands."""
-        now = time.monotonic()
-        if now - self._sent < LATE / self.tuning.rate or (live := self._read('scale/live', message)) is None:
+        now, period = time.monotonic(), 1.0 / self.tuning.rate
+        self._newest = now, message
+        if not self._looking:
             return
-        self._sent = now
+        # One may come a period early: those that come unevenly are as many as they are.
+        if now < self._due - period or (live := self._read('scale/live', message)) is None:
+            return
+        self._due = max(now, self._due) + period
         frame = {'kind': 'frame', 'live': live, 'parts': {}}
         state = self._newest_state()
         if state is not None:
@@ -158,10 +163,11 @@ class DisplayNode(ManagedNode[Machine]):
         if self.server.count and not self._looking:
             self._view.forget()
             self._looking = [
-                self.input(String, 'scale/live', self.on_live, LATEST),
                 self.input(String, 'scale/totals', self.on_totals, LASTING),
                 self.input(HydraulicState, 'state', self.on_state, LATEST, raw=True),
                 self.input(DiagnosticArray, '/diagnostics', self.on_diagnostics, OUTPUT)]
+            if self._newest is not None and time.monotonic() - self._newest[0] < BEAT:
+                self.on_live(self._newest[1])
         elif not self.server.count and self._looking:
             for subscription in self._looking:
                 self.leave(subscription)
