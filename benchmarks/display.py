@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's page: time to the first number, updates a second, processor of its node, with several pages.
 
-    python benchmarks/display.py [--pages 4] [--seconds 20] [--machine zx200] [--json F]
+    python benchmarks/display.py [--pages 4] [--seconds 20] [--machine zx200] [--openings 5] [--json F]
 
 The graph of a digging machine as `mbse up machine scale:=true display:=true` starts it, and so many WebSockets, one of
-which never reads. What a browser needs to draw is not measured: it runs on the tablet.
+which never reads; then the page is opened in a Chromium, on the same processors, where there is one: time from the
+address to the first mass on the page.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
 import conftest  # noqa: E402, F401  (the environment of DDS)
 from nodes_support import own_domain  # noqa: E402
+from report_browser import PROGRAM, Browser  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync import client  # noqa: E402
 
@@ -33,6 +35,12 @@ START = 120.0       # s
 NODES = ('display_node', 'scale_node', 'machine_nodes')
 STALLED = ('GET /live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
            'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n')
+
+# When the mass is first a number, ms after the page's beginning.
+SEEN = """new MutationObserver(() => {
+  const mass = document.getElementById('mass');
+  if (window.seen === undefined && mass && /[0-9]/.test(mass.textContent)) window.seen = performance.now();
+}).observe(document, {subtree: true, childList: true, characterData: true});"""
 
 
 class Page(threading.Thread):
@@ -62,7 +70,7 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-def measured(machine: str, pages: int, seconds: float, folder: str) -> dict[str, object]:
+def measured(machine: str, pages: int, seconds: float, openings: int, folder: str) -> dict[str, object]:
     """What came of one run; raises RuntimeError where nothing did."""
     port, log = free_port(), []
     graph = machine_graph(parse_arguments({'machine': machine, 'cycle': 'dig' if machine == 'zx200' else
@@ -99,9 +107,21 @@ def measured(machine: str, pages: int, seconds: float, folder: str) -> dict[str,
             page.begin = begin
         until(lambda: time.monotonic() > begin + seconds, seconds + 60.0)
         span, after = time.monotonic() - begin, used()
+        rates = [page.frames / span for page in crowd]
         stalled.close()
+        seen: list[float] = []
+        if PROGRAM is not None:
+            browser = Browser(Path(folder) / 'browser', '127.0.0.1')
+            browser.call('Page.addScriptToEvaluateOnNewDocument', source=SEEN)
+            for _ in range(openings):
+                browser.open('about:blank')
+                browser.open(f'http://127.0.0.1:{port}')
+                until(lambda: (browser.value('window.seen') or 0.0) > 0.0, 60.0)
+                seen.append(browser.value('window.seen') / 1000.0)
+            browser.close()
         return {'machine': machine, 'pages': pages, 'first_number_s': [page.first for page in crowd],
-                'updates_hz': [page.frames / span for page in crowd], 'cpu_share_without_pages': alone,
+                'first_number_in_browser_s': seen,
+                'updates_hz': rates, 'cpu_share_without_pages': alone,
                 'cpu_share': {name: (after[name] - before[name]) / span for name in NODES}}
     finally:
         running.stop()
@@ -113,10 +133,11 @@ def main() -> None:
     parser.add_argument('--pages', type=int, default=4)
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--machine', default='zx200')
+    parser.add_argument('--openings', type=int, default=5)
     parser.add_argument('--json', type=Path)
     asked = parser.parse_args()
     with own_domain(), tempfile.TemporaryDirectory() as folder:
-        found = measured(asked.machine, asked.pages, asked.seconds, folder)
+        found = measured(asked.machine, asked.pages, asked.seconds, asked.openings, folder)
     print(json.dumps(found, indent=2))
     if asked.json:
         asked.json.write_text(json.dumps(found, indent=2) + '\n')
