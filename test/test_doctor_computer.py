@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mbse_ros.compiled import have_compiler
+from mbse_ros.compiled import have_compiler, remarks
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
 from mbse_ros.doctor.clock import date_check, kernel_says, resolution_check, synchronized_check
 from mbse_ros.doctor.compilation import cache_check, compiler_check
@@ -29,6 +29,7 @@ GB, MB = 1_000_000_000, 1_000_000
 def own_cache(tmp_path, monkeypatch):
     folder = tmp_path / 'cache'
     monkeypatch.setenv('MBSE_CACHE_DIR', str(folder))
+    monkeypatch.setattr(remarks, '_REMARKS', {})        # none of others, and none for others
     for name in ('CC', 'MBSE_BACKEND', 'MBSE_CACHE_LIMIT'):
         monkeypatch.delenv(name, raising=False)
     return folder
