@@ -10,16 +10,17 @@ from source_tree import ROOT
 from mbse_ros.bags.messages import typestore
 from mbse_ros.bags.topics import JOINT_STATE
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.graph import MARKERS_FRAME, machine_topics
+from mbse_ros.nodes._display_orders import BUTTONS
+from mbse_ros.nodes.graph import MARKERS_FRAME, OUTPUTS, SCALE, STRING, machine_topics
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.getters import number_getter
 from mbse_ros.sources.path import parse_path
 
 FOLDER = ROOT / 'config' / 'layouts'
-FOXGLOVE = json.loads((FOLDER / 'foxglove.json').read_text())
+FOXGLOVE = {name: json.loads((FOLDER / f'{name}.json').read_text()) for name in ('foxglove', 'foxglove_scale')}
 PLOTJUGGLER = ElementTree.parse(FOLDER / 'plotjuggler.xml').getroot()
 MACHINE = load_machine('patu655_lift')
-TOPICS = {f'/{topic.strip("/")}': kind for topic, kind in machine_topics(MACHINE).items()}
+TOPICS = {f'/{topic.strip("/")}': kind for topic, kind in (machine_topics(MACHINE) | SCALE | OUTPUTS).items()}
 NAMES = {*MACHINE.model.names, *MACHINE.valves, *(name.partition('/')[2] for name in MACHINE.channels)}
 
 
@@ -45,10 +46,16 @@ def check_curve(name):
     check_number(topic, path.replace('/', '.'))
 
 
-def test_foxglove_plots_what_is_there():
-    panels = FOXGLOVE['configById']
-    assert sorted(in_foxglove(FOXGLOVE['layout'])) == sorted(panels)
+@pytest.mark.parametrize('layout', FOXGLOVE.values(), ids=list(FOXGLOVE))
+def test_foxglove_plots_what_is_there(layout):
+    panels = layout['configById']
+    assert sorted(in_foxglove(layout['layout'])) == sorted(panels)
     for panel in panels.values():
+        if 'topicPath' in panel:        # a text: the field alone can be looked at
+            topic, _, field = panel['topicPath'].partition('.')
+            assert TOPICS[topic] == STRING and field == 'data'
+        if 'serviceName' in panel:
+            assert panel['serviceName'].removeprefix('/scale_node/') in BUTTONS and panel['requestPayload'] == '{}'
         for path in panel.get('paths', ()):
             check_number(*path['value'].split('.', 1))
     scene = panels['3D!machine']

@@ -26,7 +26,8 @@ CMAKE = (ROOT / 'CMakeLists.txt').read_text()
 SETUP = (ROOT / 'setup.py').read_text()
 MANIFEST = ElementTree.parse(ROOT / 'package.xml').getroot()
 CITATION = yaml.safe_load((ROOT / 'CITATION.cff').read_text())
-DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow'}      # where the name to import is not the name to install
+# Where the name to import is not the name to install.
+DISTRIBUTION = {'yaml': 'pyyaml', 'PIL': 'pillow', 'rerun': 'rerun-sdk'}
 KEYS = {'pillow': 'python3-pil', 'pyyaml': 'python3-yaml'}
 REQUIREMENTS = ROOT / 'tools' / 'requirements'
 VENDORED = (REQUIREMENTS / 'vendored.in').read_text()
@@ -133,7 +134,8 @@ def test_python_packages_in_use_are_declared():
     ros = {name for name in used if re.match(r'(mbse_ros|rclpy|launch(_ros)?|\w+_(msgs|interfaces|srvs))$', name)}
     used = {DISTRIBUTION.get(name, name) for name in used - ros}
     assert 'numpy' in used and used <= {*required('python.in'), *required('display.in'), *required('graph.in'),
-                                       *required('parquet.in'), *required('peers.in'), *required('table.in')}
+                                       *required('parquet.in'), *required('peers.in'), *required('table.in'),
+                                       *required('view.in')}
 
 
 def test_rosdep_keys_and_vendored_wheels_cover_the_requirements():

@@ -20,6 +20,7 @@ from .import_table import import_command
 from .loads import loads
 from .studies import benchmark
 from .topics import topics
+from .view import view
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                   pretty_exceptions_show_locals=False,
@@ -305,6 +306,9 @@ app.command()(calibrate)
 
 
 app.command()(loads)
+
+
+app.command()(view)
 
 
 @app.command(context_settings={'allow_extra_args': True, 'ignore_unknown_options': True})

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mbse view`: what is in the recording against the estimate; what is refused."""
+
+import sys
+
+import numpy as np
+import pytest
+from cli_support import mbse, recorded, refused
+
+from mbse_ros.bags.bag import open_bag
+from mbse_ros.bags.messages import record_message
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.cli import view as module
+from mbse_ros.machine import load_machine
+from mbse_ros.offline.bag import estimate_bag
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    return recorded(tmp_path_factory.mktemp('view') / 'lift')
+
+
+def test_refusals(bag, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'rerun', None)
+    assert "pip install 'mbse_ros[view]'" in refused('view', bag, '-o', tmp_path / 'x.rrd')
+    assert 'ends with .rrd' in refused('view', bag, '-o', tmp_path / 'x.bag')
+    (tmp_path / 'old.rrd').touch()
+    assert 'exists already' in refused('view', bag, '-o', tmp_path / 'old.rrd')
+    monkeypatch.setattr(sys, 'platform', 'linux')
+    for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+        monkeypatch.delenv(name, raising=False)
+    assert 'no screen' in refused('view', bag)
+
+
+def test_the_recorded_mass_is_shown_where_it_has_a_place(bag, tmp_path):
+    estimate = estimate_bag(bag, load_machine('patu655_lift'), {})
+    for order, count in (1, 1), (-1, 0):
+        with BagWriter(tmp_path / f'{count}') as writer:
+            for time, output in enumerate(estimate.outputs[::order]):      # a clock that was set back, or not
+                msgtype, message = record_message(output.payload, '')
+                writer.write('payload', msgtype, time, message)
+        shown = module._recorded(open_bag(tmp_path / f'{count}'), None, estimate)
+        assert len(shown) == count
+    assert module._recorded(open_bag(bag), None, estimate) == []
+
+
+def test_the_recording_is_the_estimate(bag, tmp_path):
+    pytest.importorskip('rerun', reason='rerun-sdk is not installed')
+    chunks = pytest.importorskip('rerun.chunk', reason='this rerun-sdk reads no recordings')
+    done = mbse('view', bag, '-o', tmp_path / 'x.rrd')
+    assert done.status == 0 and str(tmp_path / 'x.rrd') in done.out
+    found = {}
+    for chunk in chunks.RrdReader(tmp_path / 'x.rrd').stream():
+        if not chunk.is_static and chunk.timeline_names:
+            found.setdefault(str(chunk.entity_path), []).append(chunk.to_record_batch())
+
+    def column(entity, name):
+        """Rows of all chunks in the order of the time."""
+        rows = [(t, value) for batch in found[entity] for t, value in zip(
+            batch.column('time').cast('int64').to_pylist(), batch.column(name).to_pylist())]
+        return zip(*sorted(rows, key=lambda row: row[0]))
+    machine = load_machine('patu655_lift')
+    outputs = estimate_bag(bag, machine, {}).outputs
+    start = outputs[0].segment.start_ns
+    t, mass = column('/charts/payload/payload_mass/mass', 'Scalars:scalars')
+    expected = [output.payload for output in outputs]
+    assert list(t) == pytest.approx([payload.stamp_ns - start for payload in expected], abs=2)
+    assert [value[0] if value else np.nan for value in mass] == pytest.approx(
+        [payload.mass for payload in expected], nan_ok=True)
+    stamps = [stamp for batch in found['/machine/estimated/boom']
+              for stamp in batch.column('stamp').cast('int64').to_pylist()]
+    places = {output.state.stamp_ns: output.state.mean[-1, :1] for output in outputs}
+    _, strips = column('/machine/estimated/boom', 'LineStrips3D:strips')
+    for stamp, strip in list(zip(sorted(stamps), strips))[::20]:
+        own = min(places, key=lambda one: abs(one - stamp))
+        assert abs(own - stamp) < 2
+        assert np.allclose(strip[0], machine.outline_at(machine.position(places[own]))['boom'], atol=1e-5)
