@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from .arguments import Json, Sources, Valve, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ..offline.loads import WeighedBags, WeighedLoad
+    from ..scale.uncertain import UncertainMass
 
 UNDONE = 'undone'
 KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
@@ -28,6 +29,11 @@ def loads(
             '-o', '--output', help='Table of the loads to write: .csv, .parquet, or .xml for the counts of '
                                    'ISO 15143-3.')] = None,
         json_: Json = None,
+        report: Annotated[Path | None, typer.Option(
+            help='Folder for the report: loads, totals, drift, causes; index.html and PNGs.')] = None,
+        known: Annotated[str | None, typer.Option(
+            help='What is known of the masses: 500 kg or 500+-2.5 kg, of every load, or a CSV table by load, truck or '
+                 'bag.')] = None,
         records: Annotated[Path | None, typer.Option(
             help='Instead of bags: the records of a live scale, its SQLite file.')] = None,
         scale: Annotated[str | None, typer.Option(
@@ -52,17 +58,18 @@ def loads(
     from ..machine import load_machine
     from ..offline.bag import parse_tuning
     from ..offline.loads import KINDS, recorded_loads, weigh_bags
-    from ..report.files import check_file
+    from ..report.files import check_file, check_folder
     from ..scale.export import SUFFIXES
     from ..scale.scale_file import scale_of
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
+    check_folder(report, '--report')
     if (records is None) == (not bags):
         raise SettingError('bags', [str(bag) for bag in bags or []], 'one bag or more, or --records')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
                                 'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})
-        hand_over(recorded_loads(records), output, json_)
+        hand_over(recorded_loads(records), Handed(output, json_, report, known))
         return
     if truck and len(truck) > len(bags):
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
@@ -73,18 +80,45 @@ def loads(
         typer.echo(f'warning: {line}', err=True)
     for line in found.overloads:
         typer.echo(f'overload: {line}', err=True)
-    hand_over(found, output, json_, len(bags) > 1)
+    hand_over(found, Handed(output, json_, report, known, len(bags) > 1))
 
 
-def hand_over(found: WeighedBags, output: Path | None, json_file: Path | None, several: bool = False) -> None:
+class Handed(NamedTuple):
+    """What was asked for: table, JSON, report, what is ``known``; whether there are ``several`` bags."""
+
+    output: Path | None = None
+    json_file: Path | None = None
+    report: Path | None = None
+    known: str | None = None
+    several: bool = False
+
+
+def hand_over(found: WeighedBags, asked: Handed) -> None:
     """Write what was asked for, and print."""
     from ..report.files import write_json
     from ..scale.aemp import Equipment
     from ..scale.export import write_loads
-    if output is not None:
-        write_loads(found.records, output, Equipment(found.machine))
-    write_json(json_file, as_json(found))
-    show(found, several)
+    comparison = None
+    if asked.known is not None:
+        from ..scale.comparison import compare
+        from .known_masses import compared
+        comparison = compare(compared(asked.known, found, counted_loads(found)))
+    if asked.output is not None:
+        write_loads(found.records, asked.output, Equipment(found.machine))
+    write_json(asked.json_file, as_json(found) | ({} if comparison is None else {'comparison': comparison.values}))
+    if asked.report is not None:
+        from ..report.writer import write_report
+        from .report_loads import loads_report
+        typer.echo(f'report: {write_report(loads_report(found, counted_loads(found), comparison), asked.report)}')
+    show(found, asked.several)
+    for name, words in (comparison.facts if comparison is not None else {}).items():
+        typer.echo(f'{name}: {words}')
+
+
+def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
+    """The loads that count, in their order; the first is load 1."""
+    undone = undone_loads(found)
+    return [load for load in found.loads if load.record.counts and load.record.number not in undone]
 
 
 def as_json(found: WeighedBags) -> dict[str, Any]:
@@ -118,21 +152,21 @@ def show(found: WeighedBags, several: bool) -> None:
     from ..report.sections import print_table, wide_console
     undone = undone_loads(found)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
-             mass_text(load.record.mass.value, load.record.mass.interval), load.record.data['truck'],
-             _place(load.record.data['taken']), _place(load.record.data['dropped']),
-             _remark(load, undone)] for load in found.loads]
+             mass_text(load.record.mass), load.record.data['truck'],
+             place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
+             remark_of(load, undone)] for load in found.loads]
     if rows:
         print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
                                                                      'mass, kg', 'truck', 'taken', 'dropped', ''], rows)
     for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
-        typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass.value, tally.mass.interval)} kg')
+        typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass)} kg')
     total = found.book.all
     typer.echo(f'{total.count} loads in {found.seconds:.1f} s, total '
-               f'{mass_text(total.mass.value, total.mass.interval)} kg' if total.count
+               f'{mass_text(total.mass)} kg' if total.count
                else f'no load in {found.seconds:.1f} s')
 
 
-def _remark(load: WeighedLoad, undone: set[int]) -> str:
+def remark_of(load: WeighedLoad, undone: set[int]) -> str:
     """What is odd about a load."""
     data = load.record.data
     if load.record.number in undone:
@@ -140,13 +174,13 @@ def _remark(load: WeighedLoad, undone: set[int]) -> str:
     return ', '.join(filter(None, [KNOWN[data['status']], '' if data['trusted'] else 'not trusted']))
 
 
-def mass_text(mass: float, interval: tuple[float, float]) -> str:
+def mass_text(mass: UncertainMass) -> str:
     """A mass and its interval, kg."""
-    lower, upper = interval
-    return f'{mass:.1f} ({lower:.1f} to {upper:.1f})'
+    lower, upper = mass.interval
+    return f'{mass.value:.1f} ({lower:.1f} to {upper:.1f})'
 
 
-def _place(place: dict[str, float] | None) -> str:
+def place_text(place: dict[str, float] | None) -> str:
     """A place in words: its swing, or x, y, z."""
     if place is None:
         return ''

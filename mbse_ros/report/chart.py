@@ -24,8 +24,8 @@ HELD_COLORS = ('#c9ced6', '#e0a100', '#d6336c', '#9c36b5', '#1098ad', '#795548',
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve (n,) in display units; ``kind`` is line, dashes, dotted, marks (on a line), dots, or samples (of a
-    sensor, often many). Without a ``color`` it has the next one of PALETTE."""
+    """A curve (n,) in display units; ``kind`` is line, dashes, dotted, marks (on a line), points, dots, or samples (of
+    a sensor, often many). Without a ``color`` it has the next one of PALETTE."""
 
     label: str
     t: np.ndarray

@@ -26,6 +26,7 @@ def charts_of(run: Run) -> list[Chart]:
     charts.append(innovation_chart(run.innovations))
     if run.nis is not None and run.nis.t.size:
         charts.append(nis_chart(run.nis))
+    charts += run.charts
     return _uniquely_named([chart for chart in charts if chart.panels])
 
 

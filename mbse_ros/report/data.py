@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from ..errors import MbseError
+from .chart import Chart
 
 
 class ReportError(MbseError):
@@ -166,7 +167,8 @@ class Table:
 class Run:
     """All that one report shows.
 
-    ``facts`` is the short table beside the answer; ``notes`` are remarks on what the result does and does not say.
+    ``facts`` is the short table beside the answer; ``notes`` are remarks on what the result does and does not say;
+    ``charts`` come after those that are made of the rest, all with the same axis.
     """
 
     title: str
@@ -179,3 +181,4 @@ class Run:
     payload: PayloadTrack | None = None
     animation: Animation | None = None
     tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()

@@ -26,13 +26,13 @@ def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str
     _check_writable(path.parent, option, path)
 
 
-def check_folder(path: Path | None) -> None:
+def check_folder(path: Path | None, option: str = '--output') -> None:
     """Raise SettingError for what cannot become a folder with new files in it."""
     if path is None:
         return
     if path.exists() and not path.is_dir():
-        raise SettingError('--output', str(path), 'a folder, not a file')
-    _check_writable(path, '--output', path)
+        raise SettingError(option, str(path), 'a folder, not a file')
+    _check_writable(path, option, path)
 
 
 def _check_writable(folder: Path, option: str, path: Path) -> None:

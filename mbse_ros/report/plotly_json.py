@@ -43,14 +43,15 @@ def _traces(panel: Panel) -> list[dict[str, Any]]:
     """Dots lowest, then areas, then curves on top of them."""
     areas = [_band(band) for band in panel.bands] + [_strip(strip) for strip in panel.strips]
     dots = [_curve(curve) for curve in panel.curves if curve.kind in ('dots', 'samples')]
-    return dots + areas + [_curve(curve) for curve in panel.curves if curve.kind in ('line', 'dashes')]
+    return dots + areas + [_curve(curve) for curve in panel.curves if curve.kind in ('line', 'dashes', 'points')]
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
     trace = {'type': 'scatter', 'name': escape(curve.label), 'legendgroup': curve.label, 'connectgaps': False}
-    if curve.kind == 'dots' or curve.kind == 'samples' and _has_lone_points(curve.y):
+    if curve.kind in ('dots', 'points') or curve.kind == 'samples' and _has_lone_points(curve.y):
         t, y = decimate(curve.t, curve.y, LINE_POINTS)
-        trace.update(mode='markers', marker={'size': 3, 'color': curve.color, 'opacity': 0.75})
+        size = 8 if curve.kind == 'points' else 3
+        trace.update(mode='markers', marker={'size': size, 'color': curve.color, 'opacity': 0.75})
     else:
         t, y = decimate(*break_holes(curve.t, curve.y), LINE_POINTS)
         trace.update(mode='lines', line={'width': 1.0 if curve.kind == 'samples' else 1.6, 'color': curve.color,
@@ -90,8 +91,8 @@ def _layout(chart: Chart, span: tuple[float, float]) -> dict[str, Any]:
         'paper_bgcolor': 'rgba(0,0,0,0)', 'plot_bgcolor': 'rgba(0,0,0,0)', 'hovermode': 'x', 'hoverdistance': 30,
         'legend': {'orientation': 'h', 'x': 0, 'y': 1 + 26 / plot, 'yanchor': 'bottom', 'groupclick': 'togglegroup',
                    'itemsizing': 'constant'},
-        'xaxis': {'title': {'text': 'time [s]'}, 'range': list(span), 'anchor': _axis('y', len(heights) - 1),
-                  'hoverformat': '.3f', 'zeroline': False},
+        'xaxis': {'title': {'text': chart.panels[-1].x_label}, 'range': list(span),
+                  'anchor': _axis('y', len(heights) - 1), 'hoverformat': '.3f', 'zeroline': False},
         'modebar': {'bgcolor': 'rgba(0,0,0,0)', 'color': '#8b929c', 'activecolor': '#2a7de1'}, 'annotations': []}
     for k, (panel, top, height) in enumerate(zip(chart.panels, tops, heights)):
         layout[_axis('yaxis', k)] = _value_axis(panel, (float(top - height) / plot, float(top) / plot))

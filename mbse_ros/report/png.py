@@ -42,7 +42,7 @@ def plain(text: str) -> str:
 
 
 def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
-    """Draw the chart over the time ``span`` (s) into a PNG file."""
+    """Draw the chart over the time ``span`` into a PNG file."""
     heights = [panel.height for panel in chart.panels]
     axes_height = 1.75 * sum(heights) + _GAP * (len(heights) - 1)
     figure = new_figure(9.6, axes_height + 1.15)
@@ -51,7 +51,7 @@ def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
     for panel, ax in zip(chart.panels, axes):
         draw_panel(panel, ax)
     axes[-1].set_xlim(*span)
-    axes[-1].set_xlabel('time [s]', color=INK)
+    axes[-1].set_xlabel(chart.panels[-1].x_label, color=INK)
     figure.align_ylabels(axes)
     _add_legend(figure, axes[[bool(panel.curves) for panel in chart.panels]])
     figure.savefig(path)
@@ -114,9 +114,9 @@ def draw_panel(panel: Panel, ax: Axes) -> None:
 
 def _draw_curve(curve: Curve, ax: Axes, color: str) -> None:
     label = plain(curve.label)
-    if curve.kind in ('dots', 'samples'):
+    if curve.kind in ('dots', 'samples', 'points'):
         t, y = decimate(curve.t, curve.y, _POINTS)
-        ax.plot(t, y, '.', color=color, markersize=2.5, label=label, zorder=1.5)
+        ax.plot(t, y, '.', color=color, markersize=9.0 if curve.kind == 'points' else 2.5, label=label, zorder=1.5)
     else:
         t, y = (curve.t, curve.y) if curve.kind == 'marks' else decimate(*break_holes(curve.t, curve.y), _POINTS)
         ax.plot(t, y, _STYLES[curve.kind], color=color, linewidth=1.3, markersize=4.5, label=label, zorder=3)

@@ -14,6 +14,8 @@ from .page import page
 from .png import write_png
 from .scene import FRAME_RATE, scene_of
 
+MARGIN = 0.02
+
 
 def write_report(run: Run, folder: str | Path) -> Path:
     """Write the report of a run into a folder, made if need be; returns the path of ``index.html``.
@@ -37,11 +39,13 @@ def write_report(run: Run, folder: str | Path) -> Path:
 
 
 def time_span(run: Run) -> tuple[float, float]:
-    """First and last time (s) of all that the run holds; all time axes show it."""
+    """First and last time of all that the run holds; all time axes show it."""
     holders = [run.payload, run.nis, run.animation, *run.innovations]
     holders += [series for s in run.signals for series in (s.measured, s.estimated, s.true)]
+    holders += [curve for chart in run.charts for panel in chart.panels for curve in panel.curves]
     times = [holder.t for holder in holders if holder is not None and holder.t.size]
     if not times:
         return 0.0, 1.0
     start, end = min(float(np.min(t)) for t in times), max(float(np.max(t)) for t in times)
-    return start, end if end > start else start + 1.0
+    edge = MARGIN * (end - start) if run.charts else 0.0      # points at the ends are seen whole
+    return start - edge, (end if end > start else start + 1.0) + edge
