@@ -13,7 +13,7 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.scale import stage as stage_module
 from mbse_ros.scale.journal import Journal
 from mbse_ros.scale.reading import Reading
-from mbse_ros.scale.record import Record
+from mbse_ros.scale.record import TAKEN, Record
 from mbse_ros.scale.scale_file import ScaleFile
 from mbse_ros.scale.settings import ScaleSettings
 from mbse_ros.scale.stage import ScaleStage
@@ -48,6 +48,7 @@ def state(machine: Machine, stamp_ns: int, z: np.ndarray, status: ObserverStatus
 
 
 def weighed(stage: ScaleStage, shift: Shift | Iterable[Reading]) -> list[Record]:
-    """Records of all its readings."""
+    """Records of all its readings, but those that a load hangs there."""
     readings = shift.readings() if isinstance(shift, Shift) else shift
-    return [record for reading in readings for record in stage.take(reading, payload_of(reading))]
+    return [record for reading in readings for record in stage.take(reading, payload_of(reading))
+            if record.kind != TAKEN]

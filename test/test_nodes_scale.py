@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cli_support import mbse
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
@@ -23,6 +24,7 @@ from mbse_ros.nodes.recorder_node import wanted_topics
 from mbse_ros.nodes.scale_node import ScaleNode
 from mbse_ros.nodes.settings import RecorderSettings
 from mbse_ros.scale.reading import Place
+from mbse_ros.scale.record import LOAD, MISSED, TAKEN, TRUCK
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.studies.shifts import Bucket, Shift, payload_of
 
@@ -51,13 +53,14 @@ def records_of(shift):
 
 
 def feed(node, shift):
-    for one, two in records_of(shift):
+    for one, two in records_of(shift) if isinstance(shift, Shift) else shift:
         node.on_state(sent(one, 'zx200'))
         node.on_payload(sent(two, 'zx200'))
 
 
-def said(node, topic):
-    return [json.loads(message.data) for message in node.sinks[f'scale/{topic}'].messages]
+def said(node, topic, kinds=(LOAD, TRUCK, MISSED)):
+    found = [json.loads(message.data) for message in node.sinks[f'scale/{topic}'].messages]
+    return [item for item in found if topic != 'record' or item['kind'] in kinds]
 
 
 def press(node, name):
@@ -79,7 +82,7 @@ def test_loads_totals_and_what_the_operator_sees(node):
     totals = said(node, 'totals')[-1]
     assert totals['loads'] == totals['day']['loads'] == 2 and totals['total'] == pytest.approx(1800.0, rel=0.02)
     assert totals['total_interval'][0] < 1800.0 < totals['total_interval'][1]
-    assert [item['number'] for item in totals['last_loads']] == [2, 1]
+    assert [item['number'] for item in totals['last_loads']] == [4, 2]
     live = said(node, 'live')
     assert any(item['carrying'] and item['mass'] > 900.0 for item in live) and not live[-1]['carrying']
     assert {item['overload'] for item in live} == {'ok', 'near', 'not_known'}
@@ -127,6 +130,24 @@ def test_records_outlive_the_node(node, make):      # noqa: F811
     again = make(ScaleNode, machine='zx200', records=path, scale_file=node.settings.scale_file)
     totals = said(again, 'totals')[-1]
     assert totals['loads'] == 1 and totals['attachment'] == 'hook'
+
+
+def test_a_load_that_was_gone_when_the_node_came_back(node, make):      # noqa: F811
+    """It is a warning and in the totals until the operator has said that it counts."""
+    instants = list(records_of(Shift([Bucket(1000.0)], **EXACT)))
+    middle = next(k for k in range(len(instants)) if feed(node, instants[k:k + 1]) or node.stage._detector.carrying)
+    path = node.settings.records
+    assert [item['kind'] for item in said(node, 'record', (TAKEN,))] == [TAKEN] and middle < len(instants) - 10
+    assert node.trigger_deactivate() == node.trigger_cleanup() == SUCCESS
+    again = make(ScaleNode, machine='zx200', records=path, scale_file=node.settings.scale_file)
+    feed(again, instants[-10:])
+    assert [item['kind'] for item in said(again, 'record')] == [MISSED]
+    assert said(again, 'totals')[-1]['missed'] == pytest.approx(1000.0, rel=0.03) and again.warned
+    assert mbse('loads', '--records', path).err.startswith('warning: a load of ')
+    assert press(again, 'load_done').success
+    totals = said(again, 'totals')[-1]
+    assert totals['missed'] is None and totals['loads'] == 1
+    assert not mbse('loads', '--records', path).err
 
 
 def test_an_overload_is_an_error_in_the_diagnostics(node):

@@ -18,7 +18,7 @@ from source_tree import ROOT
 
 from mbse_ros.errors import RecordsError
 from mbse_ros.scale import store as store_module
-from mbse_ros.scale.record import ENDED, LOAD, TARGET, UNDO, Record
+from mbse_ros.scale.record import ENDED, LOAD, TAKEN, TARGET, UNDO, Record
 from mbse_ros.scale.store import APPLICATION, RecordStore
 from mbse_ros.scale.table import rows
 from mbse_ros.studies.shifts import Bucket, Shift
@@ -152,7 +152,7 @@ def test_what_another_process_adds_is_seen(path) -> None:
         weighed(first, Shift([Bucket(1000.0)], **EXACT))
         assert second.book.all.count == 0
         kinds = [record.kind for record in second.set_target(3000.0)]
-        assert kinds == [LOAD, TARGET] and second.book.all.count == 1
+        assert kinds == [TAKEN, LOAD, TARGET] and second.book.all.count == 1
 
 
 def test_records_are_never_changed(store) -> None:
@@ -210,7 +210,7 @@ def test_a_file_that_is_held_by_another_is_not_lost(path, monkeypatch) -> None:
         other.execute('BEGIN IMMEDIATE')
         assert weighed(stage, Shift([Bucket(1000.0)], **EXACT)) == [] and 'locked' in stage.trouble
         other.rollback()
-        assert [record.kind for record in stage.flush()] == [LOAD]
+        assert [record.kind for record in stage.flush()] == [TAKEN, LOAD]
 
 
 def test_what_sql_sees(store) -> None:
@@ -222,6 +222,6 @@ def test_what_sql_sees(store) -> None:
     stage.flush()
     seen = store._db.execute('SELECT truck, round(mass_kg / 100) * 100, status, undone FROM loads').fetchall()
     assert seen == [('truck 1', 1000.0, 'weighed', 0), ('truck 1', 800.0, 'weighed', 1)]
-    assert [record.kind for record in store.read()] == [LOAD, LOAD, UNDO, ENDED]
+    assert [record.kind for record in store.read()] == [TAKEN, LOAD, TAKEN, LOAD, UNDO, ENDED]
     assert store._db.execute('PRAGMA application_id').fetchone() == (APPLICATION,)
     assert [row['status'] for row in rows(store.read())] == ['weighed', 'undone']

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from math import isnan, sqrt
 
 import numpy as np
@@ -16,7 +17,7 @@ from mbse_ros.scale.book import Book
 from mbse_ros.scale.chart import LoadChart, Overload
 from mbse_ros.scale.journal import MemoryJournal
 from mbse_ros.scale.reading import reading as reading_of
-from mbse_ros.scale.record import LOAD, TRUCK, ZERO
+from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, ZERO
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import followed_numbers
 from mbse_ros.scale.uncertain import UncertainMass
@@ -168,13 +169,54 @@ def test_the_operator_says_done() -> None:
         stage.load_done()
     for reading in Shift([Bucket(1000.0), Bucket(700.0)], **EXACT).readings():
         records += stage.take(reading, payload_of(reading))
-        if not records and stage._detector.carrying:
+        if stage._detector.carrying and not stage.book.all.count:
             records += stage.load_done()
             with pytest.raises(ScaleError, match='already'):
                 stage.load_done()
-    assert [record.kind for record in records] == [LOAD, 'ended', LOAD]
+    assert [record.kind for record in records] == [TAKEN, LOAD, 'ended', TAKEN, LOAD]
     assert [record.data['who'] for record in records if record.kind == LOAD] == ['operator', 'scale']
     assert stage.book.all.count == 2 and stage.book.all.mass.value == pytest.approx(1700.0, abs=30.0)
+
+
+def test_a_load_that_was_dropped_while_the_scale_was_down() -> None:
+    """It is said, and counts when the operator says so; one that hangs there still is weighed on, and counts once."""
+    readings = list(Shift([Bucket(1000.0), Bucket(1400.0)], **EXACT).readings())
+    journal, rest = MemoryJournal(), iter(readings)
+    stage = scale(journal)
+    while not stage._detector.carrying:
+        weighed(stage, [next(rest)])
+    assert [record.kind for record in journal.read()] == [TAKEN]
+    for _ in range(2):      # killed twice while it hangs there
+        stage = scale(journal)
+        weighed(stage, list(islice(rest, 20)))
+    assert stage._detector.carrying and stage.book.missed is None
+    stage, empty = scale(journal), readings[-10:]
+    assert all(reading.mass < 100.0 for reading in empty)
+    (missed,) = weighed(stage, empty)
+    assert missed.kind == MISSED and missed.mass.value == pytest.approx(1000.0, abs=30.0) and not stage.book.all.count
+    assert scale(journal).book.missed == missed
+    (done,) = stage.load_done()
+    assert done.kind == LOAD and (done.data['who'], done.data['trusted']) == ('operator', False)
+    assert stage.book.all.mass == missed.mass and stage.book.filling.tally.count == 1
+    with pytest.raises(ScaleError, match='no load'):
+        stage.load_done()
+
+
+def test_another_load_than_before_the_stop() -> None:
+    """What hung there is gone, what hangs there now is another one: the button is for this one."""
+    journal, after = MemoryJournal(), Shift([Bucket(1400.0)], **EXACT)
+    before = [reading for reading in Shift([Bucket(1000.0)], **EXACT).readings()]
+    weighed(scale(journal), before[:len(before) // 2])
+    assert journal.read()[-1].kind == TAKEN
+    later = [replace(reading, stamp_ns=reading.stamp_ns + 10 ** 12) for reading in after.readings()]
+    first = next(k for k, reading in enumerate(later) if reading.known and reading.mass > 1300.0)
+    stage, records = scale(journal), []
+    for reading in later[first:]:
+        records += stage.take(reading, payload_of(reading))
+        if stage._detector.carrying and not stage.book.all.count:
+            records += stage.load_done()
+    assert [record.kind for record in records] == [MISSED, TAKEN, LOAD, ENDED]
+    assert records[2].mass.value == pytest.approx(1400.0, abs=30.0) and stage.book.missed is None
 
 
 class Full(MemoryJournal):
@@ -192,9 +234,9 @@ def test_what_cannot_be_written_is_not_confirmed_and_not_lost() -> None:
     journal = Full()
     stage = scale(journal)
     assert weighed(stage, Shift([Bucket(1000.0)] * 2, **EXACT)) == []
-    assert stage.book.all.count == 0 and 'full' in stage.trouble and len(stage.pending) == 2
+    assert stage.book.all.count == 0 and 'full' in stage.trouble and len(stage.pending) == 4
     journal.full = False
-    assert [record.kind for record in stage.flush()] == [LOAD, LOAD]
+    assert [record.kind for record in stage.flush()] == [TAKEN, LOAD] * 2
     assert stage.book.all.count == 2 and not stage.trouble and not stage.pending
 
 

@@ -69,7 +69,10 @@ def loads(
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
                                 'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})
-        hand_over(recorded_loads(records), Handed(output, json_, report, known))
+        found = recorded_loads(records)
+        for line in found.warnings:
+            typer.echo(f'warning: {line}', err=True)
+        hand_over(found, Handed(output, json_, report, known))
         return
     if truck and len(truck) > len(bags):
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')

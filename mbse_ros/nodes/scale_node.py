@@ -22,7 +22,7 @@ from ..machine import Machine
 from ..scale.chart import Overload
 from ..scale.live import Live
 from ..scale.reading import KNOWN
-from ..scale.record import LOAD, Record
+from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
@@ -162,6 +162,8 @@ class ScaleNode(ManagedNode):
                 (lower, upper), data = record.mass.interval, record.data
                 self.get_logger().info(f'load {record.number}: {data["mass"]:.1f} kg ({lower:.1f} to {upper:.1f}), '
                                        f'{data["status"]}, {data["truck"]}')
+            elif record.kind == MISSED:
+                self.warnings('missed', missed_line(record))
         if records:
             self._publish_totals(records[-1].stamp_ns)
 

@@ -15,7 +15,7 @@ from ..errors import BagError, SampleError
 from ..machine import Machine
 from ..scale.book import Book
 from ..scale.chart import Overload
-from ..scale.record import LOAD, Record
+from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.scale_file import BARE, ScaleFile
 from ..scale.settings import ScaleSettings
 from ..scale.stage import ScaleStage
@@ -85,7 +85,10 @@ def recorded_loads(path: str | Path) -> WeighedBags:
     found = tuple(WeighedLoad(record, str(path), 1e-9 * (record.data['start_ns'] - begin),
                               1e-9 * (record.data['end_ns'] - begin)) for record in loads)
     seconds = max((load.end for load in found), default=0.0)
-    return WeighedBags(store.machine, found, book, tuple(records), (), (), seconds)
+    counted = {record.key for record in loads}
+    missed = tuple(missed_line(record) for record in records
+                   if record.kind == MISSED and confirmed_record(record, 0).key not in counted)
+    return WeighedBags(store.machine, found, book, tuple(records), (), missed, seconds)
 
 
 class _Run:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from math import sqrt
 
 from .reading import Place
-from .record import ATTACHMENT, ENDED, LOAD, TARGET, TRUCK, UNDO, ZERO, Record, place_of
+from .record import ATTACHMENT, ENDED, LOAD, MISSED, TAKEN, TARGET, TRUCK, UNDO, ZERO, Record, place_of
 from .uncertain import UncertainMass
 
 KEPT = 10_000       # loads that can be undone, and fillings that are kept
@@ -73,11 +73,16 @@ class Book:
         self.zero: Record | None = None
         self.attachment: Record | None = None
         self.hanging: float | None = None       # kg of a load that was counted and may still hang on the machine
+        self.open: Record | None = None         # of a load that was taken and has not ended
+        self.missed: Record | None = None       # one that was gone when the scale came back, the operator may count it
         self.number = 0                         # of the last record
 
     def apply(self, record: Record) -> None:
         """Take a record; those of a kind that is not known are passed over."""
         self.number = max(self.number, record.number)
+        if record.kind in (LOAD, ENDED, ZERO, MISSED, TAKEN):
+            self.open = record if record.kind == TAKEN else None
+            self.missed = record if record.kind == MISSED else None
         if record.kind == LOAD:
             self._add(record)
         elif record.kind == UNDO:

@@ -64,6 +64,20 @@ class Detector:
         return self._carried.start_ns if self._carried else None
 
     @property
+    def carried(self) -> Carried | None:
+        """The load that hangs there."""
+        return self._carried
+
+    @property
+    def settled(self) -> bool:
+        """Whether a level has been found."""
+        return self._plateau is not None
+
+    def same(self, first: float, second: float) -> bool:
+        """Whether two masses, kg, differ by less than counts."""
+        return abs(first - second) <= self.settings.change(self._span)
+
+    @property
     def level(self) -> UncertainMass:
         """The mass that hangs there, tare included; unknown before the first level and after a load of which it is
         only known that it is gone."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any
 
-from .load import Load
+from .load import WEIGHED, Carried, Load
 from .reading import Place
 from .uncertain import UncertainMass
 
 LOAD, UNDO, TRUCK, TARGET, ZERO, ATTACHMENT, ENDED = 'load', 'undo', 'truck', 'target', 'zero', 'attachment', 'ended'
-KINDS = LOAD, UNDO, TRUCK, TARGET, ZERO, ATTACHMENT, ENDED
+TAKEN, MISSED = 'taken', 'missed'       # a load hangs there; it was gone when the scale came back
 OPERATOR, SCALE = 'operator', 'scale'       # who said that a load is done
 
 
@@ -61,6 +61,31 @@ def place_data(place: Place | None) -> dict[str, float] | None:
 def place_of(data: Mapping[str, float] | None) -> Place | None:
     """The same back."""
     return None if data is None else Place(data['x'], data['y'], data['z'], data.get('swing', nan))
+
+
+def taken_record(carried: Carried, mass: UncertainMass, stamp_ns: int, truck: str) -> Record:
+    """A load hangs there, ``mass`` without tare: what is known of it should the scale be stopped."""
+    return Record(TAKEN, stamp_ns, {'truck': truck, 'start_ns': carried.start_ns, **mass_data(mass),
+                                    'taken': place_data(carried.taken)}, key=f'taken {carried.start_ns} {stamp_ns}')
+
+
+def missed_record(taken: Record, stamp_ns: int) -> Record:
+    """The load of a `taken` record was gone when the scale came back."""
+    return Record(MISSED, stamp_ns, taken.data, key=f'missed {taken.number}')
+
+
+def missed_line(missed: Record) -> str:
+    """What is to be said of it."""
+    return (f'a load of {missed.data["mass"]:.1f} kg, {missed.data["truck"]}, hung there when the scale stopped and '
+            'was gone when it came back: it counts only when the operator says so (load_done)')
+
+
+def confirmed_record(missed: Record, stamp_ns: int) -> Record:
+    """The operator says that it was delivered, as it was weighed when it was taken."""
+    data = missed.data
+    return Record(LOAD, stamp_ns, {**data, 'end_ns': missed.stamp_ns, 'most': data['mass'], 'dropped': None,
+                                   'status': WEIGHED, 'counts': True, 'trusted': False, 'who': OPERATOR},
+                  key=f'load {data["start_ns"]} {missed.stamp_ns}')
 
 
 def load_record(load: Load, truck: str, who: str = SCALE, hanging: float | None = None) -> Record:

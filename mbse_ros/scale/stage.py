@@ -14,9 +14,24 @@ from .book import Book
 from .detection import Detector
 from .journal import Journal, MemoryJournal
 from .live import Live, live
-from .load import COUNTED, Load
+from .load import COUNTED, Carried, Load
 from .reading import Reading, reading
-from .record import ATTACHMENT, ENDED, OPERATOR, SCALE, TARGET, TRUCK, UNDO, ZERO, Record, load_record, mass_data
+from .record import (
+    ATTACHMENT,
+    ENDED,
+    OPERATOR,
+    SCALE,
+    TARGET,
+    TRUCK,
+    UNDO,
+    ZERO,
+    Record,
+    confirmed_record,
+    load_record,
+    mass_data,
+    missed_record,
+    taken_record,
+)
 from .scale_file import BARE, ScaleFile
 from .settings import ScaleSettings
 from .uncertain import NOTHING, UncertainMass, combined
@@ -51,6 +66,8 @@ class ScaleStage:
             self.book.apply(record)
         self._detector.counted_before = self.book.hanging
         self._detector.truck = self.book.filling.place
+        self._before = self.book.open               # of a load that hung there when the scale stopped
+        self._known: Carried | None = None          # the load that hangs there and is in the journal
         self._weigh_empty()
 
     @property
@@ -66,7 +83,7 @@ class ScaleStage:
         """Forget what hangs there; records stay."""
         self._detector.reset()
         self._where.reset()
-        self._payload = None
+        self._payload, self._before, self._known = None, self.book.open, None
 
     def process(self, state: StateEstimate | None, payload: PayloadEstimate) -> list[Record]:
         """Take the estimates of one instant; returns the records that are confirmed with it."""
@@ -75,9 +92,12 @@ class ScaleStage:
 
     def take(self, found: Reading, payload: PayloadEstimate) -> list[Record]:
         """The same of a reading that is made already."""
+        if payload.stamp_ns <= self._stamp_ns:      # the clock was set back: the detector forgets what hangs there
+            self._before, self._known = self.book.open, None
         self._stamp_ns, self._payload = payload.stamp_ns, payload
         for load in self._detector.process(found):
             self._take(load)
+        self._note_carried()
         wait = self.trouble and 0 <= payload.stamp_ns - self._refused_ns < RETRY_NS
         return self.flush() if self.pending and not wait else []
 
@@ -119,9 +139,12 @@ class ScaleStage:
         return self._add(Record(ATTACHMENT, self._stamp_ns, {'attachment': name}))
 
     def load_done(self) -> list[Record]:
-        """The load that hangs there is delivered as it is; raises ScaleError where there is none."""
+        """The load that hangs there is delivered as it is, or the one that was gone when the scale came back; raises
+        ScaleError where there is none."""
         hanging = self._detector.level.value
         load = self._detector.count_now()
+        if load is None and self.book.missed is not None and not self._detector.carrying:
+            return self._add(confirmed_record(self.book.missed, self._stamp_ns))
         if load is None:
             raise ScaleError('load done: ' + ('this load has been counted already' if self._detector.counted
                                               else 'no load hangs there that has been weighed'))
@@ -139,6 +162,7 @@ class ScaleStage:
         part = self._detector.part()
         if part is not None:
             self.pending.append(load_record(part, self.book.filling.name))
+            self._known = None      # the rest is another load
         name = name.strip()[:LONGEST_NAME] or f'truck {self.book.fillings + 1}'
         return self._add(Record(TRUCK, self._stamp_ns, {'truck': name, 'target': max(target, 0.0)}))
 
@@ -166,6 +190,22 @@ class ScaleStage:
     def _add(self, record: Record) -> list[Record]:
         self.pending.append(record)
         return self.flush()
+
+    def _note_carried(self) -> None:
+        """A load that is taken is in the journal; one that hung there before a stop, and is gone, is, too."""
+        carried = self._detector.carried
+        if self._before is not None and self._detector.settled:
+            before, self._before = self._before, None
+            hangs = carried is not None and self._detector.same(
+                (self._detector.level - carried.tare).value, before.mass.value)
+            if hangs:
+                self._known = carried
+            else:
+                self.pending.append(missed_record(before, self._stamp_ns))
+        if carried is not None and carried is not self._known and not carried.counted:
+            self._known = carried
+            self.pending.append(taken_record(carried, self._detector.level - carried.tare, self._stamp_ns,
+                                             self.book.filling.name))
 
     def _take(self, load: Load) -> None:
         """A load has ended."""

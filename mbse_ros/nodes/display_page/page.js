@@ -13,7 +13,7 @@ const put = (id, text) => { const node = by(id); if (node.textContent !== text) 
 const kg = mass => mass === null || mass === undefined ? '–' : `${mass.toFixed(Math.abs(mass) < 100 ? 1 : 0)} kg`;
 const span = pair => `${pair[0].toFixed(0)} to ${pair[1].toFixed(0)}`;
 const machine = new MachineView(by('machine')), chart = new ChartView(by('chart'));
-let socket = null, heard = 0, framed = -Infinity, last = null, fixed = {}, number = 0, trouble = '';
+let socket = null, heard = 0, framed = -Infinity, last = null, fixed = {}, number = 0, trouble = '', missed = null;
 const asked = new Map();
 
 function stored() {
@@ -66,7 +66,8 @@ function show() {
     : [WORDS[live.status] ?? live.status, live.reason].filter(Boolean).join(' – ');
   const over = live.overload === 'over' ? `OVERLOAD: up to ${kg(live.gross_upper)}, limit ${kg(live.limit)}`
     : live.overload === 'near' ? `near the limit of ${kg(live.limit)}` : '';
-  alarm([over, live.trouble && `records are not written: ${live.trouble}`].filter(Boolean).join('; '));
+  alarm([over, live.trouble && `records are not written: ${live.trouble}`, missed !== null && !live.carrying &&
+    `${kg(missed)} hung here when the scale stopped and are gone: press Load done if the truck has got them`].filter(Boolean).join('; '));
   put('truck', live.truck);
   put('total', `${kg(live.total)} (${live.loads})`);
   put('target', live.target ? kg(live.target) : 'none');
@@ -102,6 +103,7 @@ function row(cells, kind = '') {
 function loads(totals) {
   by('loads').replaceChildren(...totals.last_loads.map(load => row([load.number, new Date(load.end_ns / 1e6).toLocaleTimeString(), load.truck,
     load.mass.toFixed(1), span(load.interval), load.counts ? '' : load.status.replace('_', ' ')], load.counts ? '' : 'out')));
+  missed = totals.missed;
   by('tare').textContent = totals.attachment ? `Tare: ${totals.attachment}` : 'Tare';
 }
 
