@@ -10,7 +10,8 @@ Friction near standstill is anything between two bounds, and the same for a whil
 an uncertain number (Schmidt's consider parameter), which is forgotten in ``HELD``. As white noise it would be trusted
 too much or make the motion blind. It gives no information on the mass, unless that is known worse still: then the mass
 takes the equation once, with the friction as its error. An uncertain number has a constant error: mass and moments
-take less from an equation that depends much on such (a bucket's friction, where its inertia is small).
+take less from an equation that depends much on such (a bucket's friction, where its inertia is small). At an end of a
+stroke the stop carries what it likes: there the equations of that cylinder say nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 from ..machine import Machine
 from ..transition.noise import symmetric
-from .force_balance import force_balance
+from .force_balance import ForceBalance, force_balance
 from .hydraulic_model import MPA, HydraulicModel, center_numbers
 
 HELD = 0.1          # s for which the friction near standstill stays the same
@@ -41,6 +42,8 @@ GROWTH = 0.03       # of the logarithm of the mass's activity in a step, by the 
 FADE = 0.004        # decrease of that logarithm in a step
 STEP = 0.7          # at most so much in a step
 LARGEST_ACTIVITY = 1e6
+END = 0.005         # m from an end of the stroke, where the stop may carry the piston, if its damper is not longer
+NOTHING = 1e12      # factor on variances of an equation that says nothing
 
 
 def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
@@ -208,6 +211,14 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     return X, P, T, ca.vertcat(*ratios), ca.mmax(ca.vertcat(*says)), known
 
 
+def free_of_stops(machine: Machine, balance: ForceBalance) -> ca.SX:
+    """1 for each equation (a,) whose cylinders are all off the ends of their strokes, else 0."""
+    stops = [cylinder.end_stop for cylinder in machine.description.cylinders.values()]
+    edge = ca.DM([END if stop is None else max(END, stop.length.value) for stop in stops])
+    inside = ca.logic_and(balance.pistons > machine.stroke[:, 0] + edge, balance.pistons < machine.stroke[:, 1] - edge)
+    return ca.vertcat(*(ca.mmin(inside[own.nonzero()[0].tolist()]) for own in balance.concerns))
+
+
 def within(machine: Machine, z: ca.SX) -> ca.SX:
     """The position (g,) that is nearest to ``z`` and in the machine's range or little outside."""
     low, high = (ca.SX(limit) for limit in machine.range.T)
@@ -229,6 +240,9 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
     slopes, grip = ca.densify(by_doubtful(machine, model, g)), ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
+    free = free_of_stops(machine, balance)
+    held = ca.if_else(free, 1, NOTHING)
+    R, grip, sure = R * held, grip * held, sure * free
     slopes[:, -frictions(machine, model):] = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
     place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
     rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)

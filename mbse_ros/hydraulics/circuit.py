@@ -16,6 +16,8 @@ from .fluid import pressure_rate
 from .friction import brown_mcphee, pressure_friction, smoothed
 from .valve import beyond, edge_flows, flow_coefficient, port_flows
 
+STEEL = 1e8, 1e5, 0.0       # N/m, N s/m, m: an end of a stroke without a damper
+
 
 @dataclass(frozen=True)
 class Circuit:
@@ -168,15 +170,14 @@ class Circuit:
         return ca.vertcat(*bounds)
 
     def end_stop_forces(self, z: ca.SX, zd: ca.SX) -> ca.SX:
-        """Forces of the end dampers along the cylinders (cylinders,), N; zero inside the stroke or without dampers."""
+        """Forces of the end dampers along the cylinders (cylinders,), N; zero inside the stroke. Where the file has no
+        dampers the ends are of steel."""
         forces = []
         for i, cylinder in enumerate(self.description.cylinders.values()):
-            stop, force = cylinder.end_stop, ca.SX(0)
-            if stop is not None:
-                low = stop.length.value - z[i]
-                high = z[i] - (cylinder.stroke.value - stop.length.value)
-                push = [ca.if_else(depth > 0, ca.fmax(stop.stiffness.value * depth + stop.damping.value * rate, 0), 0)
-                        for depth, rate in ((low, -zd[i]), (high, zd[i]))]
-                force = cylinder.count * (push[0] - push[1])
-            forces.append(force)
+            stop = cylinder.end_stop
+            stiffness, damping, length = STEEL if stop is None else (
+                stop.stiffness.value, stop.damping.value, stop.length.value)
+            push = [ca.if_else(depth > 0, ca.fmax(stiffness * depth + damping * rate, 0), 0)
+                    for depth, rate in ((length - z[i], -zd[i]), (z[i] - (cylinder.stroke.value - length), zd[i]))]
+            forces.append(cylinder.count * (push[0] - push[1]))
         return ca.vertcat(*forces)
