@@ -255,13 +255,14 @@ def test_too_many_pages_and_a_wrong_token(tmp_path):
     try:
         for wrong in (json.dumps({'token': 'another'}), 'null', '{"do": "undo", "number": 1}'):
             with opened(server) as ws:
+                assert ws.recv(timeout=10) == '{"kind":"token"}'
                 ws.send(wrong)
                 with pytest.raises(ConnectionClosed) as refused:
                     ws.recv(timeout=10)
                 assert refused.value.rcvd.code == REFUSED
         with opened(server) as ws:
             ws.send(json.dumps({'token': TOKEN}))
-            assert ws.recv(timeout=10) == '"hello"'
+            assert [ws.recv(timeout=10) for _ in range(2)] == ['{"kind":"token"}', '"hello"']
             with opened(server) as second, pytest.raises(ConnectionClosed) as refused:
                 second.recv(timeout=10)
             assert refused.value.rcvd.code == FULL
@@ -334,3 +335,32 @@ def test_the_page_in_a_browser(graph, tmp_path):
                                             for address in browser.requests())
     finally:
         browser.close()
+
+
+@pytest.mark.skipif(PROGRAM is None, reason='no browser (tools/browser.sh)')
+def test_the_page_asks_for_its_token(tmp_path):
+    """By the keyboard alone: a wrong one is asked for again, the right one is kept for the next time."""
+    server, browser = Server(Door('127.0.0.1', 0, TOKEN)), Browser(tmp_path, '127.0.0.1')
+    server.say('machine', json.dumps({'kind': 'machine', 'name': 'zx200', 'attachments': [], 'chart': None}), keep=True)
+
+    def enter(text):
+        browser.wait_for("document.getElementById('token-box')?.open && document.activeElement.id === 'token'")
+        browser.value("document.getElementById('token').select()")
+        browser.call('Input.insertText', text=text)
+        for kind in ('rawKeyDown', 'char', 'keyUp'):
+            browser.call('Input.dispatchKeyEvent', type=kind, key='Enter', code='Enter', windowsVirtualKeyCode=13,
+                         text='\r')
+        browser.wait_for("!document.getElementById('token-box').open")
+    try:
+        browser.open(server.address)
+        enter('not-the-token-of-this-page')
+        assert browser.wait_for("document.getElementById('link').textContent") != 'live'
+        enter(TOKEN)
+        browser.wait_for("document.title === 'Scale zx200'")
+        browser.open('about:blank')
+        browser.open(server.address)        # without a token in the address
+        browser.wait_for("document.title === 'Scale zx200'")
+        assert not browser.value("document.getElementById('token-box').open")
+    finally:
+        browser.close()
+        server.close()

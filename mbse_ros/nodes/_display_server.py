@@ -201,6 +201,7 @@ class Server:
         if not self.door.token:
             return True
         try:
+            await ws.send_text('{"kind":"token"}')       # a page without one asks its viewer at once
             said = json.loads(await asyncio.wait_for(ws.receive_text(), GREETING))['token']
             if hmac.compare_digest(said.encode(), self.door.token.encode()):
                 return True

@@ -29,19 +29,27 @@ function connect() {
   socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/live`);
   const mine = socket;
   heard = performance.now();
-  mine.onopen = () => { heard = performance.now(); const token = stored(); if (token) mine.send(JSON.stringify({ token })); };
+  mine.onopen = () => { heard = performance.now(); };
   mine.onmessage = event => { if (mine === socket) { heard = performance.now(); take(JSON.parse(event.data)); } };
   mine.onclose = event => {
     if (mine !== socket) return;
     socket = null;
     trouble = ENDS[event.code] || '';
     for (const [key, label] of asked) tell(false, `${label}: the connection was lost, look whether it was done`, key);
-    if (event.code === 4401) by('token-box').open || by('token-box').showModal();
+    if (event.code === 4401) ask();
     else setTimeout(connect, AGAIN);
   };
 }
 
+// The viewer for the token; the connection is made again with it.
+function ask() {
+  if (socket) { const old = socket; socket = null; old.close(); }
+  trouble = trouble || 'needs its token';
+  by('token-box').open || by('token-box').showModal();
+}
+
 function take(said) {
+  if (said.kind === 'token') { const token = stored(); if (token) socket.send(JSON.stringify({ token })); else ask(); return; }
   trouble = '';
   if (said.kind === 'frame') { framed = performance.now(); last = said; requestAnimationFrame(show); }
   else if (said.kind === 'machine') { fixed = said; put('name', said.name); document.title = `Scale ${said.name}`; }
