@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that Exudyn moves, which shares no code with the package, calibrated by the procedure's bags: are new lifts right?
+"""A machine that Exudyn moves, calibrated by the procedure's bags: are new lifts right? It shares no code with the package.
 
     python benchmarks/exudyn_calibration.py --machine patu655_lift --runs 2      # in an environment with Exudyn, too
 
 Friction 30 %, masses 5 % and offsets of the pressures 50 kPa, 1 sigma each, differ from the file at random; the base is
 level. The operator's commands are those of ``calibration.procedure`` on the package's own plant with the same numbers;
-Exudyn plays them without looking, and so the calibration sees what they did there. The load of the procedure is known to
-0.5 %. Then new lifts by Exudyn, weighed with the file as it is, and with the calibrated one. Exudyn takes about five
+Exudyn plays them without looking, and the calibration sees what they did there. The load of the procedure is known to
+0.5 %. Then new lifts by Exudyn, weighed with the file as it is and with the calibrated one. Exudyn takes two to five
 seconds for each of motion.
 """
 
@@ -73,7 +73,8 @@ def table_of(frames: list[SensorFrame], valve: str) -> tuple[tuple[float, float]
     return tuple(found)
 
 
-def moved(machine: Machine, path: Path, frames: list[SensorFrame], load: float, numbers: np.ndarray, seed: int) -> Samples:
+def moved(machine: Machine, path: Path, frames: list[SensorFrame], load: float, numbers: np.ndarray, seed: int
+          ) -> Samples:
     """Samples with noise and offsets of Exudyn's motion under the commands of frames."""
     other, rng = read_machine(path), np.random.default_rng(seed)
     exudyn_machine.COMMANDS[other.name] = {valve: table_of(frames, valve) for valve in other.valves}
@@ -81,8 +82,8 @@ def moved(machine: Machine, path: Path, frames: list[SensorFrame], load: float, 
     offsets = dict(zip(machine.parameters.names, numbers - machine.parameters.mean))
     truth, found = truth_of(machine, data), {}
     for channel in machine.all_channels:
-        values = truth[channel.name]
-        offset = offsets.get(f'sensors.{channel.sensor.name}.offset', 0.0) if channel.name.startswith('pressure') else 0.0
+        values, key = truth[channel.name], f'sensors.{channel.sensor.name}.offset'
+        offset = offsets.get(key, 0.0) if channel.kind == 'pressure' else 0.0
         found[channel.name] = (0.01 * np.arange(len(values)), values + offset + channel.sensor.stddev
                                * rng.standard_normal(len(values)))
     return found
@@ -108,7 +109,7 @@ def run(name: str, number: int, lifts: int) -> list[tuple[float, float, float, f
     numbers, (low, high) = true_numbers(prior, rng), prior.description.payload.limits
     known, still = steps.load * (1 + calibration.KNOWN * rng.standard_normal()), WorkCycle(0.3, (Move(0.0, 1.0),))
 
-    def exudyn(crane: SimulatedCrane, frames: list[SensorFrame], load: float, seed: int, start: dict[str, float]) -> Samples:
+    def exudyn(frames: list[SensorFrame], load: float, seed: int, start: dict[str, float]) -> Samples:
         with tempfile.TemporaryDirectory() as folder:
             return moved(prior, true_file(prior, numbers, start, Path(folder)), frames, load, numbers, seed)
 
@@ -121,9 +122,10 @@ def run(name: str, number: int, lifts: int) -> list[tuple[float, float, float, f
         start = start_of(crane)
         frames = calibration.procedure(crane, poses)
         begin = time.perf_counter()
-        recordings.append(Recording(label, exudyn(crane, frames, load, 10 * number + k, start), '2026-01-01'))
+        recordings.append(Recording(label, exudyn(frames, load, 10 * number + k, start), '2026-01-01'))
         print(f'{label}: {0.01 * len(frames):.0f} s of motion in {time.perf_counter() - begin:.0f} s', flush=True)
-    found = calibrated(prior, text, recordings, {'load': Load('known', steps.load, calibration.KNOWN * steps.load)}, balance)
+    loads = {'load': Load('known', steps.load, calibration.KNOWN * steps.load)}
+    found = calibrated(prior, text, recordings, loads, balance)
     after = Machine(parse_mechanism(found.text, name))
     for item in found.parameters:
         if item.key.endswith(('friction.scale', '.mass', '.offset')):
@@ -135,11 +137,11 @@ def run(name: str, number: int, lifts: int) -> list[tuple[float, float, float, f
         cycle = cycle_by_name(calibration.LIFTS.get(name, 'random'), prior, seed)
         crane = SimulatedCrane(prior, load, seed, cycle, parameters=numbers, plant=plant)
         start, frames = start_of(crane), crane.run()
-        samples = exudyn(crane, frames, load, seed, start)
+        samples = exudyn(frames, load, seed, start)
         (mass, half), (better, narrow) = weigh(shipped, samples, frames), weigh(after, samples, frames)
         rows.append((load, mass - load, half, better - load, narrow))
-        print(f'{name} {number}: {load:.1f} kg, as shipped {mass - load:+.2f} (+-{half:.1f}), calibrated {better - load:+.2f} '
-              f'(+-{narrow:.1f})', flush=True)
+        print(f'{name} {number}: {load:.1f} kg, as shipped {mass - load:+.2f} (+-{half:.1f}), calibrated '
+              f'{better - load:+.2f} (+-{narrow:.1f})', flush=True)
     return rows
 
 
@@ -153,8 +155,9 @@ def main() -> None:
     rows = np.array([row for number in range(args.runs) for row in run(args.machine, number, args.lifts)])
     low, high = calibration.parts(args.machine)[1].description.payload.limits
     for label, error, half in (('as shipped', rows[:, 1], rows[:, 2]), ('calibrated', rows[:, 3], rows[:, 4])):
-        print(f'{label}: mean error {np.abs(error).mean():.2f} kg, {100 * np.abs(error).mean() / (high - low):.2f} % of full '
-              f'scale, {int((np.abs(error) <= half).sum())} of {len(error)} intervals hold')
+        mean = np.abs(error).mean()
+        print(f'{label}: mean error {mean:.2f} kg, {100 * mean / (high - low):.2f} % of full scale, '
+              f'{int((np.abs(error) <= half).sum())} of {len(error)} intervals hold')
 
 
 if __name__ == '__main__':
