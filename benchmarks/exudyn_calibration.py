@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that Exudyn moves, calibrated by the procedure's bags: are new lifts right? It shares no code with the package.
+"""A machine that Exudyn moves, calibrated by the procedure's bags: are new lifts right? It shares no code with ours.
 
     python benchmarks/exudyn_calibration.py --machine patu655_lift --runs 2      # in an environment with Exudyn, too
 

@@ -102,11 +102,12 @@ def test_heights_never_turn_negative() -> None:
 
 
 def test_end_stops_push_back_and_never_pull() -> None:
-    """1e7 N/m and 5e3 N s/m over the last 8 mm of 0.26 m; none inside the stroke or where none is described."""
+    """1e7 N/m and 5e3 N s/m over the last 8 mm of 0.26 m; none inside the stroke; steel where none is described."""
     machine = load_machine('lut_simple_crane')
     force = lambda z, zd: value(machine.circuit.end_stop_forces(column(z), column(zd)), machine)[0]     # noqa: E731
     assert force(0.003, -0.1) == pytest.approx(1e7 * 0.005 + 5e3 * 0.1)
     assert force(0.26 - 0.003, 0.1) == pytest.approx(-(1e7 * 0.005 + 5e3 * 0.1))
     assert force(0.0079, 5.0) == 0.0 and force(0.26 - 0.0079, -5.0) == 0.0      # leaving fast: it does not stick
     assert force(0.1, -9.0) == 0.0
-    assert value(crane().circuit.end_stop_forces(column(-0.1), column(-1.0)), crane())[0] == 0.0
+    steel = lambda z, zd: value(crane().circuit.end_stop_forces(column(z), column(zd)), crane())[0]     # noqa: E731
+    assert steel(-0.001, -0.1) == pytest.approx(1e8 * 0.001 + 1e5 * 0.1) and steel(0.001, -1.0) == 0.0
