@@ -35,6 +35,6 @@ setup(
     python_requires='>=3.10',
     install_requires=requirements('python.in'),
     extras_require={name: requirements(f'{name}.in') for name in (
-        'display', 'graph', 'parquet', 'peers', 'table', 'test', 'view')},
+        'cluster', 'display', 'graph', 'parquet', 'peers', 'table', 'test', 'view')},
     entry_points={'console_scripts': ['mbse = mbse_ros.cli:main']},     # the nodes are in lib/mbse_ros of a ROS build
 )

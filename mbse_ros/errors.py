@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from reprlib import Repr
+from typing import Any
 
 LONGEST = 160       # characters of a text from outside
 MOST = 6_000        # characters of an error
@@ -19,11 +20,21 @@ def shown(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
+def _again(kind: type[MbseError], args: tuple[Any, ...], values: dict[str, Any]) -> MbseError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(values)
+    return error
+
+
 class MbseError(Exception):
     """Base class of all errors of this package; a text that quotes too much from outside is cut in its middle."""
 
     def __init__(self, text: str = '') -> None:
         super().__init__(text if len(text) <= MOST else f'{text[:MOST // 2]} ... {text[-MOST // 2:]}')
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)      # from a process to another
 
 
 class DescriptionError(MbseError):

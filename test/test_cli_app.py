@@ -12,8 +12,8 @@ from source_tree import ROOT
 from mbse_ros.cli import app as module
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
-            'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'view', 'up', 'replay',
-            'demo', 'benchmark')
+            'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up',
+            'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 

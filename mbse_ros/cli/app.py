@@ -16,6 +16,7 @@ from .arguments import Coordinates, Json, Plots, Set, Sources, Valve, names_of, 
 from .calibrate import calibrate
 from .doctor import doctor
 from .export import export_c
+from .fleet import fleet
 from .import_table import import_command
 from .loads import loads
 from .studies import benchmark
@@ -306,6 +307,9 @@ app.command()(calibrate)
 
 
 app.command()(loads)
+
+
+app.command()(fleet)
 
 
 app.command()(view)

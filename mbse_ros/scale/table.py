@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,10 @@ def iso_time(stamp_ns: int) -> str:
     return f'{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03d}Z'
 
 
-def write_csv(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write rows; an empty field is not known."""
+def write_csv(found: Sequence[dict[str, Any]], path: Path, more: Mapping[str, type] = {}) -> None:
+    """Write rows with ``more`` columns behind ours; an empty field is not known."""
     with path.open('w', newline='', encoding='utf-8') as file:
-        writer = csv.DictWriter(file, list(COLUMNS), lineterminator='\n')
+        writer = csv.DictWriter(file, [*COLUMNS, *more], lineterminator='\n')
         writer.writeheader()
         writer.writerows({name: _plain(value) for name, value in row.items()} for row in found)
 
@@ -66,8 +66,8 @@ def _plain(value: Any) -> Any:
     return f'{value:.9g}' if isinstance(value, float) else value
 
 
-def write_parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write rows with the types of COLUMNS; raises MissingModuleError without pyarrow."""
+def write_parquet(found: Sequence[dict[str, Any]], path: Path, more: Mapping[str, type] = {}) -> None:
+    """Write rows with the types of COLUMNS and of ``more``; raises MissingModuleError without pyarrow."""
     try:
         import pyarrow
         from pyarrow import parquet  # takes its time to import
@@ -75,5 +75,5 @@ def write_parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
         raise MissingModuleError('pyarrow', 'it writes Parquet',
                                  "`pip install 'mbse_ros[parquet]'`, or write .csv", str(error)) from None
     kinds = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string(), bool: pyarrow.bool_()}
-    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    schema = pyarrow.schema([(name, kinds[kind]) for name, kind in (COLUMNS | dict(more)).items()])
     parquet.write_table(pyarrow.Table.from_pylist(list(found), schema=schema), path)

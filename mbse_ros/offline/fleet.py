@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads of many bags by many processes or computers: each bag once, whatever dies meanwhile.
+
+A bag's loads are a file of their own in the folder of results, written under another name and then renamed, so that it
+is whole or not there. What is there is not done again. No bag knows of another, so results do not depend on the number
+of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..description.fingerprint import fingerprint
+from ..description.load import parse_mechanism
+from ..errors import MbseError, SettingError
+from ..machine import Machine
+from ..machine.load import with_valves
+from ..scale.export import PARQUET
+from ..scale.scale_file import scale_of
+from ..scale.table import rows, write_csv, write_parquet
+from .bag import parse_tuning
+from .loads import KINDS, weigh_bags
+
+ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
+ATTEMPTS = 3            # of a bag whose worker dies
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker needs: a ``bag``; ``text`` and ``name`` of the machine's file; valves, tuning in words; the folder
+    ``output`` and the ``suffix`` of its tables; the ``version`` of who asks."""
+
+    bag: str
+    text: str
+    name: str
+    valve: str | None
+    words: tuple[str, ...]
+    output: str
+    suffix: str
+    version: str = __version__
+
+    @property
+    def key(self) -> str:
+        """Name of its files: the bag's own, and what tells it from others of that name."""
+        path = Path(self.bag).resolve()
+        return f'{path.name[:80]}-{sha256(str(path).encode()).hexdigest()[:12]}'
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What its results depend on, but for the bag."""
+        machine = machine_of(self.text, self.name, self.valve)
+        return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
+                'format': self.suffix, 'version': self.version}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a bag: ``loads`` counted, their ``total``, kg, ``seconds`` of the bag, or the ``error``."""
+
+    bag: str
+    loads: int = 0
+    total: float = 0.0
+    seconds: float = 0.0
+    error: str = ''
+
+
+@lru_cache(maxsize=2)
+def machine_of(text: str, name: str, valve: str | None) -> Machine:
+    """The machine of a file's text."""
+    description = parse_mechanism(text, name)
+    return Machine(description if valve is None else with_valves(description, valve))
+
+
+def estimate_bag(task: Task) -> Done:
+    """The work of a worker: one bag, its table and its summary. What is wrong with the bag is in the result.
+
+    Raises SettingError where the worker has another version or does not see the folder of results.
+    """
+    if task.version != __version__:
+        raise SettingError('version', __version__, f'{task.version} on the workers, too')
+    root = Path(task.output)
+    if not (root / ABOUT).is_file():
+        raise SettingError('--output', task.output, 'a folder that the workers see under this name')
+    try:
+        found, size = _weighed(task), _size(task.bag)
+    except (MbseError, OSError) as error:
+        done = Done(task.bag, error=str(error))
+        _whole(root / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
+        return done
+    table = [{**row, 'bag': task.bag, 'machine': task.name} for row in rows(found.records)]
+    total = found.book.all
+    done = Done(task.bag, total.count, total.mass.value, found.seconds)
+    write = write_parquet if task.suffix == PARQUET else write_csv
+    _whole(root / LOADS / f'{task.key}{task.suffix}', lambda path: write(table, path, MORE))
+    lower, upper = total.mass.interval
+    _whole(root / SUMMARIES / f'{task.key}.json', lambda path: path.write_text(json.dumps(
+        {**done.__dict__, 'interval': [lower, upper], 'size': size, 'warnings': list(found.warnings)}) + '\n'))
+    (root / FAILURES / f'{task.key}.json').unlink(missing_ok=True)
+    return done
+
+
+MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides those of a machine's
+
+
+def _weighed(task: Task) -> Any:
+    machine = machine_of(task.text, task.name, task.valve)
+    return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''))
+
+
+def _size(bag: str) -> list[list[Any]]:
+    """What changes with a bag's content: names, sizes and times of its files."""
+    files = sorted(path for path in Path(bag).iterdir() if path.is_file())
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    """A file that is whole or not there."""
+    path.parent.mkdir(exist_ok=True)
+    beside = path.with_name(f'{path.name}.{os.getpid()}.part')
+    write(beside)
+    os.replace(beside, path)
+
+
+def known(task: Task) -> Done | None:
+    """What became of a bag before; None where it has not been done, or has changed since."""
+    try:
+        said = json.loads((Path(task.output) / SUMMARIES / f'{task.key}.json').read_text())
+        if said['size'] == _size(task.bag) and (Path(task.output) / LOADS / f'{task.key}{task.suffix}').exists():
+            return Done(**{name: said[name] for name in Done.__dataclass_fields__})
+    except (OSError, ValueError, KeyError):
+        pass
+    return None
+
+
+@contextmanager
+def held(output: Path, about: Mapping[str, Any]) -> Iterator[None]:
+    """The folder of results, for one fleet at a time; raises SettingError for one in use, or of another fleet."""
+    import fcntl
+    output.mkdir(parents=True, exist_ok=True)
+    with open(output / LOCK, 'w') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SettingError('--output', str(output), 'a folder that no other fleet is writing') from None
+        file = output / ABOUT
+        if file.exists():
+            before = json.loads(file.read_text())
+            differ = [f'{key} {before.get(key)!r}' for key in about if before.get(key) != about[key]]
+            if differ:
+                raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}', 'a folder of its own')
+        elif any(path.name != LOCK for path in output.iterdir()):
+            raise SettingError('--output', str(output), 'a new folder, or one of an earlier fleet')
+        else:
+            _whole(file, lambda path: path.write_text(json.dumps(dict(about), indent=1) + '\n'))
+        yield
+
+
+def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) -> Iterator[Done]:
+    """What becomes of each bag, as they are done; ``make`` gives the workers, again where they died, which get at most
+    ``window`` bags at once.
+
+    A bag whose worker dies is tried again, the last time alone, so that the others are not blamed. Raises SettingError
+    of a worker: see ``estimate_bag``.
+    """
+    left = deque(tasks)
+    tries = dict.fromkeys((task.key for task in tasks), 0)
+    while left:
+        alone = tries[left[0].key] == ATTEMPTS - 1
+        lost: list[Task] = []
+        yield from _batch(left, 1 if alone else window, alone, make, lost)
+        for task in lost:
+            tries[task.key] += 1
+            if tries[task.key] < ATTEMPTS:
+                left.append(task)
+            else:
+                yield _died(task, 'its worker died of it')
+
+
+def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Executor], lost: list[Task]
+           ) -> Iterator[Done]:
+    """Bags until none is left, or workers die; those that they had are ``lost``. ``alone``: the first one only."""
+    workers, running = make(), {}
+    try:
+        while not lost and (running or left):
+            while left and len(running) < window and not (alone and running):
+                running[workers.submit(estimate_bag, left[0])] = left[0]
+                left.popleft()
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                task = running.pop(future)
+                try:
+                    done = future.result()
+                except MbseError:
+                    raise
+                except (BrokenExecutor, CancelledError):
+                    lost.append(task)
+                    continue
+                except Exception as error:      # of a cluster: its workers died of this bag
+                    done = _died(task, f'{type(error).__name__}: {error}'[:500])
+                yield done
+            if alone:
+                break
+        lost += running.values()
+    finally:
+        for future in running:
+            future.cancel()
+        workers.shutdown(wait=True)
+
+
+def _died(task: Task, error: str) -> Done:
+    done = Done(task.bag, error=error)
+    _whole(Path(task.output) / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
+    return done
+
+
+def _line(done: Done) -> str:
+    return json.dumps(done.__dict__) + '\n'

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mbse fleet`: each bag once, whatever fails; the same tables for any number of workers; resumed, not repeated."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_support import mbse, recorded, refused
+
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.errors import BagError, SettingError
+from mbse_ros.machine import load_machine
+from mbse_ros.offline.fleet import ABOUT, LOCK, Task, estimate_bag, known
+
+
+@pytest.fixture(scope='module')
+def bags(tmp_path_factory) -> Path:
+    """Three lifts, and a bag of something else."""
+    folder = tmp_path_factory.mktemp('fleet') / 'bags'
+    folder.mkdir()
+    for name, until in (('one', 5.6), ('two', 4.6), ('three', 5.0)):
+        recorded(folder / name, until=until)
+    with BagWriter(folder / 'other') as writer:
+        writer.write_pressure(0, 'pump', 1e6)
+    return folder
+
+
+@pytest.fixture(scope='module')
+def done(bags) -> tuple[Path, object]:
+    """All of them by two processes."""
+    output = bags.parent / 'lifts.csv'
+    return output, mbse('fleet', f'{bags}/*', '--jobs', 2, '-o', output, '--json', bags.parent / 'x.json')
+
+
+def tables(output: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (output / 'loads').iterdir()}
+
+
+def test_each_bag_has_its_table_and_what_fails_is_said(bags, done) -> None:
+    output, said = done
+    assert said.status == 1 and said.err.startswith('failed: ') and 'none of the topics' in said.err
+    assert '3 bags (0 of them done before), 3 loads' in said.out
+    found = json.loads((bags.parent / 'x.json').read_text())
+    assert (found['bags'], found['loads'], found['done_before']) == (4, 3, 0)
+    assert [Path(item['bag']).name for item in found['failures']] == ['other']
+    rows = [row for text in tables(output).values() for row in csv.DictReader(text.decode().splitlines())]
+    assert sorted(Path(row['bag']).name for row in rows) == ['one', 'three', 'two']
+    assert sum(float(row['mass_kg']) for row in rows) == pytest.approx(found['total'])
+    assert all(float(row['lower_kg']) < 50.0 < float(row['upper_kg']) for row in rows)
+    (failure,) = (output / 'failures').iterdir()
+    assert json.loads(failure.read_text())['error'] == found['failures'][0]['error']
+    assert not list(output.rglob('*.part'))
+
+
+def test_what_is_done_stays_and_what_is_missing_is_made(bags, done) -> None:
+    """In this process, so that it is seen which bags are worked on; the same tables, so by one worker, too."""
+    output, _ = done
+    before = tables(output)
+    text = Path(load_machine('patu655_lift').description.file).read_text()
+    tasks = [Task(str(bags / name), text, 'patu655_lift', None, (), str(output), '.csv') for name in ('one', 'two')]
+    assert all(known(task) is not None for task in tasks)
+    gone = output / 'loads' / f'{tasks[0].key}.csv'
+    gone.unlink()
+    assert known(tasks[0]) is None and known(tasks[1]).loads == 1
+    assert estimate_bag(tasks[0]).loads == 1 and tables(output) == before
+    os.utime(next((bags / 'two').glob('*.mcap')), ns=(1, 1))       # another recording under the same name
+    assert known(tasks[1]) is None
+    with pytest.raises(SettingError, match='on the workers, too'):
+        estimate_bag(Task(*list(tasks[0].__dict__.values())[:-1], version='0.0'))
+    with pytest.raises(SettingError, match='the workers see'):
+        estimate_bag(Task(str(bags / 'one'), text, 'patu655_lift', None, (), str(bags / 'none.csv'), '.csv'))
+
+
+def test_refusals(bags, done, tmp_path) -> None:
+    output, _ = done
+    assert 'machine_file' in refused('fleet', bags / 'one', '--machine', 'patu655', '-o', output)
+    assert 'tuning []' in refused('fleet', bags / 'one', '--set', 'scale.least_load=3', '-o', output)
+    assert '.parquet or .csv' in refused('fleet', bags / 'one', '-o', tmp_path / 'x')
+    assert 'no folder of a bag' in refused('fleet', tmp_path / '*', '-o', tmp_path / 'x.csv')
+    (tmp_path / 'mine.csv').mkdir()
+    (tmp_path / 'mine.csv' / 'notes.txt').touch()
+    assert 'a new folder' in refused('fleet', bags / 'one', '-o', tmp_path / 'mine.csv')
+    with open(output / LOCK) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert 'no other fleet' in refused('fleet', bags / 'one', '-o', output)
+
+
+DEADLY = """
+import os, sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from mbse_ros.machine import load_machine
+from mbse_ros.offline import fleet
+weighed = fleet._weighed
+fleet._weighed = lambda task: os._exit(1) if task.bag.endswith('two') else weighed(task)
+text = open(load_machine('patu655_lift').description.file).read()
+tasks = [fleet.Task(bag, text, 'patu655_lift', None, (), sys.argv[1], '.csv') for bag in sys.argv[2:]]
+for done in fleet.run_fleet(tasks, lambda: ProcessPoolExecutor(1, mp_context=get_context('fork')), 2):
+    print(os.path.basename(done.bag), bool(done.error))
+"""
+
+
+def test_a_bag_that_kills_its_worker_is_the_only_one_that_fails(bags, tmp_path) -> None:
+    (tmp_path / ABOUT).write_text('{}')
+    found = subprocess.run([sys.executable, '-c', DEADLY, str(tmp_path), *(str(bags / name) for name in (
+        'one', 'two', 'three'))], capture_output=True, text=True)
+    assert sorted(found.stdout.splitlines()) == ['one False', 'three False', 'two True'], found.stderr
+    assert len(list((tmp_path / 'loads').iterdir())) == 2 and len(list((tmp_path / 'failures').iterdir())) == 1
+
+
+def test_errors_pass_from_a_process_to_another() -> None:
+    for error in (SettingError('--jobs', 3, 'less'), BagError('x', 'is none')):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__
+
+
+def test_a_cluster_makes_the_same(bags, done, tmp_path) -> None:
+    distributed = pytest.importorskip('distributed', reason='dask.distributed is not installed')
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        words = [sys.executable, '-m', 'mbse_ros.cli', 'fleet', f'{bags}/*', '-o', str(tmp_path / 'lifts.csv'),
+                 '--cluster', cluster.scheduler_address]
+        assert subprocess.run(words, capture_output=True, text=True).returncode == 1       # one is no bag of ours
+    assert tables(tmp_path / 'lifts.csv') == tables(done[0])
