@@ -82,7 +82,8 @@ def test_loads_totals_and_what_the_operator_sees(node):
     totals = said(node, 'totals')[-1]
     assert totals['loads'] == totals['day']['loads'] == 2 and totals['total'] == pytest.approx(1800.0, rel=0.02)
     assert totals['total_interval'][0] < 1800.0 < totals['total_interval'][1]
-    assert [item['number'] for item in totals['last_loads']] == [4, 2]
+    assert [(item['load'], item['number']) for item in totals['last_loads']] == [(2, 4), (1, 2)]
+    assert [item['load'] for item in loads] == [1, 2]
     live = said(node, 'live')
     assert any(item['carrying'] and item['mass'] > 900.0 for item in live) and not live[-1]['carrying']
     assert {item['overload'] for item in live} == {'ok', 'near', 'not_known'}

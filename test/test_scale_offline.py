@@ -77,6 +77,7 @@ def test_loads_of_a_bag_by_the_command(bag, tmp_path) -> None:
     with out.open() as text:
         table = list(csv.DictReader(text))
     assert [float(row['mass_kg']) for row in table] == pytest.approx([first['mass'], last['mass']], rel=1e-6)
+    assert [row['number'] for row in table] == ['1', '2']
     assert table[0]['taken_swing_rad'] == '' and table[0]['start'].startswith('2023-11-14T22:13:2')
     assert '2 loads' in done.out and 'overload: crane' in done.err
 

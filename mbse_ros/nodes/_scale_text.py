@@ -42,8 +42,8 @@ def totals_values(book: Book, stamp_ns: int) -> dict[str, Any]:
             'attachment': book.attachment.data['attachment'] if book.attachment else '',
             'zero': book.zero.mass.value if book.zero else 0.0,
             'missed': book.missed.mass.value if book.missed else None,
-            'last_loads': [{key: record_values(record)[key] for key in (
-                'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts')}
+            'last_loads': [{'load': book.places[record.number], **{key: record_values(record)[key] for key in (
+                'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts')}}
                 for record in reversed(last)]}
 
 

@@ -157,10 +157,11 @@ class ScaleNode(ManagedNode):
         """Records that are confirmed, and the totals with them."""
         records = list(records)
         for record in records:
-            self._record.publish(self._text(record_values(record)))
+            place = self.stage.book.places.get(record.number)
+            self._record.publish(self._text(record_values(record) | ({} if place is None else {'load': place})))
             if record.kind == LOAD:
                 (lower, upper), data = record.mass.interval, record.data
-                self.get_logger().info(f'load {record.number}: {data["mass"]:.1f} kg ({lower:.1f} to {upper:.1f}), '
+                self.get_logger().info(f'load {place}: {data["mass"]:.1f} kg ({lower:.1f} to {upper:.1f}), '
                                        f'{data["status"]}, {data["truck"]}')
             elif record.kind == MISSED:
                 self.warnings('missed', missed_line(record))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from .. import __version__
@@ -34,6 +35,7 @@ from .loads import KINDS, weigh_bags
 
 ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
 ATTEMPTS = 3            # of a bag whose worker dies
+MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides those of a machine's
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def estimate_bag(task: Task) -> Done:
     if not (root / ABOUT).is_file():
         raise SettingError('--output', task.output, 'a folder that the workers see under this name')
     try:
-        found, size = _weighed(task), _size(task.bag)
+        size, found = _size(task.bag), _weighed(task)
     except (MbseError, OSError) as error:
         done = Done(task.bag, error=str(error))
         _whole(root / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
@@ -110,9 +112,6 @@ def estimate_bag(task: Task) -> Done:
     return done
 
 
-MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides those of a machine's
-
-
 def _weighed(task: Task) -> Any:
     machine = machine_of(task.text, task.name, task.valve)
     return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''))
@@ -127,7 +126,7 @@ def _size(bag: str) -> list[list[Any]]:
 def _whole(path: Path, write: Callable[[Path], object]) -> None:
     """A file that is whole or not there."""
     path.parent.mkdir(exist_ok=True)
-    beside = path.with_name(f'{path.name}.{os.getpid()}.part')
+    beside = path.with_name(f'{path.name}.{gethostname()}.{os.getpid()}.part')
     write(beside)
     os.replace(beside, path)
 

@@ -70,6 +70,8 @@ class Book:
         self.trucks: OrderedDict[str, Tally] = OrderedDict()
         self.all = Tally()
         self.loads: OrderedDict[int, tuple[Record, Filling]] = OrderedDict()     # the last ones, those undone left out
+        self.places: dict[int, int] = {}        # of these, by their numbers: which load it is, counted from 1
+        self.recorded = 0                       # loads, of all kinds
         self.zero: Record | None = None
         self.attachment: Record | None = None
         self.hanging: float | None = None       # kg of a load that was counted and may still hang on the machine
@@ -117,9 +119,10 @@ class Book:
                 self.trucks.setdefault(str(record.data['truck']), Tally())]
 
     def _add(self, record: Record) -> None:
-        self.loads[record.number] = record, self.filling
+        self.recorded += 1
+        self.loads[record.number], self.places[record.number] = (record, self.filling), self.recorded
         if len(self.loads) > KEPT:
-            self.loads.popitem(last=False)
+            self.places.pop(self.loads.popitem(last=False)[0])
         self.hanging = record.data.get('hanging')
         if record.counts:
             self.filling.place = place_of(record.data['dropped']) or self.filling.place
@@ -128,6 +131,7 @@ class Book:
 
     def _undo(self, number: int) -> None:
         record, filling = self.loads.pop(number, (None, None))
+        self.places.pop(number, None)
         if record is not None and record.counts:
             for tally in self._tallies(record, filling):
                 tally.add(record.mass, -1)

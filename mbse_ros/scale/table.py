@@ -25,17 +25,18 @@ def rows(records: Iterable[Record]) -> list[dict[str, Any]]:
     """A row for each load in the order of the records, those undone too; None where nothing is known."""
     records = list(records)
     undone = {record.data['load'] for record in records if record.kind == UNDO}
-    return [_row(record, record.number in undone) for record in records if record.kind == LOAD]
+    return [_row(count, record, record.number in undone) for count, record in enumerate(
+        (record for record in records if record.kind == LOAD), 1)]
 
 
-def _row(record: Record, undone: bool) -> dict[str, Any]:
+def _row(count: int, record: Record, undone: bool) -> dict[str, Any]:
     data, places = record.data, {}
     for end in ('taken', 'dropped'):
         place = data.get(end) or {}
         places |= {f'{end}_{axis}_m': place.get(axis) for axis in 'xyz'}
         places[f'{end}_swing_rad'] = place.get('swing')
     lower, upper = data['interval']
-    return {'number': record.number, 'truck': data['truck'], 'start': iso_time(data['start_ns']),
+    return {'number': count, 'truck': data['truck'], 'start': iso_time(data['start_ns']),
             'end': iso_time(data['end_ns']), 'start_ns': data['start_ns'], 'end_ns': data['end_ns'],
             'mass_kg': data['mass'], 'lower_kg': lower, 'upper_kg': upper, 'stddev_kg': data['stddev'],
             'own_stddev_kg': data['own'], 'most_kg': data['most'], **places,

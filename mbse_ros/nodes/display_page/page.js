@@ -109,7 +109,7 @@ function row(cells, kind = '') {
 }
 
 function loads(totals) {
-  by('loads').replaceChildren(...totals.last_loads.map(load => row([load.number, new Date(load.end_ns / 1e6).toLocaleTimeString(), load.truck,
+  by('loads').replaceChildren(...totals.last_loads.map(load => row([load.load, new Date(load.end_ns / 1e6).toLocaleTimeString(), load.truck,
     load.mass.toFixed(1), span(load.interval), load.counts ? '' : load.status.replace('_', ' ')], load.counts ? '' : 'out')));
   missed = totals.missed;
   by('tare').textContent = totals.attachment ? `Tare: ${totals.attachment}` : 'Tare';
@@ -129,7 +129,7 @@ function engineer(said) {
 }
 
 function budget(load) {
-  put('budget-of', `Load ${load.number}: ${kg(load.mass)}, standard deviation ${load.stddev.toFixed(2)} kg, of it`);
+  put('budget-of', `Load ${load.load}: ${kg(load.mass)}, standard deviation ${load.stddev.toFixed(2)} kg, of it`);
   const causes = Object.entries(load.common).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12);
   by('budget').replaceChildren(row(['its own (averages out over loads)', `${load.own.toFixed(2)} kg`]),
     ...causes.map(([cause, size]) => row([cause, `${size.toFixed(2)} kg`])));
