@@ -202,6 +202,21 @@ def test_a_load_that_was_dropped_while_the_scale_was_down() -> None:
         stage.load_done()
 
 
+@pytest.mark.parametrize('act, kept', [
+    (lambda stage: stage.new_truck('T8'), False), (lambda stage: stage.zero(), False),
+    (lambda stage: stage.set_target(9000.0), True)])
+def test_the_operator_dismisses_a_load_that_was_dropped(act, kept: bool) -> None:
+    """By going on: with another truck, or a zero."""
+    readings = list(Shift([Bucket(1000.0)], **EXACT).readings())
+    journal = MemoryJournal()
+    weighed(scale(journal), readings[:len(readings) // 2])
+    stage = scale(journal)
+    weighed(stage, readings[-20:])
+    assert stage.book.missed is not None
+    act(stage)
+    assert (stage.book.missed is not None) == kept
+
+
 def test_another_load_than_before_the_stop() -> None:
     """What hung there is gone, what hangs there now is another one: the button is for this one."""
     journal, after = MemoryJournal(), Shift([Bucket(1400.0)], **EXACT)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SEVERAL = 10_000        # bags that a cluster has at once
 AHEAD = 2               # bags that a process of this computer has at once
 SHOWN = 5               # failures on the terminal
+BAGS = 'metadata.yaml', '*.mcap', '*.db3'       # one of them is in a folder of a bag
 PATIENCE = 20           # s for a scheduler, and for its first worker
 
 
@@ -72,9 +73,12 @@ def _folders(patterns: list[str]) -> list[str]:
     """Bags of all patterns, each once, in order of their names."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        bags = sorted(path for path in glob(pattern) if (Path(path) / 'metadata.yaml').is_file())
+        paths = sorted(glob(pattern))
+        bags = [path for path in paths if any(any(Path(path).glob(kind)) for kind in BAGS)]
         if not bags:
-            raise BagError(pattern, 'no folder of a bag (with metadata.yaml) has such a name')
+            raise BagError(pattern, 'no folder of a bag has such a name')
+        for path in set(paths) - set(bags):
+            typer.echo(f'warning: {path}: no folder of a bag, left out', err=True)
         found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
     return list(found)
 

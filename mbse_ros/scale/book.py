@@ -84,6 +84,7 @@ class Book:
         self.number = max(self.number, record.number)
         if record.kind in (LOAD, ENDED, ZERO, MISSED, TAKEN):
             self.open = record if record.kind == TAKEN else None
+        if record.kind in (LOAD, ENDED, ZERO, MISSED, TAKEN, TRUCK):
             self.missed = record if record.kind == MISSED else None
         if record.kind == LOAD:
             self._add(record)
