@@ -116,6 +116,18 @@ def test_a_bag_that_kills_its_worker_is_the_only_one_that_fails(bags, tmp_path) 
     assert len(list((tmp_path / 'loads').iterdir())) == 2 and len(list((tmp_path / 'failures').iterdir())) == 1
 
 
+def test_a_map_of_sources_goes_to_the_workers(bags, tmp_path) -> None:
+    """By one process; a fleet with another map has a folder of its own."""
+    file = tmp_path / 'map.yaml'
+    file.write_text('format: mbse/sources/1\nchannels:\n  pressure/lift_piston: {topic: sensors/pressure/lift_piston, '
+                    'path: fluid_pressure, unit: Pa}\n')
+    words = 'fleet', bags / 'three', '--jobs', 1, '-o', tmp_path / 'x.csv'
+    done = mbse(*words, '--sources', file)
+    assert done.status == 0 and '1 loads' in done.out, done
+    assert mbse(*words, '--sources', file).out.startswith('1 bags (1 of them done before)')
+    assert 'sources' in refused(*words)
+
+
 def test_errors_pass_from_a_process_to_another() -> None:
     for error in (SettingError('--jobs', 3, 'less'), BagError('x', 'is none')):
         again = pickle.loads(pickle.dumps(error))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BagError, MissingModuleError, SettingError
-from .arguments import Json, Set, Valve
+from .arguments import Json, Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
     from ..offline.fleet import Done
@@ -36,6 +36,9 @@ def fleet(
             help='Address of a Dask scheduler, tcp://HOST:PORT, in place of processes here.')] = None,
         valve: Valve = None,
         set_: Set = None,
+        sources: Sources = None,
+        namespace: Annotated[str | None, typer.Option(
+            help='Namespace of the topics, where the bags have several.')] = None,
         json_: Json = None) -> None:
     """Loads of many bags, on all cores or on a cluster.
 
@@ -57,8 +60,9 @@ def fleet(
     parse_tuning(set_ or [], KINDS)
     described = load_machine(machine, valve)
     text = Path(described.description.file).read_text(encoding='utf-8')
-    tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix)
-             for bag in _folders(bags)]
+    known_sources = sources_of(sources)
+    tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
+                  namespace) for bag in _folders(bags)]
     workers = _cluster(cluster) if cluster is not None else _processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about):
         before = [done for done in map(known, tasks) if done is not None]

@@ -30,6 +30,7 @@ from ..machine.load import with_valves
 from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
+from ..sources.map import SourceMap
 from .bag import parse_tuning
 from .loads import KINDS, weigh_bags
 
@@ -41,7 +42,8 @@ MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides th
 @dataclass(frozen=True)
 class Task:
     """What a worker needs: a ``bag``; ``text`` and ``name`` of the machine's file; valves, tuning in words; the folder
-    ``output`` and the ``suffix`` of its tables; the ``version`` of who asks."""
+    ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; the ``version`` of
+    who asks."""
 
     bag: str
     text: str
@@ -50,6 +52,8 @@ class Task:
     words: tuple[str, ...]
     output: str
     suffix: str
+    sources: SourceMap | None = None
+    namespace: str | None = None
     version: str = __version__
 
     @property
@@ -63,7 +67,8 @@ class Task:
         """What its results depend on, but for the bag."""
         machine = machine_of(self.text, self.name, self.valve)
         return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
-                'format': self.suffix, 'version': self.version}
+                'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
+                'namespace': self.namespace, 'format': self.suffix, 'version': self.version}
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def estimate_bag(task: Task) -> Done:
 
 def _weighed(task: Task) -> Any:
     machine = machine_of(task.text, task.name, task.valve)
-    return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''))
+    return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''),
+                      namespace=task.namespace, sources=task.sources)
 
 
 def _size(bag: str) -> list[list[Any]]:
