@@ -73,7 +73,7 @@ def check_positive(**values: float) -> None:
 class PositionProblemError(MbseError):
     """The constraints could not be satisfied for the given independent coordinates."""
 
-    def __init__(self, residual: float, iterations: int, coordinates: Sequence[float], reason: str = '') -> None:
+    def __init__(self, residual: float, iterations: int, coordinates: Iterable[float], reason: str = '') -> None:
         self.residual, self.iterations = float(residual), iterations
         self.coordinates = tuple(float(value) for value in coordinates)
         why = reason or f'residual {residual:.3g} after {iterations} iterations'

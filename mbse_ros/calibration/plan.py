@@ -159,7 +159,7 @@ def plan(balance: Balance) -> Plan:
         sweeps += [item for group in best for item in group]
     loaded, load = [], 0.0
     if machine.description.payload is not None:
-        low, high = machine.description.payload.limits
+        low, high = machine.payload_data.limits
         load = float(f'{low + 0.5 * (high - low):.2g}')
         loaded, covariance = choose([planner.at(k, load) for k in range(len(planner.grid))], covariance, 2, 2)
     F = planner.factor

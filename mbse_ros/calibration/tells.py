@@ -98,7 +98,7 @@ def advice(balance: Balance, fit: Fit) -> list[str]:
     planner, size = Planner(balance), len(machine.parameters.names)
     loads = [0.0]
     if machine.description.payload is not None:
-        low, high = machine.description.payload.limits
+        low, high = machine.payload_data.limits
         loads.append(float(f'{low + 0.5 * (high - low):.2g}'))
     covariance, lines = fit.covariance[:size, :size], []
     chosen, _ = choose([[item] for item in planner.candidates(loads)], covariance, 0, HELPS)

@@ -54,7 +54,7 @@ def summary(estimate: Estimate) -> list[str]:
         if payload.lower > 0.0 and any(name.startswith('moment/') for name in estimate.outputs[-1].state.names):
             places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
-            lines.append(f'its centre in the frame of {estimate.machine.description.payload.body}: {places}')
+            lines.append(f'its centre in the frame of {estimate.machine.payload_data.body}: {places}')
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     if len(estimate.loads) > 1:

@@ -42,7 +42,7 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
 
 
 def _facts(estimate: Estimate) -> dict[str, str]:
-    kinds = {v.kind for v in estimate.machine.description.hydraulics.valves.values()}
+    kinds = {v.kind for v in estimate.machine.hydraulics.valves.values()}
     start = datetime.fromtimestamp(estimate.outputs[0].segment.start_ns // 1_000_000_000, timezone.utc)
     dated = {'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}     # else no clock
     return {'Valve model': ', '.join(sorted(kinds)), **dated,

@@ -8,6 +8,7 @@ from threading import Lock
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import DivergenceError
 from .arrays import checked, fitted
@@ -39,7 +40,7 @@ class Kernel:
         self._run = self.bind(self._inputs, self._outputs)
         self._lock = Lock()
 
-    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    def __call__(self, *arrays: ArrayLike) -> tuple[np.ndarray, ...]:
         """Fresh outputs, C order, in the function's shapes, 1-D for columns; a vector may be given in 1-D.
 
         Raises ValueError (wrong number, shape or kind of arrays), DivergenceError (see ``bind``). Safe with threads.

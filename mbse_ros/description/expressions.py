@@ -15,12 +15,13 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
+from typing import TypeAlias
 
 import casadi as ca
 import simpleeval
 from casadi import SX
 
-Number = float | SX
+Number: TypeAlias = 'float | SX'
 MAX_CHARACTERS, MAX_EXPONENT = 8000, 100.0
 _TOKEN = re.compile(r'(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)'
                     r'|(?P<sign>\*\*|[-+*/(),])|(?P<blank> +)')

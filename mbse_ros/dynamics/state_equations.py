@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import casadi as ca
 
@@ -15,7 +16,7 @@ from .matrix_r import constraint_rates, dependent_solver, places
 
 LARGEST_BLOCK = 12      # coupled dependent coordinates up to which all is written out in scalar operations
 
-Expression = ca.SX     # or ca.MX
+Expression: TypeAlias = 'ca.SX | ca.MX'
 Solve = Callable[[Expression], Expression]
 
 

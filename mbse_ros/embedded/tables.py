@@ -92,7 +92,7 @@ def student_coefficients() -> np.ndarray:
 
 def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, float]:
     """Single numbers by their macros."""
-    gain, (low, high) = of.payload.low_pass_gain, of.machine.description.payload.limits
+    gain, (low, high) = of.payload.low_pass_gain, of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
             'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'LOST_SHARE': LOST_SHARE, 'TICK': 1.0 / of.rate,
             'DECAY': 1.0 - gain, 'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND,
@@ -109,7 +109,7 @@ def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
         'START_STDDEV': observer.initial(np.zeros(len(machine.commands)))[1], 'STDDEV': np.sqrt(variances(machine)),
         'OFFSET': [item.offset for item in measured], 'GAIN': [item.gain for item in measured],
         'ZERO': [item.zero for item in measured], 'RANGE': machine.range, 'NUMBERS': p.mean,
-        'GATES': [*gate_numbers(machine, of.payload), machine.description.payload.limits[0]],
+        'GATES': [*gate_numbers(machine, of.payload), machine.payload_data.limits[0]],
         'NUMBER_VARIANCE': [0.0, *p.stddev[some] ** 2], 'STUDENT': student_coefficients(), **_ends(machine)}
     if machine.system.dependent:
         start = machine.model.start.q

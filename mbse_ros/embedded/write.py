@@ -86,7 +86,7 @@ def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode,
     step, x, p = started(of, observer)
     nx, nd = len(names), len(machine.system.dependent)
     commands, a, some = machine.commands, len(machine.actuated), np.count_nonzero(machine.parameters.stddev)
-    lower, upper = machine.description.payload.limits
+    lower, upper = machine.payload_data.limits
     words = {
         'name': prefix, 'NAME': prefix.upper(), 'machine': machine.name, 'version': __version__,
         'fingerprint': fingerprint(machine.description), 'real': 'float' if single else 'double',

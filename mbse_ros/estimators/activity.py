@@ -75,7 +75,7 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
     """A coordinate's channels are the pressures of the cylinders that it moves; its position too where their flows are
     unknown, which is what the pressures then show."""
     moves = _moves(machine)
-    valves, volumes = machine.description.hydraulics.valves, machine.volumes
+    valves, volumes = machine.hydraulics.valves, machine.volumes
     channels, noises = [], []
     for k, name in enumerate(machine.coordinates):
         chambers = [2 * i + side for i in np.flatnonzero(moves[:, k]) for side in (0, 1)]

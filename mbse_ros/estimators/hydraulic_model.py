@@ -121,7 +121,7 @@ def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...]
     names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
     scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
     if weighs:
-        center, (low, high) = center_numbers(machine), machine.description.payload.limits
+        center, (low, high) = center_numbers(machine), machine.payload_data.limits
         names += [*(f'moment/{axis}' for axis in center), MASS]
         scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
     return tuple(names), np.array(scale)
@@ -147,7 +147,7 @@ def fastest_rate(machine: Machine) -> float:
     norms = [ca.norm_inf(ca.jacobian(rate, part[kind])) for kind, rate in (
         ('pressure', fluid), ('spool', _spool_rates(machine, part['spool'], U))) if part[kind].numel()]
     rate = ca.Function('mbse_rate', [X, s, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
-    hydraulics, parameters = machine.description.hydraulics, machine.parameters.mean
+    hydraulics, parameters = machine.hydraulics, machine.parameters.mean
     limits = [hydraulics.valves[name].command_limit.value for name in machine.modelled_valves]
     pressures = [supply.value / MPA for supply in hydraulics.supplies.values()] or [0.0]
     places = {kind: [i for i, name in enumerate(names) if name.startswith(f'{kind}/')]
@@ -199,7 +199,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
         kind, owner = name.split('/')
         if kind == 'flow':
             valve, port = owner.rsplit('.', 1)
-            volume = getattr(machine.description.hydraulics.valves[valve], port)
+            volume = getattr(machine.hydraulics.valves[valve], port)
             diagonal.append(psd[3] * (by_volume[volume] / LITRE) ** 2)
         elif kind == 'acceleration':
             lever = scale[owner]
@@ -214,7 +214,7 @@ def below_tank(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
 
     There the oil cavitates, or anti-cavitation valves open of which the file says nothing.
     """
-    hydraulics, tanks = machine.description.hydraulics, {}
+    hydraulics, tanks = machine.hydraulics, {}
     for valve in hydraulics.valves.values():
         supply = f'supply/{valve.tank}'
         stated = hydraulics.supplies[valve.tank].value if valve.tank in hydraulics.supplies else ATMOSPHERE

@@ -336,7 +336,7 @@ class HydraulicObserver:
 
     def initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State and standard deviations (nx,), SI, before anything is measured."""
-        supplies, spread = self.machine.description.hydraulics.supplies, self._spreads_at_start()
+        supplies, spread = self.machine.hydraulics.supplies, self._spreads_at_start()
         ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)
         pressure = max((supply.value for supply in supplies.values()), default=20e6) / 2
         X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
@@ -353,7 +353,7 @@ class HydraulicObserver:
             elif kind == 'moment':
                 stddev[i] = self.model.scale[i]
             elif kind == 'payload':
-                low, high = self.machine.description.payload.limits
+                low, high = self.machine.payload_data.limits
                 X[i], stddev[i] = (low + high) / 2, high - low
             else:
                 stddev[i] = spread[kind]

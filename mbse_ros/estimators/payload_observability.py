@@ -58,7 +58,7 @@ def payload_sight(machine: Machine, sensors: Sequence[str], poses: Poses) -> Pay
     without a payload.
     """
     machine.payload     # noqa: B018 (raises where there is none)
-    limit, size = machine.description.payload.limits[1], 1 + machine.system.gravity.numel()
+    limit, size = machine.payload_data.limits[1], 1 + machine.system.gravity.numel()
     nominal = limit / 2 * np.eye(size)[0]
     rows = weighed_rows(machine, sensors, poses, nominal)
     prior, k = limit * np.array([1.0, *(size - 1) * [LEVER]]), len(rows)
@@ -67,7 +67,7 @@ def payload_sight(machine: Machine, sensors: Sequence[str], poses: Poses) -> Pay
     if window.rank == size:
         root = prior[:, None] * window.directions / np.sqrt(window.information)
         stddev = np.linalg.norm(root, axis=1) / np.array([1.0, *(size - 1) * [nominal[0]]])
-    return PayloadSight(window, stddev, machine.description.payload.body)
+    return PayloadSight(window, stddev, machine.payload_data.body)
 
 
 def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal: np.ndarray) -> np.ndarray:

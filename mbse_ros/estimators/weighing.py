@@ -111,7 +111,7 @@ def relaxed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     moments = list(range(X.numel() - model.unknowns, X.numel() - 1))
     if not moments:
         return X, P, T
-    low, high = machine.description.payload.limits
+    low, high = machine.payload_data.limits
     mass = ca.fmin(ca.fmax(X[-1], LEAST), high / (high - low))
     far = [ca.logic_or(ca.fabs(X[k]) > FAR * mass, P[k, k] > (WIDE * mass) ** 2) for k in moments]
     lost = ca.fmax(ca.fmin((P[-1, -1] / mass ** 2) ** 2, 1), ca.mmax(ca.vertcat(*far)))
@@ -167,7 +167,7 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
     within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
     negative.
     """
-    lowest, highest = (limit / model.scale[-1] for limit in machine.description.payload.limits)
+    lowest, highest = (limit / model.scale[-1] for limit in machine.payload_data.limits)
     scale, count = ca.SX(model.scale), len(machine.coordinates)
     start = ca.vertcat(within(machine, X[:count]), X[count:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
     g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ..compiled.scan import Scan
 from ..dynamics.partitioned import affordable
 
-Expression = ca.SX      # or ca.MX
+Expression: TypeAlias = 'ca.SX | ca.MX'
 
 
 class FactorKind:

@@ -78,7 +78,7 @@ class _Window:
         if self.summary is not None:
             self._go_on(graph, x)
         else:
-            graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_SHARE * self.machine.description.payload.limits[1],
+            graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_SHARE * self.machine.payload_data.limits[1],
                       {'x0': np.zeros(1)})
         try:
             self.solution = solve_soft(graph, x, check=False)

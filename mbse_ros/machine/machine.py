@@ -11,7 +11,7 @@ import numpy as np
 from ..compiled import Kernel
 from ..description.fingerprint import content
 from ..description.load_payload import MASS
-from ..description.model import MechanismDescription
+from ..description.model import Hydraulics, MechanismDescription, Payload
 from ..dynamics.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
@@ -92,7 +92,7 @@ class Machine:
     @cached_property
     def modelled_valves(self) -> tuple[str, ...]:
         """Names of the valves whose flows follow from their spools."""
-        valves = self.description.hydraulics.valves
+        valves = self.hydraulics.valves
         return tuple(name for name, valve in valves.items() if valve.kind != 'unknown')
 
     @cached_property
@@ -103,7 +103,7 @@ class Machine:
     @cached_property
     def measured_supplies(self) -> tuple[str, ...]:
         """Supplies that a sensor measures."""
-        supplies = self.description.hydraulics.supplies
+        supplies = self.hydraulics.supplies
         return tuple(c.sensor.volume for c in self.all_channels if c.sensor.volume in supplies)
 
     @cached_property
@@ -130,10 +130,23 @@ class Machine:
         return np.array(rows, dtype=float)
 
     @property
-    def payload(self) -> ca.SX:
-        """Symbols of the unknowns of the payload (k,): its mass, kg. Raises DescriptionError without a payload."""
+    def hydraulics(self) -> Hydraulics:
+        """The file's section of that name. Raises DescriptionError without it."""
+        if self.description.hydraulics is None:
+            raise DescriptionError(self.description.file, 'hydraulics', None, 'this section, of a machine')
+        return self.description.hydraulics
+
+    @property
+    def payload_data(self) -> Payload:
+        """What the file says of the payload. Raises DescriptionError without a payload."""
         if self.description.payload is None:
             raise DescriptionError(self.description.file, 'payload', None, 'this section, to weigh a load')
+        return self.description.payload
+
+    @property
+    def payload(self) -> ca.SX:
+        """Symbols of the unknowns of the payload (k,): its mass, kg. Raises DescriptionError without a payload."""
+        _ = self.payload_data
         return self.parameters.states[MASS]
 
     @cached_property

@@ -66,6 +66,9 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     receiver: Callable[[Any, tuple[str, str]], None] | None = None      # of a node of this process: takes records
     company: Sequence[ManagedNode] = ()     # the other nodes of the process, which start one after the other
     waited_in_vain = False
+    settings: Any       # a child says which
+    tuning: Any
+    stage: Any
     _answer = ''
 
     def __init__(self) -> None:
@@ -74,7 +77,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         if self.tuning is not None:
             on_change(self, lambda: self.tuning, self._retune)
         self.warnings = Warnings(self.get_logger().warning)
-        self.machine: M | None = None
+        self._machine: M | None = None
         self.fingerprint = ''
         self.active = False
         self.latency = Latency()
@@ -82,8 +85,15 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         self._outputs: list[Publisher] = []
         if self.forgets:
             self.create_service(Trigger, '~/reset', self.on_reset)
-        self.process_status = ProcessStatus(self, self.own_topics, lambda: getattr(self.machine, 'name', ''),
+        self.process_status = ProcessStatus(self, self.own_topics, lambda: getattr(self._machine, 'name', ''),
                                             self.process_values, self.process_trouble)
+
+    @property
+    def machine(self) -> M:
+        """What the node is configured for. Raises RuntimeError before that."""
+        if self._machine is None:
+            raise RuntimeError(f'{self.executable}: not configured')
+        return self._machine
 
     def own_topics(self) -> list[str]:
         """Full names of the topics that have one publisher in a sound graph."""
@@ -144,7 +154,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget what the stage knows."""
-        response.success, response.message = self.machine is not None, self.forgets
+        response.success, response.message = self._machine is not None, self.forgets
         if response.success:
             self.stage.reset()
         else:
@@ -164,7 +174,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         def configure() -> None:
             with slow(self.get_logger().info, f'{self.executable}: a first start compiles functions, which may take '
                                               'minutes; they are kept for the next time'):
-                self.machine = self.settings.load()
+                self._machine = self.settings.load()
                 self.fingerprint = fingerprint(self.machine.description)
                 self.build(self.machine)
             for line in remarks():
@@ -221,7 +231,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
             time.sleep(0.01)
 
     def _retune(self, tuning: Settings) -> None:
-        if self.machine is not None:
+        if self._machine is not None:
             self._answer = self.retune(tuning) or ''
         self.tuning = tuning
 
@@ -233,7 +243,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
 
     def _tear_down(self) -> None:
         self._disconnect()
-        self.machine = None
+        self._machine = None
         for publisher in self._outputs:
             self.destroy_lifecycle_publisher(publisher)
         self._outputs.clear()

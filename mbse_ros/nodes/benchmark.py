@@ -105,7 +105,7 @@ def _frames(machine: Machine, rate: int, count: int) -> Iterable[SensorFrame]:
     cycle = cycle_by_name('random', machine, 1)
     period = SECOND // rate
     cycle = cycle.repeated(1 + int(count * period * 1e-9 / cycle.duration))
-    load = SHARE * machine.description.payload.limits[1]
+    load = SHARE * machine.payload_data.limits[1]
     crane = SimulatedCrane(machine, load, 1, cycle, CraneSettings(rate=float(rate)), plant=plant_of(machine))
     return crane.advance((count - 1) * period)
 

@@ -158,7 +158,7 @@ def _judged(found: _Passed, samples: Sequence[Sample], warnings: list[str], trut
     warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, found.dropped, start_ns, gap_ns)
     t = elapsed(outputs)
     warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
-    warnings += mass_lines(outputs, t, machine.description.payload.limits)
+    warnings += mass_lines(outputs, t, machine.payload_data.limits)
     warnings += [finding.line for finding in judged(samples, machine).findings]
     warnings += [line for line in (pipeline.observer.note, pipeline.interpolator.clocks.words) if line]
     loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)

@@ -58,7 +58,7 @@ def _against(machine: Machine, fit: ForceFit, means: Means, cylinder: str, comma
 
 def valves_of(machine: Machine) -> dict[str, tuple[str, float]]:
     """Command of each cylinder whose valve is modelled, and the sign of a command that extends it."""
-    hydraulics, found = machine.description.hydraulics, {}
+    hydraulics, found = machine.hydraulics, {}
     for name in machine.modelled_valves:
         valve = hydraulics.valves[name]
         for port, sign in ((valve.a, 1.0), (valve.b, -1.0)):

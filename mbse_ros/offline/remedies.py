@@ -103,7 +103,7 @@ def position_remedies(machine: Machine, channel: str) -> tuple[Remedy, ...]:
 
 def pairs_of(machine: Machine) -> dict[str, tuple[str, str]]:
     """Pressure channels, piston and rod, of the cylinders that have both."""
-    volumes = machine.description.hydraulics.volumes
+    volumes = machine.hydraulics.volumes
     chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
     found = {name: (chambers.get((name, 'piston'), ''), chambers.get((name, 'rod'), '')) for name in machine.cylinders}
     return {name: pair for name, pair in found.items() if set(pair) <= set(machine.channels)}

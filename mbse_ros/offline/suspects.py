@@ -52,7 +52,7 @@ def _position(machine: Machine, name: str, means: Means, found: Suspects) -> Non
 
 def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.ndarray, resting: np.ndarray,
               found: Suspects) -> None:
-    supplies = machine.description.hydraulics.supplies
+    supplies = machine.hydraulics.supplies
     tank = min((supply.value for supply in supplies.values()), default=None)
     looks, name = pressure_looks(channel, values, means, resting, tank), channel.name
     largest = float(np.percentile(np.abs(values), 98))
@@ -72,7 +72,7 @@ def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.
 
 def _expected(machine: Machine, channel: Channel) -> tuple[float, float]:
     """Where the largest pressures of a channel lie, Pa."""
-    supplies = machine.description.hydraulics.supplies
+    supplies = machine.hydraulics.supplies
     if channel.sensor.volume in supplies:
         value = supplies[channel.sensor.volume].value
         return value / NEAR, value * NEAR

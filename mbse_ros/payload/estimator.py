@@ -49,7 +49,7 @@ class PayloadEstimator:
         self._stated_deviations = machine.parameters.stddev[self._followed]
         self._places, self._own = 2 + self._followed, 1 + self._followed    # of their derivatives in a row, a value
         self._told = np.array([0, 1, *range(3, self.columns)])      # what is reported of the mass itself
-        low, high = machine.description.payload.limits
+        low, high = machine.payload_data.limits
         self._least = (UNKNOWN * (high - low)) ** -2
         self._unknown = WIDE * (high - low)
         self.settings = settings

@@ -15,7 +15,7 @@ GATE_NUMBERS = 5
 
 def gate_numbers(machine: Machine, settings: PayloadSettings) -> list[float]:
     """The gates (5,): speed, m/s, and in standard deviations, share of acceleration, information, 1/kg2, margin, m."""
-    low, high = machine.description.payload.limits
+    low, high = machine.payload_data.limits
     return [settings.min_speed, settings.significance, settings.max_acceleration_share,
             (settings.max_sample_share * (high - low)) ** -2, settings.stroke_margin]
 

@@ -123,7 +123,7 @@ def weighing(machine: Machine, n: int, a: int) -> ca.Function:
     passed = ca.SX.sym('passed', a, 3)
     trusted = passed[:, 2] if a > 1 else ca.SX(1)
     trusted = ca.if_else(ca.sum1(trusted) > 0, trusted, ca.SX.ones(a)) if a > 1 else ca.SX.ones(1)
-    low, high = machine.description.payload.limits
+    low, high = machine.payload_data.limits
     margin, some, kept = high - low, trusted * G1, ca.diag(trusted)
     first = ca.fmin(ca.fmax(-ca.dot(some, g0) / ca.fmax(ca.sumsqr(some), 1e-12), low - margin), high + margin)
     spread = kept @ (rows.T @ P @ rows) @ kept + ca.diag(1 - trusted)
@@ -178,7 +178,7 @@ class InverseDynamics:
             self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
         mean, covariance = mean[:, :self._count], covariance[:self._count, :self._count]
         self._p[:self._size] = covariance.ravel()
-        least = self.machine.description.payload.limits[0]
+        least = self.machine.payload_data.limits[0]
         self._p[self._size + GATE_NUMBERS] = least if reference is None else reference
         self._x[-1] = 0.0
         self._x, y = self._scan(self._x, mean, self._p)

@@ -35,7 +35,7 @@ def gates_step(machine: Machine, variance: np.ndarray) -> ca.Function:
     solution. The weights are taken at the lower limit of the payload.
     """
     r, parameters, a = residual(machine), machine.parameters.symbol, len(machine.actuated)
-    n, low = r.X.numel(), machine.description.payload.limits[0]
+    n, low = r.X.numel(), machine.payload_data.limits[0]
     near, P, places = r.near.numel(), ca.SX(ca.DM(np.diag(variance))), np.flatnonzero(variance).tolist()
     rows = ca.SX(n, a)
     rows[places, :] = ca.jacobian(r.g0 + r.G1 * low, r.X[places]).T

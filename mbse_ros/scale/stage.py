@@ -54,7 +54,7 @@ class ScaleStage:
         _ = machine.payload         # raises
         self.machine, self.file = machine, file
         self._journal, self.book = journal or MemoryJournal(), Book(day_starts)
-        low, high = machine.description.payload.limits
+        low, high = machine.payload_data.limits
         self._span = high - low
         self._where = Whereabouts(machine, file.chart.origin if file.chart else None)
         self._detector = Detector(followed_numbers(machine), self._span, settings)

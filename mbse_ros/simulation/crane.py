@@ -159,7 +159,7 @@ def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> 
 
 def valves_by_cylinder(machine: Machine) -> dict[str, str]:
     """Valve that feeds the piston side of each cylinder."""
-    hydraulics = machine.description.hydraulics
+    hydraulics = machine.hydraulics
     volumes = {chamber: name for name, volume in hydraulics.volumes.items() for chamber in volume.chambers}
     return {cylinder: next(name for name, valve in hydraulics.valves.items()
                            if volumes[cylinder, 'piston'] in (valve.a, valve.b)) for cylinder in machine.cylinders}

@@ -179,7 +179,7 @@ class Plant:
         """Flows (2,) of a valve; every plant has anti-cavitation valves, also where the file says nothing of them."""
         circuit = self.machine.circuit
         flows = circuit.valve_flows(name, spool, p)
-        valve = self.machine.description.hydraulics.valves[name]
+        valve = self.machine.hydraulics.valves[name]
         return flows if valve.make_up is not None else flows + circuit.make_up_flows(name, p)
 
     def _static_balance(self) -> Kernel:

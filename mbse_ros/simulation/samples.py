@@ -38,7 +38,7 @@ class TrueSamples:
 
         ``parameters`` (k,): true values of the uncertain numbers, those of the sensors included; default: nominal.
         """
-        supplies = self.machine.description.hydraulics.supplies
+        supplies = self.machine.hydraulics.supplies
         X = np.zeros(len(self.names))
         X[:3 * len(z)] = np.concatenate([z, zd, zdd])
         X[3 * len(z):3 * len(z) + len(pressure)] = pressure

@@ -154,7 +154,7 @@ def chosen_faults(names: Sequence[str]) -> tuple[Fault, ...]:
 
 def pair_of(machine: Machine, sensor: str) -> tuple[str, ...]:
     """Channels of the pressures, piston and rod, of the cylinder to which a pressure sensor belongs; () without."""
-    volumes: Mapping = machine.description.hydraulics.volumes
+    volumes: Mapping = machine.hydraulics.volumes
     chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
     for cylinder in machine.cylinders:
         pair = chambers.get((cylinder, 'piston'), ''), chambers.get((cylinder, 'rod'), '')

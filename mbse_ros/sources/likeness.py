@@ -40,7 +40,7 @@ def likeness(machine: Machine, channel: Channel, candidate: Candidate) -> Likene
 
 def _part_words(machine: Machine, channel: Channel, owner: str) -> list[str]:
     """Words of the part that a channel is of: of a volume those of the cylinders whose chambers it joins."""
-    volume = machine.description.hydraulics.volumes.get(channel.sensor.volume or '')
+    volume = machine.hydraulics.volumes.get(channel.sensor.volume or '')
     named = words(owner)
     return named if volume is None or parts_in(named) else [
         word for cylinder, _ in volume.chambers for word in words(cylinder)]
@@ -64,7 +64,7 @@ def _part(owner: str, candidate: Candidate, wanted: list[str]) -> Likeness | Non
 
 def _side(machine: Machine, channel: Channel, candidate: Candidate, part: Likeness) -> Likeness | None:
     """Which side of the piston, where the channel is of one."""
-    volume = machine.description.hydraulics.volumes.get(channel.sensor.volume or '')
+    volume = machine.hydraulics.volumes.get(channel.sensor.volume or '')
     sides = {side for _, side in volume.chambers} if volume else set()
     if len(sides) != 1:
         return part

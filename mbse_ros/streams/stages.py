@@ -202,7 +202,7 @@ class PayloadStage:
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
         self._estimator = PayloadEstimator(machine, settings, backend)
-        self._limits = machine.description.payload.limits
+        self._limits = machine.payload_data.limits
         self.reset()
 
     @property

@@ -241,7 +241,7 @@ def frames_of(name: str, seed: int, duration: float) -> list[SensorFrame]:
     machine = machine_of(name, 'orifice')
     drives = [c for k, c in enumerate(machine.coordinates) if k not in machine.actuated]
     cycle = random_cycle(np.random.default_rng([seed, 1]), duration, machine.valves[1:], drives)
-    crane = SimulatedCrane(machine, SHARE * machine.description.payload.limits[1], seed, cycle, plant=_plant(name))
+    crane = SimulatedCrane(machine, SHARE * machine.payload_data.limits[1], seed, cycle, plant=_plant(name))
     return list(crane.advance(round(duration * 1e9)))
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import casadi as ca
 
@@ -15,7 +15,7 @@ LARGEST_SCALAR = 10     # coordinates up to which all is written out in scalar o
 VIOLATION = 1e-3        # weight of Phi beside dq, so that no iteration ends far from the constraints
 PASSES = 3              # of a projection; each divides what is left of the violation by about dt^2 alpha J J' / 4 M
 
-Expression = ca.SX      # or ca.MX
+Expression: TypeAlias = 'ca.SX | ca.MX'
 
 
 class Symbols(NamedTuple):
