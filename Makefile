@@ -37,6 +37,7 @@ endif
 lint:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
 	@$(RUN) ruff check $(ARGS)
+	@$(RUN) mypy
 
 # Its own environment, .env/docs.  Executes the notebooks in examples/notebooks.
 docs:

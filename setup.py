@@ -25,7 +25,7 @@ def shared() -> list:
 
 setup(
     name='mbse_ros',
-    version='0.1.0',
+    version='0.2.0',
     description='State, force and payload estimation of machines from a multibody model and a few sensors.',
     license='Apache-2.0',
     packages=find_packages(include=['mbse_ros', 'mbse_ros.*']),

@@ -77,7 +77,7 @@ def test_a_source_distribution_becomes_a_wheel_with_all_that_is_needed(tmp_path)
         held = set(wheel.namelist())
     ours = {str(path.relative_to(ROOT)) for path in (ROOT / 'mbse_ros').rglob('*')
             if path.is_file() and path.suffix != '.pyc'}
-    data = 'mbse_ros-0.1.0.data/data/share/mbse_ros'
+    data = 'mbse_ros-0.2.0.data/data/share/mbse_ros'
     shared = {f'{data}/{path.relative_to(ROOT)}' for folder in ('config', 'launch', 'msg', 'rviz')
               for path in (ROOT / folder).rglob('*') if path.is_file()}
     assert ours and shared and ours | shared <= held, (ours | shared) - held
