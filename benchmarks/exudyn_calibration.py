@@ -3,11 +3,11 @@
 
     python benchmarks/exudyn_calibration.py --machine patu655_lift --runs 2      # in an environment with Exudyn, too
 
-Friction 30 %, masses 5 % and offsets of the pressures 50 kPa, 1 sigma each, differ from the file at random; the base is
-level. The operator's commands are those of ``calibration.procedure`` on the package's own plant with the same numbers;
-Exudyn plays them without looking, and the calibration sees what they did there. The load of the procedure is known to
-0.5 %. Then new lifts by Exudyn, weighed with the file as it is and with the calibrated one. Exudyn takes two to five
-seconds for each of motion.
+Friction 30 %, masses 5 %, offsets of the pressures 50 kPa and the base by 1 deg (its gravity is turned), 1 sigma
+each, differ from the file at random. The operator's commands are those of ``calibration.procedure`` on the package's
+own plant with the same numbers; Exudyn plays them without looking, and the calibration sees what they did there. The
+load of the procedure is known to 0.5 %. Then new lifts by Exudyn, weighed with the file as it is and with the
+calibrated one. Exudyn takes two to five seconds for each of motion.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import exudyn_machine
 import numpy as np
 import yaml
 from exudyn_weighing import truth_of
-from machine_reader import read_machine
+from machine_reader import number, read_machine
+from scipy.spatial.transform import Rotation
 
 from mbse_ros.calibration.fit import Load
 from mbse_ros.description.load import parse_mechanism
@@ -39,16 +40,17 @@ Samples = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def true_numbers(machine: Machine, rng: np.random.Generator) -> np.ndarray:
-    """Numbers (k,) of the plant: friction, masses, offsets of pressures at random, the others those of the file."""
+    """Numbers (k,) of the plant: friction, masses, offsets, base at random, the others those of the file."""
     drawn, numbers = calibration.truth(machine, rng), np.array(machine.parameters.mean)
     for k, name in enumerate(machine.parameters.names):
-        if name.endswith(('friction.scale', '.mass')) or name.startswith('sensors.') and name.endswith('.offset'):
+        if name.endswith(('friction.scale', '.mass')) or name.startswith('base.') or (
+                name.startswith('sensors.') and name.endswith('.offset')):
             numbers[k] = drawn[k]
     return numbers
 
 
 def true_file(machine: Machine, numbers: np.ndarray, start: dict[str, float], folder: Path) -> Path:
-    """The machine's file with the true friction and masses, and where it starts, for Exudyn."""
+    """The machine's file with the true friction, masses and base, and where it starts, for Exudyn."""
     data = yaml.safe_load(Path(machine.description.file).read_text())
     for name, value in zip(machine.parameters.names, numbers.tolist()):
         room, key, *rest = name.split('.')
@@ -56,6 +58,10 @@ def true_file(machine: Machine, numbers: np.ndarray, start: dict[str, float], fo
             data['cylinders'][key]['friction']['scale'] = value
         elif room == 'bodies' and rest == ['mass']:
             data['bodies'][key]['mass'] = value
+    angles = dict(zip(machine.parameters.names, numbers.tolist()))
+    turned = Rotation.from_euler('xy', [angles.get('base.roll', 0.0), angles.get('base.pitch', 0.0)])
+    down = turned.inv().apply([0.0, 0.0, -number(data['gravity'])])
+    data['gravity'] = [f'{value!r} m/s^2' for value in down.tolist()]
     data['initial'] = {'position': start}
     data.setdefault('independent', list(machine.coordinates))
     path = folder / f'{machine.name}.yaml'
@@ -128,7 +134,7 @@ def run(name: str, number: int, lifts: int) -> list[tuple[float, float, float, f
     found = calibrated(prior, text, recordings, loads, balance)
     after = Machine(parse_mechanism(found.text, name))
     for item in found.parameters:
-        if item.key.endswith(('friction.scale', '.mass', '.offset')):
+        if item.key.endswith(('friction.scale', '.mass', '.offset', 'base.roll', 'base.pitch')):
             print(f'{item.key}: true {numbers[prior.parameters.names.index(item.key)]:.5g}, found {item.after:.5g} +- '
                   f'{item.stddev_after:.2g}', flush=True)
     rows = []

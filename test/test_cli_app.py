@@ -17,6 +17,14 @@ COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'che
 STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
 
 
+def test_a_command_alone_is_as_among_all(monkeypatch):
+    """Its help and what it refuses, whether it is built alone or with all."""
+    words = [['estimate', '--help'], ['benchmark', 'kernels', '--help'], ['up'], ['check'], ['check', 'x', 'y']]
+    alone, whole = [mbse(*line) for line in words], module.command_line
+    monkeypatch.setattr(module, 'command_line', lambda *_: whole())
+    assert alone == [mbse(*line) for line in words]
+
+
 def test_help_names_every_command_in_whole_sentences():
     done = mbse('--help')
     listed = done.out.partition('Commands:\n')[2].splitlines()
@@ -56,14 +64,14 @@ def test_usage_errors(words, text):
 def test_how_it_ends(error, status, text, monkeypatch):
     def app(**_):
         raise error
-    monkeypatch.setattr(module, 'app', app)
+    monkeypatch.setattr(module, 'command_line', lambda *_: app)
     assert mbse('anything') == (status, '', text)
 
 
 def test_a_fault_of_the_program_is_not_hidden(monkeypatch):
     def app(**_):
         raise ZeroDivisionError
-    monkeypatch.setattr(module, 'app', app)
+    monkeypatch.setattr(module, 'command_line', lambda *_: app)
     with pytest.raises(ZeroDivisionError):
         mbse('anything')
 

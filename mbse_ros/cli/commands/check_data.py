@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse check-data`` and its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..arguments import Json, Sources, Valve, sources_of
+
+
+def check_data(
+        bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
+        machine: Annotated[str, typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        valve: Valve = None,
+        json_: Json = None,
+        sources: Sources = None,
+        namespace: Annotated[str | None, typer.Option(
+            help='Namespace of the topics, where the bag has several.')] = None) -> None:
+    """What is wrong with the data of a bag.
+
+    And what would mend it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status
+    1 where something is wrong.
+    """
+    from ..check_data import check_data as run
+    if not run(bag, machine, valve, namespace, json_, sources_of(sources)):
+        raise typer.Exit(1)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse demo`` and its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+        payload: Annotated[float, typer.Option(help='True payload of the simulated crane, kg.')] = 50.0,
+        seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
+        output: Annotated[Path, typer.Option(
+            '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo'),
+        offline: Annotated[bool, typer.Option(
+            '--offline', help='Without ROS 2: the crane, simulated to a bag and estimated from it.')] = False) -> None:
+    """Simulated crane through the ROS 2 graph, then offline.
+
+    And the measured lift, where its data are found; and a four-bar linkage.
+    """
+    if offline:
+        from ..demo_offline import run_offline_demo
+        raise typer.Exit(run_offline_demo(payload, seed, output))
+    from ..demo import run_demo
+    raise typer.Exit(run_demo(payload, seed, output))

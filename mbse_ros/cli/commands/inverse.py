@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse inverse`` and its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..arguments import Coordinates
+
+
+def inverse(
+        mechanism: Annotated[str, typer.Argument(help='Name of a file in config/mechanisms, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Folder for table, summary and plot.')],
+        motion: Annotated[Path | None, typer.Option(
+            help='CSV table of the motion: t, and the independent coordinates, such as theta [deg].')] = None,
+        duration: Annotated[float | None, typer.Option(
+            help="Length of the motion, s. [10, or the table's]")] = None,
+        dt: Annotated[float | None, typer.Option(
+            help="Time between two instants, s. [0.005, or the table's times]")] = None,
+        coordinates: Coordinates = None,
+        json_: Annotated[Path | None, typer.Option('--json', help='Write the summary to this file too.')] = None,
+) -> None:
+    """Forces that a motion of a mechanism takes.
+
+    Its drivers prescribe the motion, or a table does.
+    """
+    from ..mechanism_inverse import inverse_mechanism
+    inverse_mechanism(mechanism, output, duration, dt, coordinates, json_, motion)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse simulate`` and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..arguments import Coordinates, refuse_options
+
+
+def simulate(
+        name: Annotated[str, typer.Argument(
+            help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
+        output: Annotated[Path, typer.Option('-o', '--output', help='Bag of a machine; folder of a mechanism.')],
+        payload: Annotated[float | None, typer.Option(help='Machine: true payload, kg. [50]')] = None,
+        seed: Annotated[int | None, typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
+        cycle: Annotated[str | None, typer.Option(
+            help='Machine: lift_hold_lower or boom (the first valve alone), random (all), dig. [lift_hold_lower]'
+            )] = None,
+        ramp: Annotated[float | None, typer.Option(
+            help='Machine: ramps of the valve command in lift_hold_lower, s. [0.2]')] = None,
+        rate: Annotated[float | None, typer.Option(help='Machine: rate of the sensors, Hz. [100]')] = None,
+        storage: Annotated[str | None, typer.Option(help='Machine: mcap or sqlite3. [mcap]')] = None,
+        base_roll: Annotated[float | None, typer.Option(
+            help='Machine: true roll of the base, deg, where a sensor measures it. [0]')] = None,
+        base_pitch: Annotated[float | None, typer.Option(
+            help='Machine: true pitch of the base, deg, where a sensor measures it. [0]')] = None,
+        soil: Annotated[float | None, typer.Option(
+            help='Machine: force of the soil on its `payload.contact` while the cycle digs, N. [0]')] = None,
+        swing: Annotated[float | None, typer.Option(
+            help='Machine: where a load that hangs is let go, deg from the vertical. [0]')] = None,
+        duration: Annotated[float | None, typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
+        dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
+        scheme: Annotated[str | None, typer.Option(
+            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, ali3p, dop853 or radau. '
+                 '[exponential]')] = None,
+        order: Annotated[str | None, typer.Option(
+            help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
+        coordinates: Coordinates = None,
+        independent: Annotated[str | None, typer.Option(
+            help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
+        pictures: Annotated[bool | None, typer.Option(
+            '--pictures/--no-pictures', help='Mechanism: plots and an animation. [of 500 steps and more]')] = None,
+        json_: Annotated[Path | None, typer.Option(
+            '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
+    """Simulate a machine to a bag, or a mechanism's motion."""
+    from ...description.described import describe
+    machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
+               'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
+    mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
+                 'independent': independent, 'pictures': pictures}
+    description = describe(name)
+    if description.cylinders:
+        from ..simulate import simulate_bag
+        refuse_options('a mechanism', {**mechanism, 'json': json_})
+        simulate_bag(description, output, **_given(machine))
+    else:
+        from ..mechanism_simulate import Request, simulate_mechanism
+        refuse_options('a machine', machine)
+        simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
+
+
+def _given(options: Mapping[str, object]) -> dict[str, Any]:
+    """The options that were given."""
+    return {option.replace('-', '_'): value for option, value in options.items() if value is not None}
