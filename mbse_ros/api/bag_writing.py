@@ -54,7 +54,6 @@ def write_mechanism(path: str | Path, samples: Samples, model: Model, storage: s
         raise SettingError('samples', strangers, f'sensors and inputs of {model.description.name}: '
                            + ', '.join([*model.description.mechanical_sensors, *model.inputs]))
     of_sensors, of_inputs = Sources(model.description, channels), Sources(model.description, (), inputs)
-    rows = np.searchsorted(truth.t, samples.t - 1e-9) if truth is not None else []
     name = model.description.name
     with BagWriter(path, storage, namespace, name) as writer:
         for stamp, values in stage_rows(samples):
@@ -62,9 +61,10 @@ def write_mechanism(path: str | Path, samples: Samples, model: Model, storage: s
             whole = values if sources is of_inputs else {channel: values.get(channel, np.nan) for channel in channels}
             for topic, message in sources.spread(whole).items():
                 _write(writer, topic, sources.topics[topic], stamp, message, name)
-        for stamp, row in zip(samples.stamps_ns.tolist(), rows):
-            _write(writer, TRUTH, JOINT_STATE, stamp, {'name': list(model.names), 'position': truth.q[row],
-                                                       'velocity': truth.qd[row]}, name)
+        if truth is not None:
+            for stamp, row in zip(samples.stamps_ns.tolist(), np.searchsorted(truth.t, samples.t - 1e-9)):
+                _write(writer, TRUTH, JOINT_STATE, stamp, {'name': list(model.names), 'position': truth.q[row],
+                                                           'velocity': truth.qd[row]}, name)
     return Path(path)
 
 

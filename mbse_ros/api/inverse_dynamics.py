@@ -93,8 +93,9 @@ def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None =
     given = [_columns(name, values, len(times), item) for name, values in (('z', z), ('zd', zd), ('zdd', zdd))]
     columns = [{} if values is None else dict(zip(item.independent, values.T)) for values in given]
     table = MotionTable('arrays', times, np.arange(len(times)), *columns)
-    if zd is not None and zdd is not None:
-        return Forces(item, solve(item, times, given, inputs))
+    whole = [values for values in given if values is not None]
+    if len(whole) == len(given):
+        return Forces(item, solve(item, times, whole, inputs))
     return Forces(item, solve(item, times, interpolated(table, item.independent), inputs))
 
 

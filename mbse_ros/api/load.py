@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ def model_of(item: Loadable) -> Model:
     return found.model if isinstance(found, Machine) else found
 
 
-def _refuse(needs: str, options: dict[str, object]) -> None:
+def _refuse(needs: str, options: Mapping[str, object]) -> None:
     for option, value in options.items():
         if value is not None:
             raise SettingError(option, value, f'no such option here: it is for {needs}')

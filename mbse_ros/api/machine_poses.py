@@ -29,7 +29,7 @@ def few_of(poses: Poses) -> Poses:
 
 def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
     """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
-    volumes = {c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure'}
+    volumes = [c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure']
     if machine.description.payload is None or not measured_equations(machine, volumes):
         return {}
     return {label: payload_sight(machine, sensors, poses) for label, poses in sets.items()}

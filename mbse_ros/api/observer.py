@@ -14,7 +14,8 @@ from .motion_estimate import MotionEstimate
 from .samples import Samples
 
 if TYPE_CHECKING:
-    from .own_filter import Filter
+    from .our_filter import OurFilter
+    from .own_filter import Filter, OwnFilter
 
 Estimator = str | Callable[..., 'Filter']
 EVEN = 1e-6     # largest deviation of a step, as a share of it
@@ -31,9 +32,12 @@ class Observer:
     Raises SettingError.
     """
 
+    core: OurFilter | OwnFilter
+
     def __init__(self, model: Loadable, estimator: Estimator = 'errorEKF_FE', sensors: Sequence[str] | None = None, *,
-                 noises: Mapping[str, float | np.ndarray] | None = None, stddev: Sequence[float] | None = None,
-                 gate: float = 1.0, backend: str = 'auto', **options: object) -> None:
+                 noises: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
+                 stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto',
+                 **options: object) -> None:
         self.model = model_of(model)
         if isinstance(sensors, str):
             raise SettingError('sensors', sensors, f'a list of names, such as [{sensors!r}]')
@@ -76,7 +80,7 @@ class Observer:
         self._started = True
         return self
 
-    def run(self, t: Samples | Sequence[float] | None, measured: np.ndarray | None = None,
+    def run(self, t: Samples | Sequence[float] | np.ndarray | None, measured: np.ndarray | None = None,
             inputs: np.ndarray | None = None) -> MotionEstimate:
         """Estimate over a log: ``Samples``, or times (k,), s, measurements (k, s) of the ``channels``, NaN where
         missing, and inputs (k, u) over the step before each, default 0.
@@ -86,7 +90,7 @@ class Observer:
         for what does not fit, DivergenceError with the step.
         """
         if isinstance(t, Samples):
-            t, measured, inputs = t.t, t.columns(self.channels), self.inputs(t)
+            measured, inputs, t = t.columns(self.channels), self.inputs(t), t.t
         if t is None or measured is None:
             raise SettingError('samples', None, 'Samples, or times and measurements (a simulation has them where its '
                                                 'mechanism has sensors)')

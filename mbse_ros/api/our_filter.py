@@ -14,14 +14,15 @@ from ..estimators.filters.observer import LinkageObserver
 from ..streams.linkage.entries import entry_names
 from .motion_estimate import MotionEstimate
 
+Noises = Mapping[str, float | Sequence[float] | np.ndarray]
+
 
 class OurFilter:
     """A ``LinkageObserver``, in ``observer``, with the noises and the start's uncertainty that suit its mechanism."""
 
-    def __init__(self, model: Model, estimator: str, sensors: Sequence[str],
-                 noises: Mapping[str, float | np.ndarray] | None, stddev: Sequence[float] | None, gate: float,
-                 backend: str, options: dict[str, object]) -> None:
-        known = default_noises(estimator, model.description.name) if noises is None else noises
+    def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Noises | None,
+                 stddev: Sequence[float] | None, gate: float, backend: str, options: dict[str, object]) -> None:
+        known: Noises = default_noises(estimator, model.description.name) if noises is None else noises
         if noises is None and options.get('biases'):
             known = {**known, 'bias_walk': 0.0}
         try:
@@ -49,6 +50,7 @@ class OurFilter:
         of = self.observer
         with np.errstate(all='ignore'):
             run = of.run(t, measured, inputs)
+        assert run.covariances is not None      # the observer keeps them
         here = np.isfinite(measured)
         stddev = np.sqrt(np.maximum(np.diagonal(run.covariances, axis1=1, axis2=2), 0.0))
         return MotionEstimate(of.model, of.estimator, t, self.names, run.mean, stddev, run.q, run.qd, run.qdd,

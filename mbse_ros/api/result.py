@@ -45,7 +45,10 @@ class Series:
 class Result:
     """Series over the times ``t`` (k,), s. What a class of results adds: ``series()`` in the order of its columns."""
 
-    t: np.ndarray
+    if TYPE_CHECKING:
+        @property
+        def t(self) -> np.ndarray:
+            """Times (k,), s."""
 
     def series(self) -> list[Series]:
         """All columns."""

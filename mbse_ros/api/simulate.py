@@ -28,7 +28,7 @@ Inputs = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 def simulate(model: Loadable, duration: float | None = None, dt: float = 1e-3, scheme: str = 'exponential', *,
              sensors: Sequence[str] | None = None, rate: float | None = None, noise: float = 1.0, seed: int = 1,
-             inputs: Inputs | None = None, options: dict[str, object] | None = None,
+             inputs: Inputs | None = None, options: dict[str, Any] | None = None,
              **work: Any) -> MotionSimulation | MachineSimulation:
     """Simulate; the same arguments give the same numbers.
 

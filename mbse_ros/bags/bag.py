@@ -24,7 +24,7 @@ from .storage import listed_files
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-FORMATS = {'.mcap': McapFile, '.db3': Sqlite3File}
+FORMATS: dict[str, type[McapFile | Sqlite3File]] = {'.mcap': McapFile, '.db3': Sqlite3File}
 _ZSTD = '.zstd'
 _ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 
@@ -58,7 +58,7 @@ class Bag:
         self._warnings: list[str] = []
         self.topics: dict[str, str] = {}
         self.definitions: dict[str, str] = {}
-        self._unpacked: list[TemporaryDirectory] = []
+        self._unpacked: list[TemporaryDirectory[str]] = []
         files = [file for file in map(self._open, self._find_files()) if file]
         for file in files:
             self.topics.update(file.topics)
@@ -85,8 +85,10 @@ class Bag:
         topics = tuple(topics)
         for file in self._files:
             budget = Budget(file.path.stat().st_size)
-            yield FileBatches(file.batches(topics), file.IN_ORDER, lambda stamp, topic, data, budget=budget:
-                              self._message(stamp, topics[topic], data, budget))
+
+            def message(stamp: int, topic: int, data: bytes, budget: Budget = budget) -> RawMessage:
+                return self._message(stamp, topics[topic], data, budget)
+            yield FileBatches(file.batches(topics), file.IN_ORDER, message)
 
     def _message(self, stamp: int, topic: str, data: bytes, budget: Budget) -> RawMessage:
         if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
@@ -107,7 +109,7 @@ class Bag:
             raise BagError(str(self.path), f'recorded with another version of {msgtype}: fields '
                                            + ', '.join(name for name, _ in recorded))
 
-    def _warned(self, files: list) -> list[str]:
+    def _warned(self, files: list[McapFile | Sqlite3File]) -> list[str]:
         return self._warnings + [warning for file in files for warning in file.warnings]
 
     # Files
@@ -205,6 +207,6 @@ def _format(path: Path) -> str:
     return suffix if suffix in FORMATS else ''
 
 
-def _natural(path: Path) -> list:
+def _natural(path: Path) -> list[int | str]:
     """Sorting key in which 10 comes after 9."""
     return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path.name)]

@@ -63,7 +63,8 @@ class Bulk:
         A message that must be read by itself stands there as one sample of the channel ``ALONE``.
         """
         sizes, content = batch.stops - batch.starts, np.frombuffer(batch.content, np.uint8)
-        parts, left = [], []
+        parts: list[tuple[np.ndarray, Samples]] = []
+        left: list[np.ndarray] = []
         for topic in range(len(self._topics)):
             own = np.flatnonzero(batch.topics == topic)
             for size in np.unique(sizes[own]).tolist():
@@ -78,8 +79,8 @@ class Bulk:
         return Samples(*(np.concatenate(columns)[order] for columns in zip(*(part for _, part in parts)))), messages[
             order]
 
-    def _taken(self, topic: int, batch: Batch, content: np.ndarray, own: np.ndarray, size: int, parts: list
-               ) -> np.ndarray:
+    def _taken(self, topic: int, batch: Batch, content: np.ndarray, own: np.ndarray, size: int,
+               parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
         """Take what messages of one size hold by the layouts; those that are left."""
         late: list[np.ndarray] = []
         layouts = self._layouts[topic]
@@ -127,7 +128,8 @@ def _rows(content: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
     return whole.view(np.uint64)
 
 
-def _samples(layout: _Words, own: np.ndarray, words: np.ndarray, parts: list) -> np.ndarray:
+def _samples(layout: _Words, own: np.ndarray, words: np.ndarray,
+             parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
     """Put the samples of messages that fit a layout to the ``parts``; those whose stamp is no time are left."""
     seconds, nanoseconds = (_column(words, place, kind).astype(np.int64) for place, kind in (
         (STAMP.start, '<i4'), (STAMP.start + 4, '<u4')))

@@ -91,7 +91,8 @@ class _Reader:
     """Reads field after field."""
 
     def __init__(self, cdr: bytes) -> None:
-        self.cdr, self.place, self.doubles = cdr, _BASE, []
+        self.cdr, self.place = cdr, _BASE
+        self.doubles: list[tuple[int, int]] = []
 
     def field(self, kind: str) -> Any:
         """The next field; raises struct.error, ValueError or _Odd."""

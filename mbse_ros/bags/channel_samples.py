@@ -99,7 +99,8 @@ def joint_reader(joints: Mapping[str, Mapping[str, str]], refuse: Refuse) -> Top
                     refuse(SampleError(topic, stamp, f'{len(values)} {_PLURAL[field]}',
                                        f'as many {_PLURAL[field]} as names'))
                 del fields[field]
-        samples, unknown = [], {}
+        samples: list[Sample] = []
+        unknown: dict[str, None] = {}
         for place, name in enumerate(names if fields else ()):
             if name in joints:
                 samples += [Sample(channel, stamp, fields[field][place]) for field, channel in joints[name].items()

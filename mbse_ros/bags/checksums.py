@@ -46,7 +46,7 @@ class Checksums:
     def __init__(self, database: sqlite3.Connection) -> None:
         self.spoilt, self.total = '', 0
         self._firsts: list[int] = []
-        self._sums: list[array] = []
+        self._sums: list[array[int]] = []
         try:
             if not database.execute('SELECT 1 FROM sqlite_master WHERE name = ?', (TABLE,)).fetchone():
                 return

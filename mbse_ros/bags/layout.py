@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import SampleError
 from .cdr import STAMP, TYPES, read
@@ -50,7 +50,10 @@ def layout_of(topic: str, reader: TopicReader, cdr: bytes, refused: list[SampleE
         mask[start:start + 8 * count] = bytes(8 * count)
         struct.pack_into(f'<{count}d', marked, start, *range(len(places), len(places) + count))
         places += range(start, start + 8 * count, 8)
-    samples = reader.samples(topic, read(bytes(marked), reader.msgtype).message)
+    numbered = read(bytes(marked), reader.msgtype)
+    if numbered is None:
+        return None
+    samples = reader.samples(topic, numbered.message)
     spoilt = not all(strangers and is_strange(error) for error in refused)
     refused.clear()
     if spoilt:
@@ -65,7 +68,7 @@ class _Form(NamedTuple):
 
     mask: int
     same: int
-    unpack: Callable[[bytes], tuple]
+    unpack: Callable[[bytes], tuple[Any, ...]]
     samples: tuple[tuple[str, int], ...]
 
 

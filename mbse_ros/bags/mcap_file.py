@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from operator import itemgetter
 from pathlib import Path
+from typing import BinaryIO
 from zlib import crc32
 
 import numpy as np
@@ -112,7 +113,7 @@ class McapFile:
         for part in (self.topics, self.definitions, self._channels, self._schemas, self._blocks):
             part.clear()
 
-    def _read_index(self, stream) -> bool:
+    def _read_index(self, stream: BinaryIO) -> bool:
         """Take the index at the end of the file; False where there is none that serves."""
         try:
             summary = make_reader(stream).get_summary()
@@ -135,7 +136,7 @@ class McapFile:
         chunked = len(summary.chunk_indexes) == summary.statistics.chunk_count
         return chunked and bool(self._blocks or not summary.statistics.message_count)
 
-    def _is_chunk(self, stream, start: int, length: int) -> bool:
+    def _is_chunk(self, stream: BinaryIO, start: int, length: int) -> bool:
         """Whether a chunk begins there, and may be so long."""
         if not 0 <= start < start + length - _RECORD.size <= self._size - _RECORD.size:
             return False
@@ -151,7 +152,7 @@ class McapFile:
         self._channels[channel.id] = channel.topic
         self.topics[channel.topic] = self._schemas.get(channel.schema_id, '')
 
-    def _scan(self, stream) -> None:
+    def _scan(self, stream: BinaryIO) -> None:
         """Build the index from the records, as far as they go."""
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             end, finished = len(MAGIC), False
@@ -174,9 +175,8 @@ class McapFile:
         self.warnings.append(f'{self.path.name}: cut off after {size} bytes{lost}: {upto}')
 
     def _index_chunk(self, content: bytes, start: int, stop: int) -> None:
-        stamps = [self._noted(content, opcode, begin, end) for opcode, begin, end in _records(content, 0)
-                  if end <= len(content)]
-        stamps = [stamp for stamp in stamps if stamp is not None]
+        stamps = [stamp for opcode, begin, end in _records(content, 0) if end <= len(content)
+                  and (stamp := self._noted(content, opcode, begin, end)) is not None]
         if stamps:
             self._blocks.append(Block(min(stamps), max(stamps), start, stop))
 
@@ -203,7 +203,7 @@ class McapFile:
 
     # The messages
 
-    def _load(self, stream, block: Block, wanted: dict[int, str]) -> list[Stamped]:
+    def _load(self, stream: BinaryIO, block: Block, wanted: dict[int, str]) -> list[Stamped]:
         """Messages of one block."""
         content, _ = self._content(stream, block)
         messages = []
@@ -214,7 +214,7 @@ class McapFile:
                     messages.append((stamp, wanted[channel], content[start + _MESSAGE.size:stop]))
         return messages
 
-    def _content(self, stream, block: Block) -> tuple[bytes, bytes]:
+    def _content(self, stream: BinaryIO, block: Block) -> tuple[bytes, bytes]:
         """Records of a block, and of the index behind it."""
         stream.seek(block.start)
         content = stream.read(block.stop - block.start)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from enum import IntEnum
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,7 +113,7 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
                    ) -> tuple[str, Any]:
     """Type and message of a record of the pipeline; ``frame`` is the machine's name, ``machine`` its fingerprint.
     Hundreds come in a second, so it is made without the checks of `make_message`."""
-    values = {name: getattr(record, name) for name in _names(type(record))}
+    values = {name: getattr(record, name) for name in _names(type(record))}   # type: ignore[arg-type]
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             values[name] = np.ascontiguousarray(value, dtype=np.float64).ravel()
@@ -138,7 +139,7 @@ def record_of(kind: type, message: Any) -> Any:
         _check_steps(RECORDS[kind][0], stamp, message)
     for item in fields(kind):
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
-        value = stamp if name == 'stamp_ns' else getattr(message, name)
+        value: Any = stamp if name == 'stamp_ns' else getattr(message, name)
         if name in SHAPES:
             sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
@@ -185,12 +186,12 @@ def _weighing_shape(message: Any) -> tuple[int, int]:
 
 
 @cache
-def _kinds(msgtype: str) -> dict[str, tuple]:
+def _kinds(msgtype: str) -> dict[str, tuple[Any, ...]]:
     """Fields of a type to their kinds."""
     return dict(typestore().fielddefs[msgtype][1])
 
 
-def _value(kind: tuple, value: Any) -> Any:
+def _value(kind: tuple[Any, ...], value: Any) -> Any:
     """The value as the typestore's serializer wants it."""
     from rosbags.interfaces import Nodetype  # here: slow to import
     node, inner = kind
@@ -200,7 +201,7 @@ def _value(kind: tuple, value: Any) -> Any:
         return make_message(inner, value) if isinstance(value, Mapping) else value
     (item, detail), length = inner
     if item == Nodetype.BASE and detail[0] != 'string':
-        array = _array(detail[0], value)
+        array: np.ndarray | list[Any] = _array(detail[0], value)
     else:
         array = [_value((item, detail), element) for element in value]
     if node == Nodetype.ARRAY and len(array) != length:
@@ -229,7 +230,7 @@ def _array(name: str, value: Any) -> np.ndarray:
     return given.astype(kind)
 
 
-def _default(kind: tuple) -> Any:
+def _default(kind: tuple[Any, ...]) -> Any:
     from rosbags.interfaces import Nodetype  # here: slow to import
     node, inner = kind
     if node == Nodetype.BASE:
@@ -246,7 +247,7 @@ def _shaped(name: str, stamp_ns: int, values: np.ndarray, *shape: int) -> np.nda
     return np.array(values, dtype=np.float64).reshape(shape)
 
 
-def _status(kind: type, name: str, stamp_ns: int, value: int) -> Any:
+def _status(kind: type[IntEnum], name: str, stamp_ns: int, value: int) -> Any:
     """The status word of a number, or SampleError."""
     try:
         return kind(value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class SampleReader:
         self._make_readers = partial(self._assign, channels, commands, topics)
         self._readers = self._make_readers(self._refuse)
         self._check_topics(topics)
-        self._refused: dict[tuple, list] = {}
+        self._refused: dict[tuple[str, str], list[Any]] = {}
         self._finished = False
 
     @property

@@ -125,7 +125,7 @@ def _checked_truth(message: Any) -> Any:
     return message
 
 
-def _series(found: list, **others: Any) -> Series:
+def _series(found: list[Any], **others: Any) -> Series:
     """Columns of all fields, but ``others`` as they are given."""
     names = {item.name for item in fields(found[0])} - {*others, 'covariance', 'reason'}
     return Series(**{name: np.array([getattr(record, name) for record in found]) for name in names},
@@ -137,7 +137,7 @@ def _step_stamps(record: StateEstimate) -> np.ndarray:
     return record.stamp_ns - record.step_ns * np.arange(len(record.mean) - 1, -1, -1, dtype=np.int64)
 
 
-def _same(bag: Bag, layouts: set) -> None:
+def _same(bag: Bag, layouts: set[tuple[tuple[str, ...], ...]]) -> None:
     if len(layouts) > 1:
         raise BagError(str(bag.path), 'records of several machines on one topic: '
                        + ' and '.join(str(layout) for layout in sorted(layouts)[:2]))

@@ -44,7 +44,7 @@ class Sqlite3File:
         self.definitions: dict[str, str] = {}
         self._notes: list[str] = []
         self._wrong: dict[int, str] = {}        # damaged messages by their ids
-        self._copy: TemporaryDirectory | None = None
+        self._copy: TemporaryDirectory[str] | None = None
         self._page, count = _pages(path)
         self._damaged = path.stat().st_size < count * self._page
         self._database = self._connect()
@@ -88,7 +88,8 @@ class Sqlite3File:
     def batches(self, topics: Sequence[str]) -> Iterator[Batch]:
         """The same messages of these topics, some at a time."""
         wanted = {topic: place for place, topic in enumerate(topics)}
-        waiting, size = [], 0
+        waiting: list[tuple[int, int, bytes]] = []
+        size = 0
         for stamp, topic, data in self.messages(topics):
             if len(waiting) >= BATCH or size > BATCH_BYTES:
                 yield joined(waiting, stamp)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -55,7 +56,8 @@ class McapStorage:
         from mcap.writer import CompressionType, Writer  # here: slow to import
         self._reserve = Reserve(path.parent)
         self._stream = ReservedStream(path, self._reserve)
-        self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+        self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES,   # type: ignore[arg-type]
+                              compression=CompressionType.ZSTD)
         self._writer.start(profile='ros2', library='mbse_ros')
         self._schemas: dict[str, int] = {}
 
@@ -80,7 +82,7 @@ class McapStorage:
         """Write the index and close the file."""
         try:
             self._writer.add_metadata('rosbag2', {'serialized_metadata': contents.text()})
-            self._writer.finish()
+            self._writer.finish()       # type: ignore[no-untyped-call]
         finally:
             self.abandon()
 
@@ -175,7 +177,7 @@ class Sqlite3Storage:
             raise
 
 
-STORAGES = {'mcap': McapStorage, 'sqlite3': Sqlite3Storage}
+STORAGES: dict[str, type[McapStorage | Sqlite3Storage]] = {'mcap': McapStorage, 'sqlite3': Sqlite3Storage}
 
 
 @dataclass
@@ -213,14 +215,14 @@ class Contents:
             part.unlink(missing_ok=True)
             raise
 
-    def information(self) -> dict:
+    def information(self) -> dict[str, Any]:
         """Nested plain data, the keys of rosbag2."""
         return {'version': VERSION, 'storage_identifier': self.storage, **self._extent(),
                 'topics_with_message_count': [_topic(topic) for topic in self.topics.values()],
                 'compression_format': '', 'compression_mode': '', 'relative_file_paths': [self.file],
                 'files': [{'path': self.file, **self._extent()}], 'custom_data': None, 'ros_distro': 'jazzy'}
 
-    def _extent(self) -> dict:
+    def _extent(self) -> dict[str, Any]:
         """Times and number of messages, new objects each time: YAML would write an alias for one object twice."""
         start = self.first_ns or 0
         count = sum(topic.count for topic in self.topics.values())
@@ -228,7 +230,7 @@ class Contents:
                 'starting_time': {'nanoseconds_since_epoch': start}, 'message_count': count}
 
 
-def _topic(topic: TopicInfo) -> dict:
+def _topic(topic: TopicInfo) -> dict[str, Any]:
     return {'topic_metadata': {'name': topic.name, 'type': topic.msgtype, 'serialization_format': 'cdr',
                                'offered_qos_profiles': QOS, 'type_description_hash': topic.type_hash},
             'message_count': topic.count}
@@ -238,7 +240,7 @@ def listed_files(folder: Path) -> list[str]:
     """Names of the storage files that metadata.yaml lists; raises ValueError, with the reason, where it cannot."""
     try:
         text = regular(folder / FILE).read_text(encoding='utf-8')
-        document = read_document(text, FILE) if text.strip() else None
+        document: Any = read_document(text, FILE) if text.strip() else None
     except FileNotFoundError:
         raise ValueError('is missing') from None
     except (OSError, UnicodeDecodeError, DescriptionError) as error:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..description.document import read_document
 from ..description.entry import Entry
@@ -19,6 +20,9 @@ from ..resources import regular
 from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel
 from .conversion import read_conversion, read_number
 from .writer import BagWriter
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 MISSING = {'', 'nan', 'na', 'null', 'none'}
 FORMAT = 'mbse/table/1'
@@ -73,7 +77,7 @@ def _write(rows: _Rows, bag: str | Path, storage: str, namespace: str, table: Ta
 class _Rows:
     """Rows of a table in SI: stamp, ns, and values by channel."""
 
-    def __init__(self, file: str, reader: Iterator[list[str]], table: TableMap) -> None:
+    def __init__(self, file: str, reader: Reader, table: TableMap) -> None:
         self.file, self._reader, self._table = file, reader, table
         self._names = [name.strip() for name in self._next() or []]
         if not any(self._names):

@@ -52,7 +52,7 @@ class BagWriter:
             raise BagError(str(folder), 'exists already and is not overwritten') from None
         except (OSError, sqlite3.Error) as error:
             raise BagError(str(folder), f'cannot be made: {error}') from error
-        self._templates: dict[tuple, SensorTemplate] = {}
+        self._templates: dict[tuple[str, tuple[str, ...] | None], SensorTemplate] = {}
         self._open = True
         self._looked, self._unseen = time.monotonic(), 0
 

@@ -155,7 +155,7 @@ def _seal(key: str, content: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _temporary() -> tempfile.TemporaryDirectory:
+def _temporary() -> tempfile.TemporaryDirectory[str]:
     """Folder of this process, removed when it ends."""
     return tempfile.TemporaryDirectory(prefix='mbse_ros-')
 

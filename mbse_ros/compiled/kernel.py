@@ -73,9 +73,9 @@ class Kernel:
         """The trigger of a CasADi buffer over the arrays, which it keeps alive."""
         buffer, trigger = self._function.buffer()
         for i, array in enumerate(inputs):
-            buffer.set_arg(i, memoryview(array))
+            buffer.set_arg(i, array.data)
         for i, array in enumerate(outputs):
-            buffer.set_res(i, memoryview(array))
+            buffer.set_res(i, array.data)
         trigger.arrays = (buffer, inputs, outputs)
         if not self._can_fail:
             return trigger

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 WIDTH = 4
 LEAST = 1000        # statements from which it is worth while
@@ -39,7 +40,7 @@ def with_lanes(source: str) -> str:
     return source if found == source else found[:place] + TYPES + found[place:]
 
 
-def _function(match: re.Match) -> str:
+def _function(match: re.Match[str]) -> str:
     """A function of scalar operations, rewritten; as it was where it is short or holds anything else."""
     head, shapes, _, body = match.groups()
     lines = body.splitlines()
@@ -62,9 +63,9 @@ class _Code:
         self.operands: list[tuple[int, ...]] = []
         self.inputs: dict[int, tuple[int, int]] = {}
         self.outputs: dict[int, dict[int, int]] = defaultdict(dict)
-        self._known: dict[tuple, int] = {}
+        self._known: dict[tuple[str, tuple[int, ...]], int] = {}
         self._registers: dict[str, int] = {}
-        self._packs: dict[tuple[int, ...], tuple] = {}
+        self._packs: dict[tuple[int, ...], tuple[Any, ...]] = {}
         self._levels: list[int] | None = None
 
     def read(self, line: str) -> bool:
@@ -110,18 +111,18 @@ class _Code:
                     stores.append((output, k, lanes))
         return _Writer(self, stores).text()
 
-    def _pack(self, lanes: tuple[int, ...]) -> tuple:
+    def _pack(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
         """What makes a vector of these values: ('op', form, packs), ('load', ...), ('splat', value) or ('gather',)."""
         if lanes not in self._packs:
             self._packs[lanes] = self._found(lanes)
         return self._packs[lanes]
 
-    def _found(self, lanes: tuple[int, ...]) -> tuple:
+    def _found(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
         first = lanes[0]
         if all(lane == first for lane in lanes):
             return 'splat', first
-        places = [self.inputs.get(lane) for lane in lanes]
-        if None not in places:
+        places = [self.inputs[lane] for lane in lanes if lane in self.inputs]
+        if len(places) == len(lanes):
             own, start = places[0]
             run = all(place == (own, start + i) for i, place in enumerate(places))
             return ('load', own, start) if run else ('gather',)
@@ -173,7 +174,7 @@ class _Writer:
         sizes = {output: max(entries) + 1 for output, entries in self.code.outputs.items()}
         lines = [f'  casadi_real unused{k}[{size}], *restrict r{k} = res[{k}] ? res[{k}] : unused{k};'
                  for k, size in sorted(sizes.items())]
-        sources = defaultdict(int)
+        sources: dict[int, int] = defaultdict(int)
         for own, k in self.code.inputs.values():
             sources[own] = max(sources[own], k + 1)
         lines += [f'  static const casadi_real none{k}[{size}];\n'
@@ -212,7 +213,8 @@ class _Writer:
 
     def _order(self, singles: list[int]) -> list[int | tuple[int, ...]] | None:
         """All items needed, each after its needs and otherwise in the order of the source; None for a circle."""
-        needs, users, ready, number = {}, defaultdict(list), [], count()
+        needs, users, number = {}, defaultdict(list), count()
+        ready: list[tuple[int, int, int | tuple[int, ...]]] = []
         waiting = [lanes for _, _, lanes in self.stores] + [self._owner(value) for value in singles]
         while waiting:
             item = waiting.pop()

@@ -30,8 +30,11 @@ def compiled_part(package: str, name: str, otherwise: str, *functions: str) -> M
 
 
 def _loaded(package: str, name: str, full: str) -> ModuleType:
-    folder = Path(find_spec('scipy').origin).parent / package
-    spec = spec_from_file_location(full, PathFinder.find_spec(name, [str(folder)]).origin)
+    scipy = find_spec('scipy')
+    part = PathFinder.find_spec(name, [str(Path(scipy.origin).parent / package)]) if scipy and scipy.origin else None
+    spec = spec_from_file_location(full, part.origin) if part else None
+    if spec is None or spec.loader is None:
+        raise ImportError(full)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

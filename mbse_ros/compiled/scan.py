@@ -27,6 +27,8 @@ class Scan:
     Raises ValueError when the function has other inputs or outputs.
     """
 
+    _blocks: BlocksC | BlocksVm
+
     def __init__(self, step: ca.Function, backend: str = 'auto', in_lanes: bool = True) -> None:
         self.name = step.name()
         check_signature(step)

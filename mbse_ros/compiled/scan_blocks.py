@@ -88,7 +88,7 @@ class Arguments(ctypes.Structure):
                 ('x', ctypes.c_void_p), ('w', ctypes.c_void_p), ('iw', ctypes.c_void_p), ('mem', ctypes.c_int)]
 
 
-class BlocksC(dict):
+class BlocksC(dict[int, Block]):
     """Block of each length up to ``longest``, made when first asked for; all share their buffers.
 
     The interpreter lock is kept during a short block, which takes less than to give it away, and given to other threads
@@ -130,7 +130,7 @@ def _source(step: ca.Function, in_lanes: bool) -> str:
     return c_source(step, in_lanes) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
 
 
-class BlocksVm(dict):
+class BlocksVm(dict[int, Block]):
     """Block of each length up to ``longest``, a function of so many steps, made when first asked for."""
 
     longest = 64
@@ -146,9 +146,9 @@ class BlocksVm(dict):
         xs, ys = (np.zeros((n, self._step.numel_out(i))) for i in range(2))
         buffer, trigger = function.buffer()
         for i, array in enumerate((x, us, p)):
-            buffer.set_arg(i, memoryview(array))
+            buffer.set_arg(i, array.data)
         for i, array in enumerate((xs, ys)):
-            buffer.set_res(i, memoryview(array))
+            buffer.set_res(i, array.data)
 
         def run() -> int:
             trigger()

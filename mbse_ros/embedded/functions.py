@@ -81,7 +81,7 @@ def single_precision(source: str) -> str:
     return OF_LIBM.sub(r'\1f(', NUMBER.sub(_single, source))
 
 
-def _single(found: re.Match) -> str:
+def _single(found: re.Match[str]) -> str:
     value = float(found[0])
     if value == 0.0 or SMALLEST <= value <= LARGEST:
         return f'{found[0]}f'

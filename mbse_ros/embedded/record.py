@@ -27,6 +27,9 @@ STATUS = {PayloadStatus.UPDATING: 0, PayloadStatus.NO_DATA: 1, PayloadStatus.TOO
 WAITING = 8
 OBSERVER = {ObserverStatus.OK: 0, ObserverStatus.STARTING: 1, ObserverStatus.COASTING: 2, ObserverStatus.LOST: 3}
 
+Tick = tuple[np.ndarray, np.ndarray | list[float]]      # samples, commands
+Told = tuple[tuple[int, int], np.ndarray]       # see PythonEstimator.step
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -67,7 +70,7 @@ def record(of: EstimatorSetup, backend: str = 'vm') -> Recorded:
     return _collected(rows, reference, told)
 
 
-def _collected(rows: Sequence[tuple], reference: PythonEstimator, told: Sequence[tuple] = ()) -> Recorded:
+def _collected(rows: Sequence[Tick], reference: PythonEstimator, told: Sequence[Told] = ()) -> Recorded:
     """Ticks with what comes of them."""
     samples, commands = zip(*rows)
     told = told or [reference.step(*row) for row in rows]
@@ -92,7 +95,7 @@ class PythonEstimator:
         self._nothing = np.full(3 + len(of.machine.coordinates), np.nan)
         self.pipeline = Pipeline(of.machine, InterpolationSettings(step=of.step), of.observer, of.payload, backend)
 
-    def step(self, sample: Sequence[float], command: Sequence[float]) -> tuple[tuple[int, int], np.ndarray]:
+    def step(self, sample: np.ndarray, command: np.ndarray | Sequence[float]) -> Told:
         """Statuses of observer and mass, and mass, interval and positions, after samples and commands of one instant;
         where only a share of the guard time has passed the mass is WAITING."""
         self._ticks += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, floor, inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -99,7 +99,7 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
             'LIGHTEST': low, 'HEAVIEST': high}
 
 
-def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterable]:
+def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, Iterable[Any]]:
     """Arrays by name; rows of two numbers are pairs."""
     machine, model, p = of.machine, observer.model, of.machine.parameters
     measured, some = model.measured, np.flatnonzero(p.stddev)

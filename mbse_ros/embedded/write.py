@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -179,7 +179,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _ticks(recorded: Recorded, single: bool) -> dict[str, object]:
     """Inputs and outputs of the test program."""
-    def rows(table: np.ndarray, number) -> str:
+    def rows(table: np.ndarray, number: Callable[[float], str]) -> str:
         table = table if table.shape[1] else np.zeros((len(table), 1))
         return ',\n'.join('  {' + ', '.join(map(number, row)) + '}' for row in table.tolist()) + '\n'
 

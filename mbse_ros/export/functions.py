@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..compiled import Kernel
 from ..compiled.dense import dense
@@ -64,7 +65,7 @@ class ExportedFunctions:
         return Generated(source, {name: work_sizes(source, function) for name, function in dense_ones.items()},
                          {name: function.sz_w() for name, function in dense_ones.items()})
 
-    def call(self, name: str, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    def call(self, name: str, *arrays: ArrayLike) -> tuple[np.ndarray, ...]:
         """Outputs of one function."""
         return self._kernels[name](*arrays, self.p)
 
@@ -78,13 +79,15 @@ class ExportedFunctions:
             q = fresh
         return q, float(size[0])
 
-    def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t: float) -> tuple[np.ndarray, ...]:
+    def rates(self, q: np.ndarray, zd: np.ndarray, u: np.ndarray, t: float
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """``f`` (2g,), ``A`` (2g, 2g), ``B`` (2g, k), ``qd``, ``qdd`` (n,)."""
         zdd, A, B, qdd, _, qd = self.call('state', q, zd, u, [t])
         size = 2 * len(zd)
         return np.concatenate([zd, zdd]), A.reshape(size, size), B.reshape(size, len(u)), qd, qdd
 
-    def step(self, X: np.ndarray, q: np.ndarray, u: np.ndarray, t: float, dt: float) -> tuple[np.ndarray, ...]:
+    def step(self, X: np.ndarray, q: np.ndarray, u: np.ndarray, t: float, dt: float
+             ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         """``X + G f`` (2g,), coordinates there (n,), ``F`` (2g, 2g), residual."""
         g = len(self.z)
         f, A, _, qd, qdd = self.rates(q, X[g:], u, t)
@@ -114,7 +117,7 @@ def shared(source: str) -> str:
     def renamed(text: str) -> str:
         return re.sub(r'\bcasadi_f\d+\b', lambda found: same.get(found[0], found[0]), text)
 
-    def kept(found: re.Match) -> str:       # called ones come before their callers
+    def kept(found: re.Match[str]) -> str:       # called ones come before their callers
         name, body = found[1], renamed(found[2])
         same[name] = first.setdefault(body, name)
         return found[0].replace(found[2], body) if same[name] == name else ''
@@ -132,4 +135,5 @@ def work_sizes(source: str, function: ca.Function) -> tuple[int, int, int, int]:
     match = WORK.search(rest) if found else None
     if match is None:
         return function.sz_arg(), function.sz_res(), function.sz_iw(), function.sz_w()
-    return tuple(int(number) for number in match.groups())
+    arg, res, iw, w = map(int, match.groups())
+    return arg, res, iw, w

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from queue import Full, Queue
 from threading import Event, Thread
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar('T')
 PAUSE = 0.2         # s between two looks at whether anybody still takes
 
 
-def ahead(source: Iterator[T], depth: int) -> Iterator[T]:
+def ahead(source: Iterator[T], depth: int) -> Generator[T, None, None]:
     """The same items in the same order, up to ``depth`` of which wait; an error of the source is raised where it came.
 
     Who stops taking early closes this iterator: then the source is closed, too, and its thread has ended.
@@ -34,7 +34,7 @@ def ahead(source: Iterator[T], depth: int) -> Iterator[T]:
         thread.join()
 
 
-def _work(source: Iterator[T], waiting: Queue, stop: Event) -> None:
+def _work(source: Iterator[T], waiting: Queue[tuple[bool, Any]], stop: Event) -> None:
     """In the thread: items as (True, item), at the end (False, error or None)."""
     end: BaseException | None = None
     try:
@@ -49,7 +49,7 @@ def _work(source: Iterator[T], waiting: Queue, stop: Event) -> None:
     _put(waiting, (False, end), stop)
 
 
-def _put(waiting: Queue, item: tuple[bool, Any], stop: Event) -> bool:
+def _put(waiting: Queue[tuple[bool, Any]], item: tuple[bool, Any], stop: Event) -> bool:
     """Wait until there is room; False where nobody takes any more."""
     while not stop.is_set():
         try:

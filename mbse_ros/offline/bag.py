@@ -13,6 +13,7 @@ import numpy as np
 
 from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
+from ..bags.reader import SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import BagError, SampleError, SettingError
@@ -23,7 +24,7 @@ from ..payload.mass import Cause
 from ..payload.settings import PayloadSettings
 from ..settings import Settings
 from ..sources.map import SourceMap
-from ..sources.reader import SampleReader, SourceReader, sample_reader
+from ..sources.reader import SourceReader, sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
 from .findings import (
@@ -85,7 +86,8 @@ def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUN
         room, _, name = key.partition('.')
         if not sign or room not in kinds:
             raise SettingError('--set', word, f'<{"|".join(kinds)}>.<name>=<value>')
-        known = {item.name: type(item.default) for item in fields(kinds[room])}
+        known: dict[str, type] = {item.name: type(item.default)
+                                  for item in fields(kinds[room])}     # type: ignore[arg-type]
         if name not in known:
             raise SettingError(key, text, 'one of ' + ', '.join(known))
         try:
@@ -102,7 +104,7 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
         raise SettingError(f'{room}.{error.name}', error.value, error.expected) from None
 
 
-def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Settings], namespace: str | None = None,
+def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
                  backend: str = 'auto', sources: SourceMap | None = None) -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
@@ -120,7 +122,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Sett
     return _judged(found, samples, warnings, read_truth(source, topics))
 
 
-def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Settings],
+def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
                      backend: str = 'auto') -> Estimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
     found = _through(samples, machine, tuning, backend)
@@ -139,8 +141,9 @@ class _Passed(NamedTuple):
     seconds: float
 
 
-def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Settings], backend: str) -> _Passed:
-    pipeline, outputs = Pipeline(machine, **tuning, backend=backend), []
+def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any], backend: str) -> _Passed:
+    pipeline = Pipeline(machine, **tuning, backend=backend)
+    outputs: list[Output] = []
     dropped: dict[int, SampleError] = {}
     start = time.perf_counter()
     for place, sample in enumerate(samples):

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bags.channel_samples import Sample
+
 STEP = 0.05         # s, of the grid
 HALF = 0.05         # s: a mean is over the samples so near
 WINDOW = 3.0        # s
@@ -31,7 +33,7 @@ class Means(NamedTuple):
     values: dict[str, np.ndarray]
 
 
-def series_of(samples: Iterable[tuple[str, int, float]]) -> dict[str, Series]:
+def series_of(samples: Iterable[tuple[str, int, float] | Sample]) -> dict[str, Series]:
     """Finite samples ``(channel, stamp in ns, value)`` by channel; of those with one stamp the first."""
     found: dict[str, tuple[list[int], list[float]]] = {}
     for channel, stamp, value, *_ in samples:

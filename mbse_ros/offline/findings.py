@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from ..bags.reader import Sample
+from ..bags.channel_samples import Sample
 from ..errors import SampleError
 from ..machine import Machine
 from ..resources import share_directory

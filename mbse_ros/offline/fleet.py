@@ -12,7 +12,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -195,7 +195,8 @@ def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) 
 def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Executor], lost: list[Task]
            ) -> Iterator[Done]:
     """Bags until none is left, or workers die; those that they had are ``lost``. ``alone``: the first one only."""
-    workers, running = make(), {}
+    workers = make()
+    running: dict[Future[Done], Task] = {}
     try:
         while not lost and (running or left):
             while left and len(running) < window and not (alone and running):

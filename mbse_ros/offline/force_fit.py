@@ -81,8 +81,8 @@ class ForceFit:
             mass, lack = _load(g, G, s, w, low, high)
             masses.append(mass)
             lacks.append(np.mean(lack ** 2, axis=1))
-        lacks = np.sort(np.array(lacks), axis=0)[:max(1, round((1 - LEFT_OUT) * len(lacks)))]
-        return Fit(np.sqrt(lacks.mean(axis=0)), np.array(masses))
+        kept = np.sort(np.array(lacks), axis=0)[:max(1, round((1 - LEFT_OUT) * len(lacks)))]
+        return Fit(np.sqrt(kept.mean(axis=0)), np.array(masses))
 
     def pistons(self, means: Means) -> np.ndarray:
         """Positions of the pistons (k, cylinders), m; NaN where they are not known."""
@@ -133,9 +133,9 @@ class ForceFit:
                 continue
             found.append(q)
             places.append(i)
-        found = np.array(found).reshape(len(places), self.machine.system.n), np.array(places, dtype=int)
-        self._known[key] = found
-        return found
+        solved = np.array(found).reshape(len(places), self.machine.system.n), np.array(places, dtype=int)
+        self._known[key] = solved
+        return solved
 
     @cached_property
     def _terms(self) -> ca.Function:

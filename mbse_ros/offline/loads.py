@@ -108,7 +108,7 @@ class _Run:
     def read(self, bag: str | Path, pipeline: Pipeline, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
         """One bag, sample by sample."""
-        source, dropped, first = open_bag(bag), [], None
+        source, dropped, first, last = open_bag(bag), [], None, 0
         reader = sample_reader(source, self.machine, namespace, sources)
         for sample in reader:
             try:
@@ -121,7 +121,7 @@ class _Run:
                     first = output.state.stamp_ns
                     self._next(str(bag), first, truck)
                 self.note(self.stage.process(output.state, output.payload))
-                self._last_ns = output.state.stamp_ns
+                last = self._last_ns = output.state.stamp_ns
                 self._judge()
         name = Path(bag).resolve().name
         self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped_lines(dropped), *machine_lines(
@@ -130,7 +130,7 @@ class _Run:
             missing = ', '.join(pipeline.interpolator.waiting_for)
             raise BagError(str(bag), 'nothing to weigh: no estimate comes of it'
                            + (f'; no samples of {missing}' if missing else ''))
-        self.seconds += 1e-9 * (self._last_ns - first)
+        self.seconds += 1e-9 * (last - first)
 
     def note(self, records: Sequence[Record]) -> None:
         """Keep records; loads with the bag that they are in."""
@@ -156,9 +156,8 @@ class _Run:
 
     def _judge(self) -> None:
         """Say where a load begins to be too much for the chart."""
-        if self.stage.file.chart is None:
+        if self.stage.file.chart is None or (now := self.stage.live) is None:
             return
-        now = self.stage.live
         over = now.overload is Overload.OVER
         if over and not self._over:
             self.overloads.append(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 from ..bags.reader import SampleReader
 from ..errors import SampleError
 from ..machine import Machine
-from ..settings import Settings
 from ..sources.reader import SourceReader
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import Segment, StateEstimate
@@ -34,7 +34,7 @@ class LongLog:
     has ``loads`` and ``budget``, complete at the end. Raises what the reader raises.
     """
 
-    def __init__(self, reader: SampleReader | SourceReader, machine: Machine, tuning: dict[str, Settings],
+    def __init__(self, reader: SampleReader | SourceReader, machine: Machine, tuning: dict[str, Any],
                  backend: str = 'auto', segment: float = SEGMENT) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
         self._reader = reader
@@ -81,7 +81,8 @@ class LongLog:
     def _refuse(self, error: SampleError) -> None:
         self.dropped[error.channel] += 1
 
-    def _states(self, blocks: Iterator[Sequence[Segment]]) -> Iterator[list[tuple[Segment, StateEstimate]]]:
+    def _states(self, blocks: Generator[Sequence[Segment], None, None]
+                ) -> Iterator[list[tuple[Segment, StateEstimate]]]:
         """The segments of each block, observed."""
         process = self.pipeline.observer.process
         with closing(blocks):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..bags.channel_samples import Sample
 from ..machine import Machine
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
@@ -36,7 +37,7 @@ class Verdict:
     unchecked: tuple[str, ...] = ()
 
 
-def judged(samples: Iterable[tuple[str, int, float]], machine: Machine) -> Verdict:
+def judged(samples: Iterable[tuple[str, int, float] | Sample], machine: Machine) -> Verdict:
     """Findings on samples ``(channel, stamp in ns, value)`` of a machine's channels and commands, SI."""
     series = series_of(samples)
     means, fit = means_of(series), ForceFit(machine)
@@ -51,7 +52,7 @@ def judged(samples: Iterable[tuple[str, int, float]], machine: Machine) -> Verdi
     wrong_way = _wrong_way(fit, means, now)
     sure = bool(wrong_way) or now is not None and now.worst < GOOD
     findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
-    findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way]
+    findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
     means = means._replace(values=together(wrong_way, means.values))
     findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
@@ -79,7 +80,7 @@ def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]
     return best if fitted(best, way) < GOOD ** 2 else chosen
 
 
-def _misfit(fit: ForceFit, means: Means, remedies: Sequence[Remedy]) -> float:
+def _misfit(fit: ForceFit, means: Means, remedies: Iterable[Remedy]) -> float:
     """Mean square of what the forces lack with remedies; infinite where they say nothing."""
     found = fit.fit(means._replace(values=together(remedies, means.values)))
     return float('inf') if found is None else float(np.mean(found.misfit ** 2))
@@ -111,7 +112,7 @@ def _wrong_way(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
     return taken if best is not None and best.worst <= GOOD and best.worst < BETTER * now.worst else []
 
 
-def _lacks(now: Fit | None) -> str:
+def _lacks(now: Fit) -> str:
     """How badly the forces balance, and what load they ask for."""
     low, high = np.percentile(now.mass, [25, 75])
     return (f'the forces lack up to {now.worst:.2g} times what model and noise explain, and ask for loads of {low:.0f} '

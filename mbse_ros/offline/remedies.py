@@ -137,7 +137,7 @@ def least(trials: Sequence[T], misfit: Callable[[T], float]) -> T:
     return best
 
 
-def together(remedies: Sequence[Remedy], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def together(remedies: Iterable[Remedy], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Values with several remedies, one after the other."""
     found = dict(values)
     for remedy in remedies:

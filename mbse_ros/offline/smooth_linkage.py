@@ -90,7 +90,7 @@ def gridded(log: LinkageLog) -> tuple[np.ndarray, np.ndarray]:
     samples = np.full((len(stamps), len(stage.channels)), np.nan)
     changes: list[list[tuple[int, float]]] = [[] for _ in stage.inputs]
     for stamp, values in log.samples:
-        near = max(0, np.searchsorted(stamps, stamp) - 1)
+        near = max(0, int(np.searchsorted(stamps, stamp)) - 1)
         place = near + int(np.argmin(np.abs(stamps[near:near + 2] - stamp)))
         for channel, value in values.items():
             if channel in stage.inputs:

@@ -65,7 +65,7 @@ def log_likelihood(run: LinkageEstimates, first: int = 0) -> float:
     return value if np.isfinite(value) else -WORST
 
 
-def tune(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, float | Sequence[float]],
+def tune(observer: LinkageObserver, logs: Sequence[Log], noises: Mapping[str, float | Sequence[float] | np.ndarray],
          skip: float = 0.0) -> Tuned:
     """Find the noises, of which those that are 0 stay; ``skip`` seconds at the start of each log do not count.
 
