@@ -30,13 +30,12 @@ def _panel(found: Calibration, k: int, kind: str, label: str, scale: float) -> P
     """Of equation ``k``, over the first cylinder whose friction is in it."""
     problem = found.problem
     cylinder = int(np.argmax(problem.balance.found.concerns[k]))
-    x, before, after = [], [], []
+    columns = []
     for log in problem.logs:
         own = log.moments.counts[:, k]
-        x.append(scale * (log.moments.pistons if kind == 'pose' else log.moments.speeds)[own, cylinder])
-        before.append(forces(problem, log, found.start)[own, k])
-        after.append(forces(problem, log, found.fit.u)[own, k])
-    x, before, after = (np.concatenate(item) for item in (x, before, after))
+        columns.append((scale * (log.moments.pistons if kind == 'pose' else log.moments.speeds)[own, cylinder],
+                        forces(problem, log, found.start)[own, k], forces(problem, log, found.fit.u)[own, k]))
+    x, before, after = (np.concatenate(item) for item in zip(*columns))
     if not len(x):
         return None
     order = np.argsort(x)

@@ -11,13 +11,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ..description.coordinate_units import unit_of
 from ..description.described import describe
 from ..description.explain import explain
 from ..description.tables import Row, Section, show
 from ..dynamics.configurations import neighbours
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
-from ..dynamics.redundancy import redundant_rows
+from ..dynamics.redundancy import RedundantRow, redundant_rows
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.reach import reach_of
@@ -25,7 +26,7 @@ from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
 from ..sources.machine import for_machine, section_of
 from ..sources.path import path_text
-from .units import shown, unit_of
+from .units import shown
 
 _UNITS = {'gyro': 'rad/s', 'accelerometer': 'm/s^2', 'pressure': 'Pa'}
 BADLY = 50.0           # condition of the independent coordinates from which others are proposed
@@ -42,8 +43,8 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
     check_file(draw, '--draw', ('.png',))
     description = describe(name)
     machine = Machine(description) if description.cylinders else None
-    same = machine is not None and coordinates in (None, description.coordinate_type)
-    model = machine.model if same else load_model(description, coordinates)
+    model = machine.model if machine is not None and coordinates in (None, description.coordinate_type) else (
+        load_model(description, coordinates))
     sections = [*explain(description), equation_section(model, coordinates or description.coordinate_type),
                 start_section(model)]
     if machine is not None:
@@ -198,7 +199,7 @@ def _condition(model: Model) -> float:
     return condition(model.residual(model.start.q)[1][model.active], model.z)
 
 
-def _redundant(model: Model) -> list:
+def _redundant(model: Model) -> list[RedundantRow]:
     if not model.redundant:
         return []
     samples = np.array([model.residual(q)[1] for q in neighbours(model.residual, model.start.q)])

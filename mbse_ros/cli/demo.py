@@ -221,7 +221,8 @@ def latencies(bag: Path) -> tuple[float, float]:
     source = open_bag(bag)
     topics = [topic for topic, kind in source.topics.items() if kind == PAYLOAD]
     delays = [raw.stamp_ns - stamp_of(decode(raw)) for raw in source.messages(topics)]
-    return tuple(float(v) * 1e-6 for v in np.percentile(delays, [50, 99]))
+    median, late = (float(v) * 1e-6 for v in np.percentile(delays, [50, 99]))
+    return median, late
 
 
 class CpuMeter:

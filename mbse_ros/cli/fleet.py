@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from glob import glob
 from pathlib import Path
@@ -117,7 +117,7 @@ def _check_pyarrow() -> None:
                                  str(error)) from None
 
 
-def _shown(done: object, count: int) -> list[Done]:
+def _shown(done: Iterable[Done], count: int) -> list[Done]:
     """All of them, with a bar on a terminal."""
     from rich.progress import track
 

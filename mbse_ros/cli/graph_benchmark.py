@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -30,7 +31,7 @@ def run_graph(machine: str, rates: Sequence[int], ways: Sequence[bool], seconds:
     write_json(json_file, {'rows': rows})
 
 
-def line(item: dict) -> str:
+def line(item: Mapping[str, Any]) -> str:
     """A row in words."""
     shares, passed = item['cpu_share'], item['passthrough_cpu_share']
     total = sum(shares.values())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from ..streams.pipeline import Output
@@ -23,10 +23,10 @@ HELP = {
 
 def held_seconds(outputs: Sequence[Output]) -> dict[PayloadStatus, float]:
     """s of the log by status of the payload, the longest first."""
-    found: Counter[PayloadStatus] = Counter()
+    found: dict[PayloadStatus, float] = defaultdict(float)
     for output in outputs:
         found[output.payload.status] += len(output.segment.values) * output.segment.step_ns * 1e-9
-    return dict(found.most_common())
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def held_lines(outputs: Sequence[Output]) -> list[str]:

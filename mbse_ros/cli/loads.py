@@ -64,8 +64,9 @@ def loads(
     check_file(json_)
     check_file(output, '--output', SUFFIXES)
     check_folder(report, '--report')
+    bags = bags or []
     if (records is None) == (not bags):
-        raise SettingError('bags', [str(bag) for bag in bags or []], 'one bag or more, or --records')
+        raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
                                 'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})

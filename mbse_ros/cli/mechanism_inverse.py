@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import typer
 
+from ..description.coordinate_units import unit_of
 from ..dynamics.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion_table import MotionTable, interpolated, oddities, read_motion_table
@@ -18,7 +19,7 @@ from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from ..report.plots import write_plots
 from .tables import write_table
-from .units import columns_of, unit_of
+from .units import columns_of
 
 DURATION, DT = 10.0, 0.005   # s
 LONGEST = 1_000_000          # instants

@@ -10,7 +10,8 @@ import casadi as ca
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from ..description.model import GROUND, Body, Coordinate, Force, Joint, PointRef, Spring
+from ..description.basics import GROUND, PointRef
+from ..description.model import Body, Coordinate, Driver, Force, Joint, Spring
 from ..dynamics.model import Model
 from ..report.linkage import Element, Link, Linkage, Part
 
@@ -51,7 +52,7 @@ class Picture:
     def _held(self) -> list[str]:
         """Points of the ground that carry a spring or an actuator, and no pin."""
         d = self.model.description
-        pairs = [spring.points for spring in d.springs.values() if spring.points]
+        pairs: list[tuple[PointRef, ...]] = [spring.points for spring in d.springs.values() if spring.points]
         pairs += [item.points for item in d.coordinates.values() if item.kind in ('distance', 'piston')]
         pinned = {str(end) for joint in d.joints.values() for end in (joint.parent, joint.child)}
         found = dict.fromkeys(str(point) for pair in pairs for point in pair if point.body == GROUND)
@@ -76,13 +77,13 @@ class Picture:
         d = self.model.description
         cylinders = [Element(item.name, 'actuator', points[str(item.base)], points[str(item.rod_eye)])
                      for item in d.cylinders.values()]
-        acting: list[Force | object] = [*d.forces.values(), *d.drivers.values()]
+        acting: list[Force | Driver] = [*d.forces.values(), *d.drivers.values()]
         found = cylinders
         for name in dict.fromkeys(item.coordinate for item in acting if item.coordinate):
             coordinate = d.coordinates[name]
             if coordinate.kind == 'distance':
-                first, second = self._ends(coordinate)
-                found.append(Element(name, 'actuator', points[first], points[second]))
+                first, second = coordinate.points
+                found.append(Element(name, 'actuator', points[str(first)], points[str(second)]))
         return found
 
     def _slides(self, coordinate: Coordinate) -> bool:
@@ -118,7 +119,7 @@ def _link(joint: Joint, points: dict[str, np.ndarray], frames: dict[str, np.ndar
 
 def _once(joints: list[Link]) -> list[Link]:
     """Pins that lie on each other, as where three bars meet, are drawn once."""
-    pins: dict[tuple, list[Link]] = {}
+    pins: dict[tuple[object, ...], list[Link]] = {}
     for joint in joints:
         key = (*np.round(joint.start, 9),) if joint.kind == 'revolute' else (joint.name,)
         pins.setdefault(key, []).append(joint)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import typer
 
+from ..description.coordinate_units import unit_of
 from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import Motion, simulate
@@ -20,7 +21,7 @@ from ..report.chart import Curve, Panel
 from ..report.files import check_file, check_folder, write_json
 from .arguments import independent_of
 from .tables import write_table
-from .units import columns_of, unit_of
+from .units import columns_of
 
 LONGEST = 10_000_000        # steps
 WORTH = 500                 # steps from which a motion is worth pictures that nobody asked for
@@ -55,7 +56,7 @@ class Request:
             raise SettingError('--order', self.order, 'no such option here: it is for the scheme exponential')
 
     @property
-    def options(self) -> dict[str, object]:
+    def options(self) -> dict[str, Any]:
         """Options of the scheme."""
         return {} if self.order is None else {'order': self.order}
 

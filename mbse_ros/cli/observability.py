@@ -176,7 +176,7 @@ def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
 
 def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
     """The same over some poses with all pressures of one more coordinate, by the names of the sensors to add."""
-    found = {}
+    found: dict[str, PayloadSight] = {}
     if machine.description.payload is None:
         return found
     by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}

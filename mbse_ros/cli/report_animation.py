@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..description.model import GROUND
+from ..description.basics import GROUND
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..machine import Machine
 from ..offline.bag import Estimate

@@ -26,7 +26,7 @@ def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison:
     """All that the page shows; times in hours from the start of the first load."""
     begin = min((load.record.data['start_ns'] for load in found.loads), default=0)
     total = combined((1.0, load.record.mass) for load in counted)
-    charts = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
+    charts: list[Chart | None] = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
     charts += [_zero_chart(found, begin), None if comparison is None else _error_chart(comparison, begin)]
     return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, total, comparison, begin),
                notes=_notes(found), tables=_tables(found, counted, total, comparison),

@@ -115,11 +115,11 @@ def _nis(estimate: Estimate, t: np.ndarray) -> Nis:
 
 def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
     payloads = [o.payload for o in estimate.outputs]
-    columns = {name: np.array([getattr(p, name) for p in payloads], dtype=float)
-               for name in ('raw', 'low_passed', 'mass', 'lower', 'upper', 'status')}
+    raw, low_passed, mass, lower, upper, status = (np.array([getattr(payload, name) for payload in payloads], float)
+                                                   for name in 'raw low_passed mass lower upper status'.split())
     names = {int(s): s.name.lower().replace('_', ' ') for s in PayloadStatus}
-    return PayloadTrack(t, **columns, status_names=names, updating=int(PayloadStatus.UPDATING),
-                        true=None if truth is None else truth.payload)
+    return PayloadTrack(t, raw, low_passed, mass, lower, upper, status, names, int(PayloadStatus.UPDATING),
+                        None if truth is None else truth.payload)
 
 
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:

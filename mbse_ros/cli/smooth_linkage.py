@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..description.coordinate_units import unit_of
 from ..dynamics.model import load_model
 from ..offline.linkage import estimate_linkage_bag, linkage_settings
 from ..offline.smooth_linkage import SmoothedLog, check_filter, smooth_linkage_log
@@ -16,7 +17,6 @@ from ..report.series import Z95, root_mean_square
 from .logs import Answer, LogRequest, cost, cost_line
 from .smooth import how, interval, panel, write_panels
 from .tables import write_table
-from .units import unit_of
 
 UNSEEN = 0.5        # of the standard deviation of the start, above which a position counts as not seen
 

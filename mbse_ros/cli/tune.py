@@ -48,8 +48,10 @@ def tune_command(request: Request, json_file: Path | None, backend: str = 'auto'
     if not STEP * 10 < request.duration <= 1000.0:
         raise SettingError('--duration', request.duration, f'seconds, more than {STEP * 10:g} and up to 1000')
     chosen = names_of(request.sensors, '--sensors', 1)
-    check_sensors(load_mechanism(request.mechanism if recorded(request) else request.sources[0]), chosen)
-    observer, logs = _recorded(request, chosen, backend) if recorded(request) else _simulated(request, chosen, backend)
+    mechanism = request.mechanism if recorded(request) else None
+    check_sensors(load_mechanism(request.sources[0] if mechanism is None else mechanism), chosen)
+    observer, logs = _simulated(request, chosen, backend) if mechanism is None else (
+        _recorded(request, mechanism, chosen, backend))
     noises = default_noises(request.estimator, observer.model.description.name)
     tuned = tune(observer, logs, noises, request.skip)
     write_json(json_file, summary_of(request, observer, tuned))
@@ -82,9 +84,9 @@ def _simulated(request: Request, chosen: list[str], backend: str) -> tuple[Linka
                       for seed in range(request.seeds)]
 
 
-def _recorded(request: Request, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
+def _recorded(request: Request, mechanism: str, chosen: list[str], backend: str) -> tuple[LinkageObserver, list[Log]]:
     """Logs out of files; the filter starts where the mechanism's file says."""
-    model = load_model(request.mechanism, backend=backend)
+    model = load_model(mechanism, backend=backend)
     observer = _observer(model, request, chosen, backend)
     stddev, start, logs = default_stddev(observer.filter, model.description.name), model.start, []
     for source in request.sources:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..bags.bag import open_bag
 from ..errors import BagError, SettingError
@@ -12,8 +13,9 @@ from ..nodes.graph import Graph, MachineArguments, Process, machine_graph, parse
 from ..nodes.linkage_graph import LinkageArguments, linkage_graph
 from ..nodes.up import up
 
-GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
-          'linkage': (LinkageArguments, linkage_graph)}
+GRAPHS: dict[str, tuple[type[Any], Callable[[Any], Graph]]] = {
+    'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
+    'linkage': (LinkageArguments, linkage_graph)}
 
 
 def up_graph(name: str, words: Sequence[str], duration: float | None) -> int:

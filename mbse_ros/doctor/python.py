@@ -53,7 +53,7 @@ def extras_check(extras: Mapping[str, Mapping[str, str]] = EXTRAS, version: Vers
     """Optional packages: to be without them is no fault, to have an old one is a warning."""
     found = {name: version(name) for packages in extras.values() for name in packages}
     old = [f'"{name}>={least}"' for packages in extras.values() for name, least in packages.items()
-           if found[name] and not enough(found[name], least)]
+           if (there := found[name]) and not enough(there, least)]
     text = ', '.join(f'{extra}: {name} {"not installed" if found[name] is None else found[name] or "of no version"}'
                      for extra, packages in extras.items() for name in packages)
     return Check('extras', WARNING, text, f'pip install {" ".join(old)}') if old else Check('extras', OK, text)
@@ -65,7 +65,7 @@ def enough(version: str, least: str) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    found = [int(part) for part in re.match(r'[\d.]*', version)[0].split('.') if part]
+    found = [int(part) for part in re.split(r'[^\d.]', version)[0].split('.') if part]
     while found and found[-1] == 0:     # 6 and 6.0 are the same
         found.pop()
     return tuple(found)

@@ -19,7 +19,7 @@ from .forward import DEPENDENT, INDEPENDENT, Coordinates, GraphProblem, add_cons
 from .graph import FactorGraph
 from .integration_factors import equality, prior
 
-Path = Callable[[float], Sequence[float]]       # t -> independent coordinates (g,)
+Path = Callable[[float], Sequence[float] | np.ndarray]       # t -> independent coordinates (g,)
 METHODS = ('staged', 'joint')
 STAGES = 4
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
+from typing import TypeGuard
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _uniquely_named(charts: Sequence[Chart]) -> list[Chart]:
 def signal_chart(group: str, signals: Sequence[Signal]) -> Chart:
     """Measured, estimated and true values of a group of signals, one panel each."""
     panels = tuple(panel for panel in map(_signal_panel, signals) if panel.curves)
-    shown = {item.label for panel in panels for item in panel.curves + panel.bands}
+    shown = {c.label for p in panels for c in p.curves} | {b.label for p in panels for b in p.bands}
     words = {'measured': 'measured samples (grey)', 'estimated': 'the estimate (blue)', '95 % band': 'its 95 % band',
              'true': 'the truth (orange)'}
     caption = ', '.join(text for label, text in words.items() if label in shown)
@@ -63,7 +64,7 @@ def _signal_panel(signal: Signal) -> Panel:
     return Panel(signal.name, signal.unit, tuple(curves), tuple(bands))
 
 
-def _has_points(series: Series | None) -> bool:
+def _has_points(series: Series | None) -> TypeGuard[Series]:
     return series is not None and bool(np.isfinite(series.value).any())
 
 
@@ -80,18 +81,18 @@ def _band(series: Series, scale: float) -> list[Band]:
 
 def error_chart(signals: Sequence[Signal]) -> Chart:
     """Estimate minus truth with the estimator's own 95 % band: is it as good as it says?"""
-    panels = (_error_panel(s) for s in signals if _has_points(s.true) and _has_points(s.estimated))
+    panels = (_error_panel(s, s.estimated, s.true) for s in signals if _has_points(s.true) and _has_points(s.estimated))
     return Chart('Estimation error', 'errors', tuple(panels),
                  'Estimate minus truth, and the 95 % band that the estimator gives itself. '
                  'A consistent band contains the error about 95 % of the time.')
 
 
-def _error_panel(signal: Signal) -> Panel:
-    t, value, stddev = signal.estimated.t, signal.estimated.value, signal.estimated.stddev
-    error = signal.scale * (value - resample(t, signal.true.t, signal.true.value))
-    note, bands, shown = f'RMSE {number(root_mean_square(error))} {signal.unit}', (), [error]
-    if stddev is not None:
-        half = Z95 * signal.scale * stddev
+def _error_panel(signal: Signal, estimated: Series, true: Series) -> Panel:
+    t, error = estimated.t, signal.scale * (estimated.value - resample(estimated.t, true.t, true.value))
+    note, shown = f'RMSE {number(root_mean_square(error))} {signal.unit}', [error]
+    bands: tuple[Band, ...] = ()
+    if estimated.stddev is not None:
+        half = Z95 * signal.scale * estimated.stddev
         bands = (Band('95 % band', t, -half, half, COLORS['estimated']),)
         note += f', {percent(share_inside(error, -half, half))} inside the band'
         shown += [-half, half]

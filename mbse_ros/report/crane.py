@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -39,7 +40,7 @@ def write_crane_gif(scene: Scene, path: Path) -> None:
     speed = (scene.t[-1] - scene.t[0]) / (frames.size / _GIF_RATE)
     figure, suffix = _canvas(_views(scene), 6.0, 80), f'   ({speed:.1f} × real time)' if speed > 1.05 else ''
 
-    def draw(frame: int) -> list:
+    def draw(frame: int) -> list[Artist]:
         drawn = [artist for ax, view in zip(figure.axes, _views(scene)) for artist in _draw_frame(ax, view, frame, 1.0)]
         caption = f'   {scene.captions[frame]}' if scene.captions else ''
         return drawn + [corner_text(figure.axes[0], f't = {scene.t[frame]:.1f} s{caption}{suffix}', 11)]
@@ -82,28 +83,28 @@ def _frame(ax: Axes, view: Scene, widest: float) -> None:
         ax.plot([x - 1.5 * size, x + 1.5 * size], [z - 1.6 * size] * 2, color=INK, linewidth=1.5, zorder=1)
 
 
-def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list:
+def _draw_frame(ax: Axes, scene: Scene, frame: int, alpha: float) -> list[Artist]:
     """Draw one pose; the artists come back so that an animation can remove them."""
-    drawn = []
+    drawn: list[Artist] = []
     for name, points in scene.measured.items():
         x, z = points[frame].T
         drawn += ax.plot(x, z, 'o-' if kind_of(name) == 'payload' else '-', color=_GHOST, alpha=0.45 * alpha,
                          linewidth=11, markersize=21, markeredgewidth=0, solid_capstyle='round', zorder=2)
     for name, points in scene.estimated.items():
-        drawn += _draw_part(ax, kind_of(name), *points[frame].T, alpha)
+        drawn += _draw_part(ax, kind_of(name), points[frame, :, 0], points[frame, :, 1], alpha)
     return drawn
 
 
-def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) -> list:
+def _draw_part(ax: Axes, kind: str, x: np.ndarray, z: np.ndarray, alpha: float) -> list[Artist]:
     if kind == 'payload':
-        return ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)
+        return [*ax.plot(x, z, 'o', color=_LOAD, markersize=13, alpha=alpha, zorder=5)]
     if kind == 'cylinder':
-        return (ax.plot(x[1:], z[1:], color='#9aa3af', linewidth=3, alpha=alpha, zorder=3)
-                + ax.plot(x[:2], z[:2], color=_TUBE, linewidth=7, alpha=alpha, solid_capstyle='butt', zorder=3))
+        return [*ax.plot(x[1:], z[1:], color='#9aa3af', linewidth=3, alpha=alpha, zorder=3),
+                *ax.plot(x[:2], z[:2], color=_TUBE, linewidth=7, alpha=alpha, solid_capstyle='butt', zorder=3)]
     closed = len(x) > 3 and np.allclose((x[0], z[0]), (x[-1], z[-1]))
     fill = ax.fill(x, z, color=_BODY, alpha=0.25 * alpha, linewidth=0, zorder=4) if closed else []
-    return fill + ax.plot(x, z, 'o-', color=_BODY, linewidth=2.5, markersize=4, alpha=alpha, zorder=4,
-                          solid_joinstyle='round')
+    return [*fill, *ax.plot(x, z, 'o-', color=_BODY, linewidth=2.5, markersize=4, alpha=alpha, zorder=4,
+                            solid_joinstyle='round')]
 
 
 def _heights(scene: Scene) -> np.ndarray:

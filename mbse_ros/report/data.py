@@ -8,7 +8,8 @@ shown). A value that is not finite is a gap: it is not drawn and not counted. Wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ class Timed:
 
     Raises ReportError for an array of another length, and for times that go back or are not finite.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]      # of the children
+    t: np.ndarray
 
     def __post_init__(self) -> None:
         size, label = np.size(self.t), type(self).__name__.lower()
@@ -92,9 +96,9 @@ class Nis(Timed):
 
     t: np.ndarray
     value: np.ndarray
-    dof: np.ndarray | float
-    lower: np.ndarray | float
-    upper: np.ndarray | float
+    dof: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class PayloadTrack(Timed):
     status: np.ndarray
     status_names: Mapping[int, str]
     updating: int = 0
-    true: np.ndarray | float | None = None
+    true: np.ndarray | None = None
     reference: str = ''
 
 

@@ -76,7 +76,8 @@ class Linkage:
     def points(self) -> np.ndarray:
         """All points (k, d) that must be in sight."""
         rows = [part.outline for part in self.parts] + [np.array([part.center_of_mass]) for part in self.parts]
-        rows += [np.array([item.start, item.end]) for item in (*self.joints, *self.elements)]
+        rows += [np.array([joint.start, joint.end]) for joint in self.joints]
+        rows += [np.array([element.start, element.end]) for element in self.elements]
         return np.concatenate(rows) if rows else np.zeros((1, self.dimension))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -93,7 +94,7 @@ def _symbol(ax: Axes, linkage: Linkage) -> float:
     return min(size, 0.12 * usual)
 
 
-def _draw(ax: Axes, linkage: Linkage) -> list:
+def _draw(ax: Axes, linkage: Linkage) -> list[Artist]:
     """One pose without names; the artists come back so that an animation can remove them."""
     size, artists = _symbol(ax, linkage), []
     for k, part in enumerate(linkage.parts):
@@ -112,7 +113,8 @@ def _names(ax: Axes, linkage: Linkage, size: float) -> None:
         return
     labels = Labels(ax)
     labels.keep_off(*(part.outline for part in linkage.parts))
-    labels.keep_off(*(np.array([item.start, item.end]) for item in (*linkage.elements, *linkage.joints)))
+    labels.keep_off(*(np.array([item.start, item.end]) for item in linkage.elements),
+                    *(np.array([item.start, item.end]) for item in linkage.joints))
     labels.keep_off(*(np.array([item.start, item.end]) + size * np.array(shift) for item in linkage.elements
                       for shift in ([0.8, 0], [-0.8, 0], [0, 0.8], [0, -0.8])))
     labels.keep_off(*(part.center_of_mass + size * np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
@@ -165,11 +167,11 @@ class Labels:
         if text:
             self._wanted.append((text, np.asarray(place, dtype=float), color, style))
 
-    def draw(self) -> list:
+    def draw(self) -> list[Artist]:
         """Put all texts; the artists come back."""
         return [self._put(*wanted) for wanted in self._wanted]
 
-    def _put(self, text: str, place: np.ndarray, color: str, style: str) -> object:
+    def _put(self, text: str, place: np.ndarray, color: str, style: str) -> Artist:
         half = 0.5 * self.size * np.array([_POINTS_PER_LETTER * len(text), _HEIGHT])
         center = self._to_points(place[None])[0]
         unit = np.column_stack([np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)])
@@ -179,8 +181,8 @@ class Labels:
         best = offsets[int(np.argmin(cost))]
         grid = np.stack(np.meshgrid(np.linspace(-1, 1, 9), (-1.0, 0.0, 1.0)), axis=-1).reshape(-1, 2)
         self._taken.append(center + best + grid * half)
-        return self.ax.annotate(plain(text), place, best, textcoords='offset points', ha='center', va='center',
-                                fontsize=self.size, color=color, style=style, zorder=9)
+        return self.ax.annotate(plain(text), (place[0], place[1]), best, textcoords='offset points', ha='center',
+                                va='center', fontsize=self.size, color=color, style=style, zorder=9)
 
     def _cost(self, center: np.ndarray, half: np.ndarray, taken: np.ndarray) -> float:
         """Number of points under a text and its rim, and a high price for leaving the picture."""

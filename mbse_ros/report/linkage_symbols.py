@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.path import Path as Outline
 
@@ -20,24 +21,24 @@ def part_color(k: int) -> str:
     return _COLORS[k % len(_COLORS)]
 
 
-def draw_part(ax: Axes, part: Part, color: str, size: float) -> list:
+def draw_part(ax: Axes, part: Part, color: str, size: float) -> list[Artist]:
     """A bar, an area, or a disc for a body of one point."""
     x, y = np.atleast_2d(part.outline).T
     if len(x) == 1:
         return _disc(ax, part.outline[0], 1.9 * size, color)
     artists = ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2) if part.closed else []
-    return artists + ax.plot(x, y, '-', color=color, linewidth=3.2, solid_capstyle='round', solid_joinstyle='round',
-                             alpha=0.85, zorder=3)
+    return [*artists, *ax.plot(x, y, '-', color=color, linewidth=3.2, solid_capstyle='round', solid_joinstyle='round',
+                               alpha=0.85, zorder=3)]
 
 
-def _disc(ax: Axes, center: np.ndarray, radius: float, color: str) -> list:
+def _disc(ax: Axes, center: np.ndarray, radius: float, color: str) -> list[Artist]:
     turn = np.linspace(0, 2 * np.pi, 41)
     x, y = center[:, None] + radius * np.array([np.cos(turn), np.sin(turn)])
-    return (ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2)
-            + ax.plot(x, y, color=color, linewidth=2.0, alpha=0.85, zorder=3))
+    return [*ax.fill(x, y, color=color, alpha=0.16, linewidth=0, zorder=2),
+            *ax.plot(x, y, color=color, linewidth=2.0, alpha=0.85, zorder=3)]
 
 
-def draw_joint(ax: Axes, joint: Link, size: float) -> list:
+def draw_joint(ax: Axes, joint: Link, size: float) -> list[Artist]:
     """The joint's symbol; on the ground it stands on a hatched support."""
     if joint.kind == 'distance':
         return (_line(ax, [joint.start, joint.end], '--', INK, 1.6, 4)
@@ -60,7 +61,7 @@ def draw_joint(ax: Axes, joint: Link, size: float) -> list:
     return artists
 
 
-def _slider(ax: Axes, joint: Link, size: float) -> list:
+def _slider(ax: Axes, joint: Link, size: float) -> list[Artist]:
     """The axis from the parent's point, rails where the child is; a block on them, a pin (slot) or both."""
     length = 1.0 if joint.axis is None else float(np.linalg.norm(joint.axis))
     axis = np.array([1.0, 0.0]) if joint.axis is None or length < 1e-9 else joint.axis / length
@@ -79,13 +80,13 @@ def _slider(ax: Axes, joint: Link, size: float) -> list:
     return artists + (_dots(ax, [joint.end], 0.8 * size) if joint.kind != 'prismatic' else [])
 
 
-def draw_element(ax: Axes, element: Element, size: float) -> list:
+def draw_element(ax: Axes, element: Element, size: float) -> list[Artist]:
     """A zigzag, a spiral, or a cylinder with its rod."""
     if element.kind == 'coil':
         turn = np.linspace(0, 5 * np.pi, 120)
         radius = size * (1.2 + 1.6 * turn / turn[-1])
-        return ax.plot(element.start[0] + radius * np.cos(turn), element.start[1] + radius * np.sin(turn), '-',
-                       color=SPRING, linewidth=1.2, zorder=4)
+        return [*ax.plot(element.start[0] + radius * np.cos(turn), element.start[1] + radius * np.sin(turn), '-',
+                         color=SPRING, linewidth=1.2, zorder=4)]
     if element.kind == 'actuator':
         middle = element.start + 0.55 * (element.end - element.start)
         return (_line(ax, [element.start, middle], '-', ACTUATOR, 8, 2.5)
@@ -94,7 +95,7 @@ def draw_element(ax: Axes, element: Element, size: float) -> list:
     return _zigzag(ax, element.start, element.end, size)
 
 
-def _zigzag(ax: Axes, start: np.ndarray, end: np.ndarray, size: float) -> list:
+def _zigzag(ax: Axes, start: np.ndarray, end: np.ndarray, size: float) -> list[Artist]:
     length = float(np.linalg.norm(end - start))
     if length == 0.0:
         return []
@@ -105,17 +106,18 @@ def _zigzag(ax: Axes, start: np.ndarray, end: np.ndarray, size: float) -> list:
     return _line(ax, start + along[:, None] * length * axis + across[:, None] * normal, '-', SPRING, 1.4, 4)
 
 
-def draw_support(ax: Axes, place: np.ndarray, size: float) -> list:
+def draw_support(ax: Axes, place: np.ndarray, size: float) -> list[Artist]:
     """A point of the ground: triangle on a hatched line."""
     x, y = place
     low = y - 2.3 * size
     artists = ax.fill([x, x - 1.5 * size, x + 1.5 * size], [y, low, low], facecolor=GROUND, edgecolor=INK,
                       linewidth=0.9, zorder=1)
-    return artists + _hatch(ax, np.array([x - 2.2 * size, low]), np.array([1.0, 0.0]), np.array([0.0, -1.0]),
-                            4.4 * size, size)
+    return [*artists, *_hatch(ax, np.array([x - 2.2 * size, low]), np.array([1.0, 0.0]), np.array([0.0, -1.0]),
+                              4.4 * size, size)]
 
 
-def _hatch(ax: Axes, start: np.ndarray, axis: np.ndarray, outward: np.ndarray, length: float, size: float) -> list:
+def _hatch(ax: Axes, start: np.ndarray, axis: np.ndarray, outward: np.ndarray, length: float,
+           size: float) -> list[Artist]:
     """A line with short slanted strokes on its outer side."""
     artists = _line(ax, [start, start + length * axis], '-', INK, 1.4, 1.6)
     for s in np.arange(0.45 * size, length, 0.9 * size):
@@ -124,12 +126,12 @@ def _hatch(ax: Axes, start: np.ndarray, axis: np.ndarray, outward: np.ndarray, l
     return artists
 
 
-def _line(ax: Axes, points: object, style: str, color: str, width: float, zorder: float) -> list:
+def _line(ax: Axes, points: object, style: str, color: str, width: float, zorder: float) -> list[Artist]:
     x, y = np.asarray(points, dtype=float).T
-    return ax.plot(x, y, style, color=color, linewidth=width, zorder=zorder, solid_capstyle='butt')
+    return [*ax.plot(x, y, style, color=color, linewidth=width, zorder=zorder, solid_capstyle='butt')]
 
 
-def _dots(ax: Axes, places: object, radius: float, color: str = 'white') -> list:
+def _dots(ax: Axes, places: object, radius: float, color: str = 'white') -> list[Artist]:
     """Circles of a radius in metres."""
     turn = np.linspace(0, 2 * np.pi, 25)
     return [patch for x, y in np.asarray(places, dtype=float)
@@ -137,11 +139,12 @@ def _dots(ax: Axes, places: object, radius: float, color: str = 'white') -> list
                                  linewidth=1.3, zorder=6)]
 
 
-def _box(ax: Axes, center: np.ndarray, axis: np.ndarray, half_length: float, half_width: float, color: str) -> list:
+def _box(ax: Axes, center: np.ndarray, axis: np.ndarray, half_length: float, half_width: float,
+         color: str) -> list[Artist]:
     normal = np.array([-axis[1], axis[0]])
     corners = np.array([center + a * half_length * axis + b * half_width * normal
                         for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
-    return ax.fill(*corners.T, facecolor=color, edgecolor=INK, linewidth=1.3, zorder=5)
+    return [*ax.fill(*corners.T, facecolor=color, edgecolor=INK, linewidth=1.3, zorder=5)]
 
 
 def center_mark(ax: Axes, places: np.ndarray) -> None:
@@ -157,10 +160,10 @@ def gravity_arrow(ax: Axes, gravity: np.ndarray) -> None:
     size = float(np.linalg.norm(gravity))
     if size < 1e-9:
         return
-    direction, place = gravity / size, (0.965, 0.93)
-    ax.annotate('', place, 34 * direction, xycoords='axes fraction', textcoords='offset points',
+    (x, y), place = gravity / size, (0.965, 0.93)
+    ax.annotate('', place, (34 * x, 34 * y), xycoords='axes fraction', textcoords='offset points',
                 arrowprops={'arrowstyle': '<|-', 'color': INK, 'linewidth': 1.4, 'shrinkA': 0, 'shrinkB': 0})
-    ax.annotate('g', place, -9 * direction, xycoords='axes fraction', textcoords='offset points', ha='center',
+    ax.annotate('g', place, (-9 * x, -9 * y), xycoords='axes fraction', textcoords='offset points', ha='center',
                 va='center', color=INK, fontsize=10, style='italic')
 
 
@@ -169,7 +172,7 @@ def draw_triad(ax: Axes, axes: np.ndarray) -> None:
     (x_min, x_max), (y_min, _) = ax.get_xlim(), ax.get_ylim()
     span = x_max - x_min
     length = round_length(0.12 * span)
-    origin = np.array([x_min + 0.07 * span, y_min + 0.05 * span])
+    origin = x_min + 0.07 * span, y_min + 0.05 * span
     for name, axis in zip('xyz', axes):
         tip = origin + length * axis
         ax.annotate('', tip, origin, arrowprops={'arrowstyle': '-|>', 'color': INK, 'linewidth': 1.2})

@@ -53,7 +53,8 @@ def _curve(curve: Curve) -> dict[str, Any]:
         size = 8 if curve.kind == 'points' else 3
         trace.update(mode='markers', marker={'size': size, 'color': curve.color, 'opacity': 0.75})
     else:
-        t, y = decimate(*break_holes(curve.t, curve.y), LINE_POINTS)
+        t, y = break_holes(curve.t, curve.y)
+        t, y = decimate(t, y, LINE_POINTS)
         trace.update(mode='lines', line={'width': 1.0 if curve.kind == 'samples' else 1.6, 'color': curve.color,
                                          'dash': 'dash' if curve.kind == 'dashes' else 'solid'})
     return {**trace, 'x': packed(t), 'y': packed(y)}

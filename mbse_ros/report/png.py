@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -57,9 +59,9 @@ def write_png(chart: Chart, span: tuple[float, float], path: Path) -> None:
     figure.savefig(path)
 
 
-def _add_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+def _add_legend(figure: Figure, axes: Iterable[Axes]) -> None:
     """One legend at the top for all axes, each label once."""
-    handles = {}
+    handles: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             handles.setdefault(label, handle)
@@ -113,12 +115,14 @@ def draw_panel(panel: Panel, ax: Axes) -> None:
 
 
 def _draw_curve(curve: Curve, ax: Axes, color: str) -> None:
-    label = plain(curve.label)
+    t, y, label = curve.t, curve.y, plain(curve.label)
     if curve.kind in ('dots', 'samples', 'points'):
-        t, y = decimate(curve.t, curve.y, _POINTS)
+        t, y = decimate(t, y, _POINTS)
         ax.plot(t, y, '.', color=color, markersize=9.0 if curve.kind == 'points' else 2.5, label=label, zorder=1.5)
     else:
-        t, y = (curve.t, curve.y) if curve.kind == 'marks' else decimate(*break_holes(curve.t, curve.y), _POINTS)
+        if curve.kind != 'marks':
+            t, y = break_holes(t, y)
+            t, y = decimate(t, y, _POINTS)
         ax.plot(t, y, _STYLES[curve.kind], color=color, linewidth=1.3, markersize=4.5, label=label, zorder=3)
 
 
@@ -127,20 +131,21 @@ def corner_text(ax: Axes, text: str, size: float) -> Text:
     return ax.text(0.02, 0.97, plain(text), transform=ax.transAxes, va='top', fontsize=size, color=INK)
 
 
-def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list], rate: float, colors: int,
-              path: Path) -> None:
+def write_gif(figure: Figure, frames: Iterable[int], draw: Callable[[int], list[Artist]], rate: float,
+              colors: int, path: Path) -> None:
     """A looping GIF, ``rate`` frames a second: what is on the figure is drawn once, the artists that ``draw`` makes of
     each frame over it; in the colours of the first frame, so that they do not flicker."""
-    canvas, images = figure.canvas, []
+    canvas: Any = figure.canvas
+    images: list[Image.Image] = []
     canvas.draw()
     still = canvas.copy_from_bbox(figure.bbox)
     for frame in frames:
         canvas.restore_region(still)
         for artist in sorted(draw(frame), key=lambda artist: artist.get_zorder()):
-            artist.axes.draw_artist(artist)
+            figure.draw_artist(artist)
             artist.remove()
         image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert('RGB')
-        images.append(image.quantize(palette=images[0], dither=0) if images else image.quantize(colors, dither=0))
+        images.append(image.quantize(colors, palette=next(iter(images), None), dither=0))  # type: ignore[arg-type]
     images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0)
 
 

@@ -65,8 +65,8 @@ def _view(t: np.ndarray, sides: list[dict[str, np.ndarray]], captions: tuple[str
         return None
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.08 * float(np.max(high - low)) or 0.5
-    extent = (low[0] - margin, high[0] + margin, low[1] - margin, high[1] + margin)
-    return Scene(t, *sides, captions, tuple(map(float, extent)), pins, labels, above)
+    extent = float(low[0] - margin), float(high[0] + margin), float(low[1] - margin), float(high[1] + margin)
+    return Scene(t, sides[0], sides[1], captions, extent, pins, labels, above)
 
 
 def _seen(side: dict[str, np.ndarray], axes: list[int]) -> dict[str, np.ndarray]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .chart import Curve
 from .charts import charts_of
 from .crane import write_crane_gif, write_still
-from .data import Run
+from .data import Run, Timed
 from .page import page
 from .png import write_png
 from .scene import FRAME_RATE, scene_of
@@ -40,7 +41,7 @@ def write_report(run: Run, folder: str | Path) -> Path:
 
 def time_span(run: Run) -> tuple[float, float]:
     """First and last time of all that the run holds; all time axes show it."""
-    holders = [run.payload, run.nis, run.animation, *run.innovations]
+    holders: list[Timed | Curve | None] = [run.payload, run.nis, run.animation, *run.innovations]
     holders += [series for s in run.signals for series in (s.measured, s.estimated, s.true)]
     holders += [curve for chart in run.charts for panel in chart.panels for curve in panel.curves]
     times = [holder.t for holder in holders if holder is not None and holder.t.size]

@@ -131,8 +131,8 @@ class Book:
                 tally.add(record.mass)
 
     def _undo(self, number: int) -> None:
-        record, filling = self.loads.pop(number, (None, None))
+        found = self.loads.pop(number, None)
         self.places.pop(number, None)
-        if record is not None and record.counts:
-            for tally in self._tallies(record, filling):
-                tally.add(record.mass, -1)
+        if found is not None and found[0].counts:
+            for tally in self._tallies(*found):
+                tally.add(found[0].mass, -1)

@@ -44,7 +44,8 @@ class Detector:
         self._plateau: Plateau | None = None        # the level by now
         self._candidate: Plateau | None = None      # and what it may have become
         self._carried: Carried | None = None
-        self._gone, self._dug, self._last_ns = 0.0, 0.0, None
+        self._gone, self._dug = 0.0, 0.0
+        self._last_ns: int | None = None
         self._empty = False     # whether the machine has been seen without a load
         self._place: Place | None = None
 
@@ -119,7 +120,7 @@ class Detector:
         if self._carried is None or self._plateau is None or self._carried.counted:
             return None
         now = Carried(self._carried.start_ns, self._carried.taken, self._carried.tare,
-                      [*self._carried.levels, self._level()])
+                      [*self._carried.levels, self._level(self._plateau)])
         self._carried.counted = True
         return now.delivered(self.settings.dump_radius, self.truck)
 
@@ -127,7 +128,7 @@ class Detector:
         """What this truck has got of a load that is still carried; the rest is another load from here on."""
         if self._carried is None or self._plateau is None or self._carried.counted:
             return None
-        found = self._carried.delivered_so_far(self.settings.dump_radius, self.truck, self._level())
+        found = self._carried.delivered_so_far(self.settings.dump_radius, self.truck, self._level(self._plateau))
         if found is not None:
             self._carried.levels, self._carried.start_ns = [], found.end_ns
         return found
@@ -158,41 +159,41 @@ class Detector:
                 reading.place.distance(taken) <= self.settings.dump_radius):
             self._dug += dt
 
-    def _digs_again(self, new: Plateau) -> bool:
+    def _digs_again(self, carried: Carried, old: Plateau, new: Plateau) -> bool:
         """Whether the load was put back unseen, and this level is another's: the machine has dug where it was taken,
         after the load had been carried away, or has come up with less."""
-        return self._dug >= DUG and (self._carried.farthest > self.settings.dump_radius
-                                     or new.level < self._plateau.level - self.settings.change(self._span))
+        return self._dug >= DUG and (carried.farthest > self.settings.dump_radius
+                                     or new.level < old.level - self.settings.change(self._span))
 
     def _is_load(self, plateau: Plateau) -> bool:
         """Whether a level is that of a load; what may be nothing is none."""
         least = max(self.settings.lightest(self._span), plateau.last.stddev)
         return plateau.level - self.tare.value >= least
 
-    def _is_gone(self, plateau: Plateau) -> bool:
+    def _is_gone(self, carried: Carried, plateau: Plateau) -> bool:
         """Whether a level is what is left of a load: little of it, even where the empty machine seems to weigh more."""
-        most = max((level.mass.value for level in self._carried.levels), default=0.0) - self._carried.tare.value
-        return not self._is_load(plateau) or plateau.level - self._carried.tare.value < REST * most
+        most = max((level.mass.value for level in carried.levels), default=0.0) - carried.tare.value
+        return not self._is_load(plateau) or plateau.level - carried.tare.value < REST * most
 
-    def _level(self) -> Level:
+    @staticmethod
+    def _level(plateau: Plateau) -> Level:
         """The level that is over, or may be."""
-        plateau = self._plateau
         return Level(plateau.mass(True), plateau.last.place, plateau.last.stamp_ns, plateau.trusted,
                      1e-9 * (plateau.last.stamp_ns - plateau.begin_ns))
 
     def _settle(self, new: Plateau) -> list[Load]:
         """Another level begins; returns the load that ends by it."""
-        old, found = self._plateau, []
-        if self._carried is None:
+        old, carried, found = self._plateau, self._carried, []
+        if carried is None:
             if self._is_load(new):
                 self._take(old, new, new.first_place if self._empty else None)
             self._empty = True      # or there is a load now
         else:
             if old is not None:
-                self._carried.levels.append(self._level())
-            again = self._digs_again(new)
-            if again or self._is_gone(new):
-                found = self._finish()
+                carried.levels.append(self._level(old))
+            again = old is not None and self._digs_again(carried, old, new)
+            if again or self._is_gone(carried, new):
+                found = self._finish(carried)
             if again and self._is_load(new):
                 self._take(None, new, new.first_place)
         self._plateau, self._candidate = new, None
@@ -222,13 +223,13 @@ class Detector:
         self._gone += dt
         if self._gone < GONE:
             return []
-        self._carried.levels.append(self._level())
+        self._carried.levels.append(self._level(self._plateau))
         self._plateau = self._candidate = None
-        return self._finish()
+        return self._finish(self._carried)
 
-    def _finish(self) -> list[Load]:
+    def _finish(self, carried: Carried) -> list[Load]:
         """The load has ended."""
-        carried, self._carried, self._gone, self._dug = self._carried, None, 0.0, 0.0
+        self._carried, self._gone, self._dug = None, 0.0, 0.0
         load = carried.delivered(self.settings.dump_radius, self.truck)
         if carried.counted:
             return [replace(load, status=COUNTED)]

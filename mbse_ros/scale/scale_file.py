@@ -79,7 +79,7 @@ def _chart(entry: Entry) -> LoadChart:
             raise radius.error(f'a radius above the one before, {radii[-2]:g} m')
     if not radii:
         raise parts['limits'].error('at least one pair of a radius and a limit')
-    origin = None
-    if 'origin' in parts:
-        origin = tuple(Numbers().number(item, Kind('m')) for item in parts['origin'].items('x, y, z', 3))
-    return LoadChart(tuple(radii), tuple(limits), origin)
+    if 'origin' not in parts:
+        return LoadChart(tuple(radii), tuple(limits))
+    x, y, z = (Numbers().number(item, Kind('m')) for item in parts['origin'].items('x, y, z', 3))
+    return LoadChart(tuple(radii), tuple(limits), (x, y, z))

@@ -30,7 +30,8 @@ def rows(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _row(count: int, record: Record, undone: bool) -> dict[str, Any]:
-    data, places = record.data, {}
+    data = record.data
+    places: dict[str, Any] = {}
     for end in ('taken', 'dropped'):
         place = data.get(end) or {}
         places |= {f'{end}_{axis}_m': place.get(axis) for axis in 'xyz'}

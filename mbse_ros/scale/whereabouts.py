@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from ..description.model import GROUND
+from ..description.basics import GROUND
 from ..errors import MbseError
 from ..machine import Machine
 from ..machine.frames import MachineFrames
@@ -58,7 +58,8 @@ class Whereabouts:
             return None
         found = self._frames.load(self._q, base, swung).place
         self.radius = float(np.linalg.norm((found - self._origin)[self._across]))
-        return Place(*found.tolist(), entries.get(f'position/{self._swing}', nan))
+        x, y, z = found.tolist()
+        return Place(x, y, z, entries.get(f'position/{self._swing}', nan))
 
 
 def swing_coordinate(machine: Machine) -> str:
