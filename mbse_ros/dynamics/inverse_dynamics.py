@@ -55,7 +55,7 @@ def inverse_dynamics(model: Model, times: Sequence[float] | np.ndarray, motion: 
     u = _inputs(model, times, inputs)
     q, qd, qdd = kinematics(model, times, motion)
     balance = BodyBalance(model)
-    found = [balance.solve(*state, float(t)) for *state, t in zip(q, qd, qdd, u, times)]
+    found = [balance.solve(*state, float(t)) for state, t in zip(zip(q, qd, qdd, u), times)]
     forces = np.array([item.forces for item in found]).reshape(len(times), -1)
     wrenches = np.array([item.wrenches for item in found])
     coordinates = [driver.coordinate for driver in model.description.drivers.values()] + list(model.independent)
@@ -81,7 +81,8 @@ def _inputs(model: Model, times: np.ndarray, inputs: np.ndarray | None) -> np.nd
 def _undetermined(forces: dict[str, np.ndarray], reactions: dict[str, np.ndarray],
                   components: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Components that are open at any of the times."""
-    found = {name: ('force',) for name, values in forces.items() if np.isnan(values).any()}
+    found: dict[str, tuple[str, ...]] = {
+        name: ('force',) for name, values in forces.items() if np.isnan(values).any()}
     for name, values in reactions.items():
         open_ = tuple(component for component, column in zip(components, values.T) if np.isnan(column).any())
         if open_:

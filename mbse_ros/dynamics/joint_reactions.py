@@ -15,7 +15,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.model import GROUND, Coordinate, Joint
+from ..description.basics import GROUND
+from ..description.model import Coordinate, Joint
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from ..mechanism.inertia import center_of_mass

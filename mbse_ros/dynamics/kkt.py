@@ -125,4 +125,4 @@ def _diagnosis(terms: Terms) -> SingularEquationsError:
         return SingularEquationsError(UNDETERMINED, free)
     weakest = np.abs(decompose(terms.J).left[:, -1]) if terms.m else np.zeros(0)
     return SingularEquationsError('almost singular, by the constraints',
-                                  [terms.rows[i] for i in np.flatnonzero(weakest > 0.1)])
+                                  [terms.rows[i] for i in np.flatnonzero(weakest > 0.1).tolist()])

@@ -224,5 +224,5 @@ class Model:
 def load_model(mechanism: str | Path | MechanismDescription, coordinates: str | None = None,
                independent: Sequence[str] | None = None, free: Collection[str] = (), backend: str = 'auto') -> Model:
     """Model of a mechanism: name of a file in ``config/mechanisms``, path, or description; see ``Model``."""
-    described = isinstance(mechanism, MechanismDescription)
-    return Model(mechanism if described else load_mechanism(mechanism), coordinates, independent, free, backend)
+    description = mechanism if isinstance(mechanism, MechanismDescription) else load_mechanism(mechanism)
+    return Model(description, coordinates, independent, free, backend)

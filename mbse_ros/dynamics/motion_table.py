@@ -186,13 +186,12 @@ def interpolated(table: MotionTable, names: Sequence[str]) -> Callable[[float], 
 def row_motion(table: MotionTable, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Position, velocity and acceleration (k,) of a column at the rows."""
     t, position = table.t, table.position[name]
-    velocity = table.velocity.get(name)
-    given = velocity is not None
-    if not given:
-        velocity = spline(table, position).derivative()(t)
+    given = table.velocity.get(name)
+    velocity = spline(table, position).derivative()(t) if given is None else given
     acceleration = table.acceleration.get(name)
     if acceleration is None:
-        acceleration = (spline(table, velocity).derivative() if given else spline(table, position).derivative(2))(t)
+        curve = spline(table, position).derivative(2) if given is None else spline(table, given).derivative()
+        acceleration = curve(t)
     return position, velocity, acceleration
 
 

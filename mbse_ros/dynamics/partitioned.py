@@ -53,7 +53,7 @@ class Partitioned:
     def __init__(self, system: MechanismSystem, independent: Sequence[int], rows: Sequence[int],
                  parameters: np.ndarray, backend: str = 'auto') -> None:
         self.independent, self.parameters = list(independent), parameters
-        self.system = _with_rows(system, rows).with_independent(independent)
+        self.system = replace(_with_rows(system, rows), independent=list(independent))
         self.names = tuple(system.names[i] for i in independent)
         self._pieces = Pieces(self.system, self.system.values.symbol)
         self._given = backend
@@ -119,8 +119,8 @@ class Partitioned:
         """Newton's method on the dependent coordinates, the independent ones kept."""
         last = np.inf
         for _ in range(POSITION_ITERATIONS):
-            fresh, size = self._newton(q, [t], self.parameters)
-            size = float(size[0])
+            fresh, largest = self._newton(q, [t], self.parameters)
+            size = float(largest[0])
             extent = float(np.max(np.abs(q)))
             if not extent < FARTHEST:
                 raise PositionProblemError(size, 0, q, 'too far away')

@@ -46,7 +46,7 @@ def kinematics(model: Model, times: np.ndarray, motion: Motion | None = None) ->
     return tuple(np.array(items).reshape(len(times), len(model.names)) for items in zip(*found))
 
 
-def checked_times(times: np.ndarray) -> np.ndarray:
+def checked_times(times: Sequence[float] | np.ndarray) -> np.ndarray:
     """The times (k,), s, ascending, at least one; raises SettingError."""
     array = np.atleast_1d(np.asarray(times, dtype=float))
     if array.ndim != 1 or not array.size or not np.isfinite(array).all() or (np.diff(array) <= 0).any():
@@ -84,7 +84,7 @@ def _straight(z0: np.ndarray, t0: float, z1: np.ndarray, t1: float) -> Path:
     return lambda s: (z0 + s * (z1 - z0), t0 + s * (t1 - t0))
 
 
-def _between(prescribed: Callable, t0: float, t1: float) -> Path:
+def _between(prescribed: Callable[[float], tuple[np.ndarray, ...]], t0: float, t1: float) -> Path:
     return lambda s: (prescribed(t0 + s * (t1 - t0))[0], t0 + s * (t1 - t0))
 
 

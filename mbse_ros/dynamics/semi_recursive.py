@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 
-from ..description.model import GROUND, Body, Joint
+from ..description.basics import GROUND
+from ..description.model import Body, Joint
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.inertia import center_of_mass, inertia
@@ -134,7 +135,8 @@ def _outwards(system: MechanismSystem, steps: list[Step]) -> tuple[dict[str, Twi
 def _mass(M: ca.SX, inertia: Inertia, step: Step, above: dict[str, Step]) -> None:
     """Rows of the step's coordinates: its columns with the inertia of all that hangs on the body, along the path."""
     for place, column in zip(step.places, step.columns):
-        momentum, on_path = inertia.momentum(column), step
+        momentum = inertia.momentum(column)
+        on_path: Step | None = step
         while on_path is not None:
             for other, its_column in zip(on_path.places, on_path.columns):
                 M[place, other] = M[other, place] = its_column.power(momentum)

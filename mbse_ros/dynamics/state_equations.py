@@ -72,7 +72,8 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     return ca.Function('mbse_state', [q, zd, u, t, p], out, ['q', 'zd', 'u', 't', 'p'], names, {'cse': True})
 
 
-def state_symbols(system: System, parameters: ca.SX, kind: type, names: str = 'q zd u t p') -> list[Expression]:
+def state_symbols(system: System, parameters: ca.SX, kind: type[Expression],
+                  names: str = 'q zd u t p') -> list[Expression]:
     """Symbols of a kind by their names, with blanks between: q, zd, zdd, u, t, p, arguments of functions of a state."""
     g = len(system.independent)
     sizes = {'q': system.n, 'zd': g, 'zdd': g, 'u': system.u.numel(), 't': 1, 'p': parameters.numel()}
@@ -99,11 +100,11 @@ class Maps:
         g = len(independent)
         place = places(dependent + independent)
         J_d = J[:, dependent]
-        if scalar and system.m:
+        if not (scalar and system.m):
+            solve, solve_transposed = _sparse_solvers(J_d)
+        else:
             blocks = dependent_solver(system, J)
             solve, solve_transposed = blocks.solve, blocks.solve_transposed
-        else:
-            solve, solve_transposed = _sparse_solvers(J_d)
         identity = type(J).eye(g)
         R = ca.vertcat(-solve(J[:, independent]), identity)[place, :]
         return cls(R, lambda x: ca.vertcat(solve(x), type(J)(g, x.shape[1]))[place, :],

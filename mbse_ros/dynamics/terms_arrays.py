@@ -29,8 +29,8 @@ class Terms:
     Q: np.ndarray
     J: np.ndarray
     c: np.ndarray
-    Phi: np.ndarray | None = None
-    Phidot: np.ndarray | None = None
+    Phi: np.ndarray = None      # type: ignore[assignment]  # zeros once it is made
+    Phidot: np.ndarray = None   # type: ignore[assignment]
     coordinates: Sequence[str] = field(default=(), repr=False)
     rows: Sequence[str] = field(default=(), repr=False)
 

@@ -84,7 +84,7 @@ def _enforce(a: np.ndarray, L: np.ndarray, H: np.ndarray, b: np.ndarray,
     return a + L @ update.solve(b - H @ a)[:columns], L @ update.null[:columns]
 
 
-def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: list[list[int]],
+def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: Sequence[Sequence[int]],
                       roots: list[np.ndarray]) -> np.ndarray:
     """``(H H' + R) lam = H a0 - c``; a row of several groups gets the sum of its multipliers."""
     from scipy.linalg import block_diag  # here: slow to import
@@ -95,7 +95,7 @@ def _soft_multipliers(terms: Terms, H: np.ndarray, start: np.ndarray, groups: li
     return lam
 
 
-def _clearance_roots(groups: list[list[int]], clearance: Clearance) -> list[np.ndarray]:
+def _clearance_roots(groups: Sequence[Sequence[int]], clearance: Clearance) -> list[np.ndarray]:
     """A square root N (k, j) of each group's clearance, without columns where there is none."""
     if clearance is None:
         return [np.zeros((len(group), 0)) for group in groups]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import casadi as ca
 
-from ..description.model import GROUND, Force, PointRef, Spring
+from ..description.basics import GROUND, PointRef
+from ..description.model import Force, Spring
 from ..mechanism.assembly import MechanismSystem
 from .twist import Inertia, Twist, Wrench
 

@@ -78,9 +78,11 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     inclined = [states[f'base.{axis}'] for axis in machine.inclinations]
     rates = ca.jacobian(speeds, X)
     q = system.q if open_loops else machine.closed(near, z, 1)
-    found = ca.substitute([g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
-                          [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
-    return ForceBalance(system.q if open_loops else near, X, deviation, *found, concerns)
+    g, pistons, speeds, rates, signs, bounds, levers = ca.substitute(
+        [g, system.q[machine.pistons], speeds, rates, signs, circuit.friction_bounds(p), levers],
+        [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
+    return ForceBalance(system.q if open_loops else near, X, deviation, g, pistons, speeds, rates, signs, bounds,
+                        levers, concerns)
 
 
 def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:

@@ -148,7 +148,8 @@ def fastest_rate(machine: Machine) -> float:
         ('pressure', fluid), ('spool', _spool_rates(machine, part['spool'], U))) if part[kind].numel()]
     rate = ca.Function('mbse_rate', [X, s, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
     hydraulics, parameters = machine.hydraulics, machine.parameters.mean
-    limits = [hydraulics.valves[name].command_limit.value for name in machine.modelled_valves]
+    valves = [hydraulics.valves[name] for name in machine.modelled_valves]
+    limits = [valve.command_limit.value for valve in valves if valve.command_limit is not None]
     pressures = [supply.value / MPA for supply in hydraulics.supplies.values()] or [0.0]
     places = {kind: [i for i, name in enumerate(names) if name.startswith(f'{kind}/')]
               for kind in ('pressure', 'spool', 'supply')}
@@ -214,7 +215,8 @@ def below_tank(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
 
     There the oil cavitates, or anti-cavitation valves open of which the file says nothing.
     """
-    hydraulics, tanks = machine.hydraulics, {}
+    hydraulics = machine.hydraulics
+    tanks: dict[str, ca.SX] = {}
     for valve in hydraulics.valves.values():
         supply = f'supply/{valve.tank}'
         stated = hydraulics.supplies[valve.tank].value if valve.tank in hydraulics.supplies else ATMOSPHERE

@@ -104,12 +104,12 @@ class HydraulicObserver:
         self._slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)[:, self._of_model]
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._scans: dict[tuple[str, str, int], Scan] = {}
-        self._x: np.ndarray | None = None
+        self._x = np.zeros(0)
 
     @property
     def started(self) -> bool:
         """Whether there is a state to go on from."""
-        return self._x is not None
+        return self._x.size > 0
 
     def configure(self, settings: ObserverSettings) -> None:
         """Take new tuning from the next segment on; the state stays, unless it is of another kind: ``weighing``."""
@@ -126,12 +126,12 @@ class HydraulicObserver:
         """``observer_step`` for ``dt``, s, with the state and the parameters in force: what one step costs."""
         p = self._p.copy()
         p[0] = dt
-        return self._function(*self._key(dt)), self._x.copy(), p
+        return self._function(self._key(dt)), self._x.copy(), p
 
     def _key(self, dt: float) -> tuple[str, str, int]:
         return self.settings.transition, self.settings.noise, max(2, halvings_for(self.rate * dt / 2))
 
-    def _function(self, *key: str | int) -> ca.Function:
+    def _function(self, key: tuple[str, str, int]) -> ca.Function:
         """The step, as it was built once before."""
         made_of = ['observer', self.machine.made_of, str(self.model.weighs), *map(str, (*key, steps.LARGE))]
         return built(made_of, lambda: steps.observer_step(self.machine, self.model, *key))
@@ -140,7 +140,7 @@ class HydraulicObserver:
         """Choose, and compile where it is new, the step for ``dt``, s."""
         key = self._key(dt)
         if key not in self._scans:
-            self._scans[key] = Scan(self._function(*key), self.backend)
+            self._scans[key] = Scan(self._function(key), self.backend)
         self._scan, self._prepared = self._scans[key], dt
 
     @property
@@ -154,7 +154,7 @@ class HydraulicObserver:
 
     def reset(self) -> None:
         """Forget the state."""
-        self._x = None
+        self._x = np.zeros(0)
 
     def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
@@ -210,7 +210,7 @@ class HydraulicObserver:
 
         Where one is beyond it, the steps since the samples before it are looked at again: see ``_jolted``.
         """
-        there: np.ndarray | None = None
+        there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
         while done < len(u):
@@ -222,7 +222,7 @@ class HydraulicObserver:
             if far is None and stop - done == len(u) and (last := self._usual(y, u, plan)) is not None:
                 self._outside.calm(stop, True, self._p[0])
                 return y, *last
-            if there is None:
+            if not len(there):
                 there = u[:, :len(self.channels)] == u[:, :len(self.channels)]
             if far is None:
                 self._outside.calm(stop - done, bool(there[done:stop].any()), self._p[0])

@@ -83,7 +83,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
 
     innovations, spreads, doubts = (ca.SX.sym(name, m) for name in ('innovations', 'spreads', 'doubts'))
     expected = ca.SX.sym('before', before.numel())
-    after, mass_after, reported, ratios = (X, P, T, near), [], [], None
+    after, ratios = (X, P, T, near), None
+    mass_after: list[ca.SX] = []
+    reported: list[ca.SX] = []
     balancing, numbers = None, ca.SX.sym('balance', 0)
     if model.weighs:
         solved = _closed(machine, model, near, X[:g], 1)

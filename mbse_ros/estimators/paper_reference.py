@@ -21,20 +21,20 @@ class PaperModel:
     """``f`` (Eq. 18) and ``A`` (Eq. 23) of a machine at nominal parameters."""
 
     def __init__(self, machine: Machine) -> None:
-        d, c = machine.description, machine.circuit
+        d, c, hydraulics = machine.description, machine.circuit, machine.hydraulics
         self.T_sz, self.T_V, self.T_pQ = c.T_sz, c.T_Vcyl, c.T_pQ
         self.areas = np.array([a for y in d.cylinders.values() for a in (y.piston_area, y.rod_area)])
         self.stroke = np.array([y.stroke.value for y in d.cylinders.values()])
-        self.oil = d.hydraulics.oil_bulk_modulus.value
-        volumes, valves = d.hydraulics.volumes.values(), d.hydraulics.valves.values()
+        self.oil = hydraulics.oil_bulk_modulus.value
+        volumes, valves = hydraulics.volumes.values(), hydraulics.valves.values()
         self.wall = np.array([v.cylinder_bulk_modulus.value for v in volumes])
         self.hose = np.array([sum(h.volume.value for h in v.hoses) for v in volumes])
         self.hose_compliance = np.array([sum(h.volume.value / h.bulk_modulus.value for h in v.hoses) for v in volumes])
-        self.Cv = np.array([v.nominal_flow.value / v.nominal_command.value / v.nominal_pressure.value ** 0.5
-                            for v in valves])
-        self.limit = np.array([v.laminar_pressure.value for v in valves])
-        self.tau = np.array([v.time_constant.value for v in valves])
-        supplies = d.hydraulics.supplies
+        nominal = [[getattr(v, f'nominal_{s}').value for s in ('flow', 'command', 'pressure')] for v in valves]
+        self.Cv = np.array([flow / command / pressure ** 0.5 for flow, command, pressure in nominal])
+        self.limit, self.tau = (np.array([getattr(v, s).value for v in valves])
+                                for s in ('laminar_pressure', 'time_constant'))
+        supplies = hydraulics.supplies
         self.pump, self.tank = (np.array([supplies[getattr(v, s)].value for v in valves]) for s in ('pump', 'tank'))
         self.count = (len(self.stroke), len(self.wall), len(self.tau))
 

@@ -10,7 +10,7 @@ what is blind here stays blind.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -86,7 +86,7 @@ def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal
     return np.array(found)
 
 
-def measured_equations(machine: Machine, volumes: Sequence[str]) -> list[int]:
+def measured_equations(machine: Machine, volumes: Collection[str]) -> list[int]:
     """Equations, by their place among the actuated coordinates, of which all pressures are among ``volumes``."""
     return [k for k, needed in enumerate(pressure_needs(machine)) if needed <= set(volumes)]
 
@@ -111,8 +111,7 @@ def payload_regressor(machine: Machine) -> ca.Function:
     Raises DescriptionError without a payload.
     """
     system, reduced, parameters = machine.system, machine.reduced, machine.parameters
-    machine.payload     # noqa: B018 (raises where there is none)
-    payload = machine.description.payload
+    payload = machine.payload_data
     pi, zdd = ca.SX.sym('pi', 1 + system.gravity.numel()), ca.SX.sym('zdd', len(machine.coordinates))
     place = system.frames[payload.body].at(system.values.vector(payload.center) + pi[1:] / pi[0])
     velocity = ca.jtimes(place, system.q, system.qd)

@@ -51,7 +51,7 @@ class SamplePlans:
     each."""
 
     def __init__(self, channels: int) -> None:
-        self._plans: dict[tuple, SamplePlan] = {}
+        self._plans: dict[tuple[int, float, bytes, bytes], SamplePlan] = {}
         self._due = np.zeros(channels)
 
     def reset(self) -> None:

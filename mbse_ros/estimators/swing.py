@@ -37,6 +37,7 @@ class Pull:
 def pull(machine: Machine, zdd: ca.SX, u: ca.SX, v: ca.SX) -> Pull:
     """In the mechanism's q and ``reduced.zd``, at accelerations (g,), ``u`` (s,) and ``v`` = u' (s,)."""
     system, reduced = machine.system, machine.reduced
+    assert machine.payload_data.hanging is not None     # else nothing swings
     place, length = hook(machine), system.values(machine.payload_data.hanging)
     velocity = ca.jtimes(place, system.q, system.qd)
     acceleration = (ca.jtimes(velocity, system.q, system.qd)
@@ -62,5 +63,6 @@ def swing_noise(machine: Machine) -> float:
 
 def spread_of_rate(machine: Machine) -> float:
     """1 sigma of u', 1/s, of a load of which nothing is known."""
+    assert machine.payload_data.hanging is not None     # else nothing swings
     gravity = np.linalg.norm([item.value for item in machine.description.gravity])
     return SPREAD * float(np.sqrt(gravity / machine.payload_data.hanging.value))

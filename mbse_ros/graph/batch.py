@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,7 +93,7 @@ def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: li
     raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}, constraints {now.hard:.3g}')
 
 
-def gauss_newton_step(packing: Packing, linear: list[Linear], damping: float = 0.0, when: str = '') -> np.ndarray:
+def gauss_newton_step(packing: Packing, linear: Sequence[Linear], damping: float = 0.0, when: str = '') -> np.ndarray:
     """Step dx (size,) of a linearised graph; raises GraphError where it is indeterminate."""
     try:
         return packing.solve(linear, damping)

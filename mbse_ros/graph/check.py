@@ -128,10 +128,11 @@ def check_blind(graph: FactorGraph, x: np.ndarray) -> None:
     packing = Packing(graph)
     widths = {key: len(node) for key, node in packing.nodes.items()}
     constants = {key: width for key, width in widths.items() if key >= LAST}
-    fixed, rows = sum(constants.values()), {}
+    fixed = sum(constants.values())
+    rows: dict[int, list[Terms]] = {}
     for terms, _ in packing.blocks(Lineariser(graph)(x)):
         rows.setdefault(max((key for key, _ in terms if key < LAST), default=-1), []).append(terms)
-    open_, last = np.eye(fixed), None                   # directions of the constants, then of the instant and them
+    open_, last = np.eye(fixed), -1                     # directions of the constants, then of the instant and them
     for key in sorted([-1, *(key for key in packing.nodes if key < LAST)]):
         size, before = widths.get(key, 0), len(open_) - fixed
         A = stacked(rows.get(key, []), {last: before, key: size, **constants})

@@ -17,6 +17,9 @@ SYMBOLS = {'q': 'q', 'qd': 'q\u0307', 'qdd': 'q\u0308', 'z': 'z', 'zd': 'z\u0307
 ORDER = ('q', 'qd', 'qdd', 'zdd', 'zd', 'z', 'Q')       # from top to bottom, as in the figures
 COLOURS = ('#3b6ea5', '#b5563c', '#4d8a57', '#7d5ba6', '#a88532', '#33808a', '#9c4670', '#666666')
 
+# label, variables and blind variables of a factor
+Drawn = tuple[str, tuple[tuple[str, int], ...], set[tuple[str, int]]]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -73,9 +76,8 @@ def _variables(graph: FactorGraph, steps: list[int]) -> dict[tuple[str, int], Pl
     return places
 
 
-def _factors(graph: FactorGraph, places: dict[tuple[str, int], Place]
-             ) -> list[tuple[str, tuple[tuple[str, int], ...], set[tuple[str, int]]]]:
-    """Label, variables and blind variables of the factors whose variables are all drawn; each once."""
+def _factors(graph: FactorGraph, places: dict[tuple[str, int], Place]) -> list[Drawn]:
+    """The factors whose variables are all drawn; each once."""
     found, seen = [], set()
     for factors in graph.factors:
         roles = list(factors.kind.variables)
@@ -87,7 +89,7 @@ def _factors(graph: FactorGraph, places: dict[tuple[str, int], Place]
     return found
 
 
-def _spread(drawn: list[tuple], places: dict[tuple[str, int], Place]) -> list[Place]:
+def _spread(drawn: list[Drawn], places: dict[tuple[str, int], Place]) -> list[Place]:
     """Where the factors are: in the middle of their variables, beside a single one, no two at one place."""
     around: dict[tuple[str, int], int] = defaultdict(int)
     taken: dict[tuple[int, int], int] = defaultdict(int)

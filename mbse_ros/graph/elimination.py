@@ -126,7 +126,8 @@ class Packing:
             for instance, keys in enumerate(nodes.tolist()):
                 members.setdefault(tuple(sorted(set(keys))), []).append((group, instance))
         firsts = [np.zeros((len(f), 3), dtype=np.int64) for f in self.graph.factors]    # buffer, row, width of stack
-        stacks, begin = [], 0
+        stacks: list[Stack] = []
+        begin = 0
         starts: list[dict[int, int]] = []
         which = [np.zeros(len(f), dtype=np.int64) for f in self.graph.factors]
         for keys, items in members.items():
@@ -148,11 +149,11 @@ class Packing:
                               for s, keys in zip(which[group].tolist(), touched[group].tolist())],
                              dtype=np.int64).reshape(places.shape)
             column = self._column_of[places] + shift
-            first, row, width = firsts[group].T
-            rows = row[:, None] + np.arange(factors.kind.rows)
-            base = first[:, None] + rows * (width[:, None] + 1)
+            first, above, across = firsts[group].T
+            rows = above[:, None] + np.arange(factors.kind.rows)
+            base = first[:, None] + rows * (across[:, None] + 1)
             targets.append(base[:, :, None] + column[:, None, :])
-            sides.append(base + width[:, None])
+            sides.append(base + across[:, None])
         return stacks, targets, sides
 
 

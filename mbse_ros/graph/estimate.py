@@ -22,7 +22,7 @@ from .check import check_blind
 from .dynamics_factors import dynamics
 from .equations import Equations
 from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion
-from .graph import ALWAYS, FactorGraph
+from .graph import ALWAYS, FactorGraph, Steps
 from .integration_factors import equality, prior, trapezoid
 from .sensor_factors import channels_of, sample_noise, sensor_factor
 
@@ -112,7 +112,7 @@ def _prior(graph: FactorGraph, name: str, step: int, mean: np.ndarray, stddev: n
 def _add_motion(graph: FactorGraph, eq: Equations, every: np.ndarray, t: np.ndarray, known: dict[str, np.ndarray],
                 noises: EstimationNoises) -> None:
     """Equations of motion, integrators and the walk of the force."""
-    roles = {role: (role, every) for role in ('q', 'qd', 'qdd', 'Q')}
+    roles: dict[str, tuple[str, Steps]] = {role: (role, every) for role in ('q', 'qd', 'qdd', 'Q')}
     if eq.unknown:
         roles['parameters'] = ('parameters', ALWAYS)
     graph.add(dynamics(eq, force=True, unknown=bool(eq.unknown)), roles, 0.0, known)

@@ -14,6 +14,7 @@ from .elimination import Packing, stacked
 from .graph import ALWAYS, FactorGraph, Factors, key_name
 from .gtsam_module import gtsam_module
 from .integration_factors import prior
+from .kinds import FactorKind
 from .linearise import Lineariser
 
 ANCHORS = ('held', 'marginal')
@@ -34,7 +35,7 @@ class LagSolution:
         return self.graph.of(x, name)
 
 
-class MarginalPrior:
+class MarginalPrior(FactorKind):
     """What the instants that left a window say about the others: ``A (x - x0) = b``, as a kind of one factor."""
 
     def __init__(self, variables: Mapping[str, int], A: np.ndarray, b: np.ndarray, x0: np.ndarray) -> None:
@@ -83,7 +84,8 @@ class _Run:
         self._places = graph.places_of_steps()
         self.constant = np.concatenate([np.zeros(0, dtype=int), *(s.places(s.steps).ravel() for s in
                                         graph.series.values() if s.steps[0] == ALWAYS)])
-        self._first, self._done, self._prior = 0, -1, None
+        self._first, self._done = 0, -1
+        self._prior: Factors | None = None
 
     def extrapolate(self, last: int) -> np.ndarray:
         """Places of the new instants; those without an initial value start on the line through the two before."""
@@ -176,7 +178,8 @@ def _marginal(part: FactorGraph, x: np.ndarray, leaving: list[int]) -> Factors |
         A, b = jacobian.jacobianUnweighted()
         keys = list(jacobian.keys())
         rows.append(list(zip(keys, np.split(A, np.cumsum([widths[key] for key in keys])[:-1], axis=1))))
-        right.append(b), sigmas.append(packing.sigmas(jacobian, len(b)))
+        right.append(b)
+        sigmas.append(packing.sigmas(jacobian, len(b)))
     if not rows:
         return None
     others = {key: width for key, width in widths.items() if key not in leaving}

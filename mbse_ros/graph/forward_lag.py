@@ -42,7 +42,7 @@ class ForwardLag:
         if window < 2:
             raise SettingError('window', window, 'at least 2 instants')
         self.model, self.dt, self.window = model, dt, window
-        self._options = {'form': form, 'integrator': integrator, 'noises': noises}
+        self._form, self._integrator, self._noises = form, integrator, noises
         self.problem: GraphProblem = self._problem(model.start)
         self._windows: dict[int, tuple[Window, Scan]] = {}
 
@@ -59,7 +59,8 @@ class ForwardLag:
         window, _ = self._compiled(ITERATIONS[0])
         found = [self._newest(head[None, window.places])]
         state, done, used = head[window.places], 0, ITERATIONS[0]
-        rows = window.rows({role: value[1:] for role, value in known.items()}) if len(times) > self.window else []
+        later = {role: value[1:] for role, value in known.items()}
+        rows = window.rows(later) if len(times) > self.window else np.zeros((0, 0))
         for used in ITERATIONS:
             states, good = self._some(used, state, rows[done:])
             found.append(self._newest(states))
@@ -75,7 +76,8 @@ class ForwardLag:
         return GraphMotion(times, values, used)
 
     def _problem(self, start: State) -> GraphProblem:
-        return forward_graph(self.model, (self.window - 1) * self.dt, self.dt, start=start, **self._options)
+        return forward_graph(self.model, (self.window - 1) * self.dt, self.dt, form=self._form,
+                             integrator=self._integrator, start=start, noises=self._noises)
 
     def _compiled(self, iterations: int) -> tuple[Window, Scan]:
         if iterations not in self._windows:

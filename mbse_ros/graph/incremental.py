@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import DivergenceError
@@ -49,7 +51,7 @@ def solve_incremental(graph: FactorGraph, initial: np.ndarray, updates: int = UP
     return x
 
 
-def _update(gtsam: object, tree: object, factors: object, values: object, keys: Keys, newest: dict[str, np.ndarray],
+def _update(gtsam: Any, tree: Any, factors: Any, values: Any, keys: Keys, newest: dict[str, np.ndarray],
             step: int, updates: int) -> None:
     """Give an instant to the tree and repeat until its values stay."""
     last = None

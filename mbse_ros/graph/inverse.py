@@ -139,8 +139,8 @@ def _add_motion(graph: FactorGraph, eq: Equations, form: str, stage: int, z: np.
         add_integrators(graph, names, size, every, dt, noises.integrator)
         for name, sigma in ((names[1], noises.acceleration), (names[2], noises.acceleration)):
             graph.add(equality(size), {'x0': (name, every[:-1]), 'x1': (name, every[1:])}, sigma, label='smooth')
-    names = INDEPENDENT if independent else DEPENDENT
-    add_constraints(graph, eq, names if stage >= 3 else names[:1], every, times)
+    constraints = INDEPENDENT if independent else DEPENDENT
+    add_constraints(graph, eq, constraints if stage >= 3 else constraints[:1], every, times)
 
 
 def _add_forces(graph: FactorGraph, eq: Equations, form: str, every: np.ndarray, times: np.ndarray,

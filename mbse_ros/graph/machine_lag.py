@@ -59,8 +59,8 @@ class _Window:
         self.machine, self.kinds, self.log, self.s = machine, kinds, log, s
         self.motion, self.balanced = motion, balanced
         self.force = s.unknown_force or ASSUMED_FORCE
-        self.begin, self.summary, self.solution = 0, None, None
-        self.moved, self.iterations = False, 0
+        self.summary: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.begin, self.moved, self.iterations = 0, False, 0
         instant, constant = sizes_of(machine, kinds)
         self.instant, self.sizes = tuple(instant), instant | constant
         self.nodes: dict[str, list[np.ndarray]] = {name: [] for name in NODES}
@@ -76,7 +76,7 @@ class _Window:
         graph = machine_graph(self.machine, self.kinds, part, self.s, motion, known, self.force)
         x = graph.values(**motion.start)
         if self.summary is not None:
-            self._go_on(graph, x)
+            self._go_on(graph, x, *self.summary)
         else:
             graph.add(prior(1), {'x': ('payload', ALWAYS)}, VAGUE_SHARE * self.machine.payload_data.limits[1],
                       {'x0': np.zeros(1)})
@@ -86,10 +86,9 @@ class _Window:
             raise DivergenceError('smoother', end - 1, f'at t = {part.t[-1]:.3f} s: {error}') from error
         self.iterations += self.solution.iterations
 
-    def _go_on(self, graph: FactorGraph, x: np.ndarray) -> None:
+    def _go_on(self, graph: FactorGraph, x: np.ndarray, R: np.ndarray, at: np.ndarray, r: np.ndarray) -> None:
         """The summary takes the place of what starts a log; values of the window before are the start."""
         graph.factors = [f for f in graph.factors if f.label not in ('start', 'known')]
-        R, at, r = self.summary
         roles = {name: (name, 0 if name in self.instant else ALWAYS) for name in self.sizes}
         graph.add(MarginalPrior(self.sizes, R, -r, at), roles, 1.0, label='summary')
         old = self.solution
@@ -112,7 +111,7 @@ class _Window:
         """Everything released so far."""
         nodes = {name: np.concatenate(values, axis=1) for name, values in self.nodes.items()}
         return smoothed(self.machine, self.kinds, self.log.t, nodes, np.concatenate(self.mass, axis=1), self.theta,
-                        balanced=self.balanced.any(axis=1), force=self.force, iterations=self.iterations)
+                        balanced=np.any(self.balanced, axis=1), force=self.force, iterations=self.iterations)
 
 
 def summarised(solution: Solution, count: int, instant: tuple[str, ...], constant: tuple[str, ...]
@@ -142,6 +141,6 @@ def summarised(solution: Solution, count: int, instant: tuple[str, ...], constan
     R = np.linalg.qr(np.column_stack([np.vstack(rows), np.concatenate(sides)]), 'r')
     first, w = len(leaving), len(staying)
     left = np.zeros((w, w + 1))
-    below = R[first:first + w, first:]
+    below = R[first:first + w, first:]  # type: ignore[call-overload]  # numpy's types have no R alone
     left[:len(below)] = below
     return left[:, :w], solution.x[staying], left[:, w]

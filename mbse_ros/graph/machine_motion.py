@@ -94,7 +94,7 @@ def moving(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGra
     low, high = machine.stroke.T
     good = (np.abs(motion.speeds) >= s.min_speed) & (motion.pistons - low > s.stroke_margin)
     good &= high - motion.pistons > s.stroke_margin
-    chambers = machine.circuit.T_Vcyl.reshape(len(machine.volumes), len(machine.cylinders), 2).any(axis=2)
+    chambers = np.any(machine.circuit.T_Vcyl.reshape(len(machine.volumes), len(machine.cylinders), 2), axis=2)
     seen = np.ones((len(log.t), len(machine.volumes)), dtype=bool)
     for item in readings(machine, log):
         if item.node == 'p':
@@ -102,7 +102,7 @@ def moving(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGra
     found = []
     for row in kinds.needs:
         calm = guarded(log.t, good[:, row].all(axis=1), s.guard_time)
-        found.append(calm & seen[:, chambers[:, row].any(axis=1)].all(axis=1))
+        found.append(calm & seen[:, np.any(chambers[:, row], axis=1)].all(axis=1))
     return np.column_stack(found)
 
 

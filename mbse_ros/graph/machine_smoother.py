@@ -113,7 +113,7 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     stddev = sandwich_stddev(solution.graph, solution.x, 'payload', likely)
     nodes, (mass, _), theta = known_of(solution, kinds)
     both = np.tile([[mass], [stddev]], len(log.t))
-    return smoothed(machine, kinds, log.t, nodes, both, theta, balanced=balanced.any(axis=1), force=force,
+    return smoothed(machine, kinds, log.t, nodes, both, theta, balanced=np.any(balanced, axis=1), force=force,
                     iterations=solution.iterations)
 
 
@@ -164,10 +164,11 @@ def known_of(solution: Solution, kinds: MachineKinds) -> tuple[dict[str, np.ndar
 
 
 def smoothed(machine: Machine, kinds: MachineKinds, t: np.ndarray, nodes: dict[str, np.ndarray], mass: np.ndarray,
-             theta: np.ndarray, **rest: object) -> MachineSmoothed:
+             theta: np.ndarray, balanced: np.ndarray, force: float, iterations: int) -> MachineSmoothed:
     """Result of what ``known_of`` gives, the mass (2, n) for each instant."""
     mean = machine.parameters.mean[[machine.parameters.names.index(name) for name in kinds.names]]
     return MachineSmoothed(t, **{name: values for name, (values, _) in nodes.items()}, mass=mass[0],
                            mass_stddev=mass[1], stddev={name: stddev for name, (_, stddev) in nodes.items()},
                            names=kinds.names, parameters=mean + kinds.factor @ theta[0],
-                           parameters_stddev=np.sqrt(kinds.factor ** 2 @ theta[1] ** 2), **rest)
+                           parameters_stddev=np.sqrt(kinds.factor ** 2 @ theta[1] ** 2), balanced=balanced,
+                           force=force, iterations=iterations)

@@ -61,9 +61,9 @@ class LinkageSmoother:
         owners = [channel.split('.')[0] for channel in of.channels]
         stddev = np.array([self.noises.stddev.get(owner, sigma) for owner, sigma in zip(owners, of.stddev)])
         self._biased = tuple(i for i, owner in enumerate(owners) if owner in self.noises.biases)
-        start = [*(np.broadcast_to(value, g) for value in (self.noises.position, self.noises.velocity,
-                                                           self.noises.force)),
-                 [self.noises.biases[owners[i]] for i in self._biased]]
+        start: list[np.ndarray | list[float]] = [
+            *(np.broadcast_to(value, g) for value in (self.noises.position, self.noises.velocity, self.noises.force)),
+            [self.noises.biases[owners[i]] for i in self._biased]]
         self._start = np.concatenate(start).astype(float)
         _positive('stddev', stddev)
         _positive('start', self._start)
@@ -134,12 +134,12 @@ class LinkageSmoother:
         for i in range(len(t)):
             out += window.extend(i, [(t[i], samples[i], u[i])])
         out += window.rest()
-        *motion, mean, covariance, after = (np.array(column) for column in zip(*out))
-        return Smoothed(*motion, mean[:, 2 * g:3 * g], self.names, mean, covariance, after)
+        t, q, qd, qdd, mean, covariance, after = (np.array(column) for column in zip(*out))
+        return Smoothed(t, q, qd, qdd, mean[:, 2 * g:3 * g], self.names, mean, covariance, after)
 
 
 def default_estimation_noises(model: Model, position: float = START, velocity: float = START,
-                              acceleration: float = START, density: float | np.ndarray | None = None
+                              acceleration: float = START, density: float | Sequence[float] | np.ndarray | None = None
                               ) -> EstimationNoises:
     """Those of errorEKF_FE, by which the acceleration is in error, as a force: times the mass that the independent
     coordinates feel at the start.

@@ -35,8 +35,7 @@ class StridedWindow:
         self._first_q = np.asarray(first.q if q is None else q, dtype=float)
         self.smoother, self.width = smoother, max(1, round(lag / smoother.dt))
         self.start = smoother.prior(self._first_q, first.qd if qd is None else qd)
-        self._points: Points | None = None
-        self._swept: Swept | None = None
+        self._points = Points(*[np.zeros(0)] * 5)       # none yet
         self._astray = 0    # samples without convergence
         self._ahead = 0     # instants since the last solution
 
@@ -46,7 +45,7 @@ class StridedWindow:
 
         Raises DivergenceError with the step, also where it does not converge for half of a window.
         """
-        if self._points is None and len(rows) > 1:      # nothing to continue from yet
+        if not len(self._points.t) and len(rows) > 1:      # nothing to continue from yet
             return self.extend(step, rows[:1]) + self.extend(step + 1, rows[1:])
         for row in rows:
             self._append(*row)
@@ -70,7 +69,7 @@ class StridedWindow:
 
     def _append(self, t: float, y: np.ndarray, u: np.ndarray) -> None:
         """A new instant, by the Taylor series from the last solution."""
-        if self._points is None:
+        if not len(self._points.t):
             self._points = Points(self._first_q[None].copy(), self.start.mean[None].copy(), y[None], u[None],
                                   np.array([t]))
             return

@@ -18,6 +18,8 @@ from .graph import FactorGraph, Factors
 RATES = {'q': ('qd', 'qdd'), 'qd': ('qdd',), 'z': ('zd', 'zdd'), 'zd': ('zdd',)}
 VARYING = ('t', 'u')        # constants of factors that differ from instant to instant
 
+Rows = tuple[ca.MX, ca.MX, int]         # of one factor: Jacobian by all values, residuals, instant
+
 
 class Window:
     """Steps of a window over a graph of ``instants`` 0 to W - 1, which says what its factors are.
@@ -34,7 +36,7 @@ class Window:
         for series in graph.series.values():
             self.step_of[series.places(series.steps)] = series.steps[:, None]
         self.places = np.flatnonzero(self.step_of > 0)
-        self.groups = [kept for factors in graph.factors if len(kept := factors.take((factors.steps > 0).any(axis=1)))]
+        self.groups = [kept for factors in graph.factors if len(kept := factors.take(np.any(factors.steps > 0, axis=1)))]
         self.sizes = {role: size for factors in self.groups for role, size in factors.kind.constants.items()
                       if role in VARYING}
         self.numbers = max((factors.kind.numbers for factors in self.groups), key=len)
@@ -87,7 +89,8 @@ class Window:
         """Function ``(x, row, p) -> (x after a Gauss-Newton step, its size)``."""
         x, p = ca.MX.sym('x', self.graph.size), ca.MX.sym('p', len(self.numbers))
         row = ca.MX.sym('row', (self.instants - 1) * sum(self.sizes.values()))
-        soft, exact = [], []
+        soft: list[Rows] = []
+        exact: list[Rows] = []
         for factors in self.groups:
             for instance in range(len(factors)):
                 self._add(factors, instance, x, row, p, soft, exact)
@@ -106,7 +109,8 @@ class Window:
         size = ca.norm_inf(dx / (1 + ca.fabs(fresh[self.places.tolist()])))
         return ca.Function('iteration', [x, row, p], [fresh, size])
 
-    def _add(self, factors: Factors, instance: int, x: ca.MX, row: ca.MX, p: ca.MX, soft: list, exact: list) -> None:
+    def _add(self, factors: Factors, instance: int, x: ca.MX, row: ca.MX, p: ca.MX, soft: list[Rows],
+             exact: list[Rows]) -> None:
         """Rows of one factor: Jacobians by all values, soft ones divided by their sigma, and residuals."""
         kind = factors.kind
         places = self.graph.places(factors)[instance].tolist()
@@ -139,7 +143,7 @@ class Window:
         raise KeyError(role)
 
 
-def _stacked(rows: list[tuple[ca.MX, ca.MX, int]], places: np.ndarray) -> tuple[ca.MX, ca.MX, np.ndarray]:
+def _stacked(rows: list[Rows], places: np.ndarray) -> tuple[ca.MX, ca.MX, np.ndarray]:
     """Jacobian by the unknown values, residuals, and the instant of each row."""
     J, e, instants = zip(*rows)
     owners = np.concatenate([np.full(part.shape[0], instant) for part, instant in zip(J, instants)])

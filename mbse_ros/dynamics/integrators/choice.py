@@ -29,7 +29,7 @@ class Choice:
     def __init__(self, task: Task, record: Record) -> None:
         self.task, self.record, self.model = task, record, task.model
         self.auto = task.independent == 'auto' or task.independent is None and not self.model.description.independent
-        self._steps = 0
+        self._steps, self._sign, self._limit = 0, 0.0, np.inf
         self._read_jacobian()
         J = self._jacobian(task.start.q, task.start.t)
         self._take(self._best(J) if self.auto else self._wanted(), task.start.q, task.start.t)
@@ -80,7 +80,7 @@ class Choice:
         if self.partition.independent:
             kept, worst = self.partition.names, condition(J, self.partition.independent)
         else:
-            kept, worst = [self.model.rows[i] for i in self.model.system.driven], 1 / smallest(J)
+            kept, worst = tuple(self.model.rows[i] for i in self.model.system.driven), 1 / smallest(J)
         return at_time(SingularConfigurationError(kept, worst, would_do), t)
 
     def _pass(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:

@@ -19,10 +19,10 @@ Step = Callable[[Field, Point, float], Point]     # from a point to the one afte
 
 
 class Scheme(NamedTuple):
-    """One step; ``rule(A, dt)`` is the same scheme for compiled steps, None where it has no such form."""
+    """One step; ``rule(A, dt)`` is the same scheme for compiled steps."""
 
     step: Step
-    rule: Callable[[np.ndarray, float], Rule] | None = None
+    rule: Callable[[np.ndarray, float], Rule]
 
 
 def march(task: Task, record: Record, scheme: Scheme) -> None:
@@ -32,7 +32,7 @@ def march(task: Task, record: Record, scheme: Scheme) -> None:
     with the time in their texts.
     """
     field, k, (step, rule) = Field(task, record), 0, scheme
-    stretches = Stretches(field, rule) if rule is not None and Stretches.serve(field) else None
+    stretches = Stretches(field, rule) if Stretches.serve(field) else None
     try:
         point = field.start()
         field.write(0, point)

@@ -176,7 +176,7 @@ def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
         new = newton(newton(guess, t, p)[0], t, p)[0]
         _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
         if rule.correct is not None:
-            better, over = _correction(rule, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
+            better, over = _correction(rule.correct, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
             X = better if left else X
     residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
     size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
@@ -224,10 +224,10 @@ def _jump(rule: Rule, g: int) -> ca.Function:
     return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, _whole(lower), dt))))
 
 
-def _correction(rule: Rule, g: int) -> ca.Function:
+def _correction(correct: Callable[[Iterate], tuple[ca.SX, ca.SX]], g: int) -> ca.Function:
     """Function ``(X0, f0, X, f, lower half of A, dt) -> (better X, number of X that must not exceed 1)``."""
     X0, f0, X, f, lower, dt = arguments = _symbols(g, 'X0 f0 X f lower dt')
-    return ca.Function('correction', arguments, list(rule.correct(Iterate(X0, f0, X, f, _whole(lower), dt))))
+    return ca.Function('correction', arguments, list(correct(Iterate(X0, f0, X, f, _whole(lower), dt))))
 
 
 def _symbols(g: int, names: str) -> list[ca.SX]:

@@ -41,7 +41,8 @@ class Record:
     def of(cls, model: Model, times: np.ndarray) -> Record:
         """Empty record of a model at times (k,)."""
         k, n, m, i = len(times), len(model.names), len(model.rows), len(model.inputs)
-        return cls(times, *(np.zeros((k, size)) for size in (n, n, n, m, i)), np.zeros(k))
+        q, qd, qdd, lam, u = (np.zeros((k, size)) for size in (n, n, n, m, i))
+        return cls(times, q, qd, qdd, lam, u, np.zeros(k))
 
 
 @dataclass(frozen=True)

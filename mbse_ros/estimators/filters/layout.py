@@ -8,6 +8,7 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 SYMMETRIC = -1      # as the number of columns
 
@@ -45,7 +46,7 @@ class Layout:
         """Arrays of the parts: (rows,) of columns, (rows, columns) of matrices; of many vectors (k, size) by row."""
         return {name: _array(flat[..., self.places[name]], *shape) for name, shape in self.parts.items()}
 
-    def flat(self, **parts: np.ndarray) -> np.ndarray:
+    def flat(self, **parts: ArrayLike) -> np.ndarray:
         """Flat array of all parts."""
         arrays = [(np.asarray(parts[name], dtype=float), *shape) for name, shape in self.parts.items()]
         return np.concatenate([np.zeros(0), *(

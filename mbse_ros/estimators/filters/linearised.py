@@ -53,7 +53,7 @@ def linearised_function(problem: Problem, model: str) -> ca.Function:
     at = rates(problem, q, zd, u, force, t, p)
     _, H_z, H_zd, H_zdd = problem.sensors(q, zd, at.zdd, ca.vertcat(u, force), t, p)
     H, lift = ca.horzcat(H_z, H_zd), at.B[g:, -g:]
-    rows: list[list] = [[1.0, dt], [0.0, 1.0]]
+    rows: list[list[ca.SX | float]] = [[1.0, dt], [0.0, 1.0]]
     if model != 'simple':
         rows, H = exact_jacobian(at.a, at.b, dt), H + H_zdd @ ca.horzcat(at.a, at.b)
     if model == 'force':

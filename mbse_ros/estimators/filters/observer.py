@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...compiled import Scan
 from ...dynamics.model import Model
@@ -63,7 +64,7 @@ class LinkageObserver:
         self._history = history
         self._scan = Scan(self.filter.step(history), backend)
         self.tune(noises, gate)
-        self._x: np.ndarray | None = None
+        self._x = np.zeros(0)
         self._dt, self._t = 0.005, 0.0
 
     def tune(self, noises: Mapping[str, float | Sequence[float] | np.ndarray], gate: float = 1.0) -> None:
@@ -80,8 +81,8 @@ class LinkageObserver:
             if not (np.isfinite(value).all() and (value >= 0).all()):
                 raise SettingError(name, list(value), 'numbers from 0 up')
         threshold = np.inf if gate == 1 else 2 * float(gammaincinv(0.5, gate))      # chi-squared, one degree of freedom
-        self._tuning = dict(values, gate=[min(threshold, 1e300)], variance=self.stddev ** 2,
-                            p=np.asarray(self.model.parameters))
+        self._tuning: dict[str, ArrayLike] = dict(values, gate=[min(threshold, 1e300)], variance=self.stddev ** 2,
+                                                  p=np.asarray(self.model.parameters))
 
     def start(self, q: np.ndarray | None = None, qd: np.ndarray | None = None,
               stddev: float | np.ndarray = np.radians(5.0)) -> None:

@@ -115,11 +115,11 @@ def _value(theta: ca.SX, start: float, low: float, high: float) -> ca.SX:
     return start + scale * theta
 
 
-def _scale(start: np.ndarray) -> np.ndarray:
+def _scale(start: float | np.ndarray) -> np.ndarray:
     return np.where(start == 0, 1.0, np.abs(start))
 
 
-def _logit(start: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _logit(start: float | np.ndarray, low: float | np.ndarray, high: float | np.ndarray) -> np.ndarray:
     """Place of the start on the logistic curve, 0 where one of the bounds is infinite."""
     both = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid='ignore', divide='ignore'):

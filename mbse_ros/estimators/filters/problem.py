@@ -58,7 +58,7 @@ class Problem:
         return self.rates.is_a('SXFunction')
 
     @property
-    def kind(self) -> type:
+    def kind(self) -> type[ca.SX]:
         """Kind of the functions' expressions."""
         return ca.SX if self.scalar else ca.MX
 
@@ -66,7 +66,7 @@ class Problem:
         """Symbol of the functions' kind."""
         return self.kind.sym(name, rows, columns)
 
-    def symbols(self, names: str, kind: type | None = None) -> tuple[ca.SX, ...]:
+    def symbols(self, names: str, kind: type[ca.SX] | None = None) -> tuple[ca.SX, ...]:
         """Symbols of the functions' kind, or another, with blanks between their names: q, qd, zd, zdd, force, X = [z,
         zd], x = [q, qd], inputs u (of the mechanism alone), samples o and their variance, t, dt, p."""
         n, g, s = self.n, self.g, len(self.channels)

@@ -118,14 +118,15 @@ def blind_in_words(window: Window, names: Sequence[str], prior: np.ndarray) -> l
 
 def echelon(directions: np.ndarray) -> np.ndarray:
     """The same space (l, b) by columns each of which has a component of its own."""
-    columns, taken = directions.copy(), []
+    columns = directions.copy()
+    taken: list[int] = []
     for k in range(columns.shape[1]):
         free = np.abs(columns[:, k:]).copy()
         free[taken] = 0.0
-        row, column = np.unravel_index(np.argmax(free), free.shape)
+        row, column = map(int, np.unravel_index(np.argmax(free), free.shape))
         columns[:, [k, k + column]] = columns[:, [k + column, k]]
         columns[:, k] /= columns[row, k]
         others = [j for j in range(columns.shape[1]) if j != k]
         columns[:, others] -= np.outer(columns[:, k], columns[row, others])
-        taken.append(int(row))
+        taken.append(row)
     return columns

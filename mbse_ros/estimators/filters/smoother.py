@@ -54,8 +54,8 @@ def smooth(filter_: Filter, start: np.ndarray, us: np.ndarray, tuning: np.ndarra
         kept.append((*_moments(filter_, before), *_moments(filter_, predicted), F.reshape(size, size)))
     mean, P = _moments(filter_, flat)
     found = [(mean, P)]
-    for step in reversed(kept[1:]):
-        found.append(rts_step(*step, *found[-1]))
+    for mean, P, predicted, P_predicted, F in reversed(kept[1:]):
+        found.append(rts_step(mean, P, predicted, P_predicted, F, *found[-1]))
     return Smoothed(np.array([item[0] for item in found[::-1]]), np.array([item[1] for item in found[::-1]]))
 
 

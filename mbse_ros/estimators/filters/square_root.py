@@ -23,7 +23,8 @@ def factor(size: int) -> ca.Function:
     """
     kind = _kind(size * size)
     P = kind.sym('P', size, size)
-    left, columns = ca.fmax(ca.diag(P), 0), []
+    left = ca.fmax(ca.diag(P), 0)
+    columns: list[ca.SX] = []
     for j in range(size):
         smallest, bound = ROUNDING * P[j, j], ca.sqrt(left)
         pivot = ca.sqrt(ca.fmax(left[j], ca.fmax(smallest, 0)))
@@ -79,5 +80,5 @@ def product(S: ca.SX) -> ca.SX:
     return ca.tril2symm(ca.tril(ca.densify(S @ S.T))) if isinstance(S, ca.SX) else S @ S.T
 
 
-def _kind(entries: int) -> type:
+def _kind(entries: int) -> type[ca.SX]:
     return ca.SX if entries <= LARGEST_SCALAR else ca.MX

@@ -84,7 +84,7 @@ def constant_noise(g: int, blocks: int) -> ca.Function:
     return ca.Function('constant_noise', [density, dt], [ca.densify(Sigma)])
 
 
-def block_matrix(kind: type, rows: Sequence[Sequence[ca.SX | float]], g: int) -> ca.SX:
+def block_matrix(kind: type[ca.SX], rows: Sequence[Sequence[ca.SX | float]], g: int) -> ca.SX:
     """Matrix of blocks (g, g); a number means that multiple of the identity."""
     def block(entry: ca.SX | float) -> ca.SX:
         scalar = isinstance(entry, (int, float)) or entry.numel() == 1 and g > 1
