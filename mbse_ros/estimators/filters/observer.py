@@ -51,9 +51,9 @@ class LinkageObserver:
     keep the covariance of every sample; ``options`` go to the filter. Raises SettingError.
     """
 
-    def __init__(self, model: Model, estimator: str, sensors: Sequence[str], noises: Mapping[str, float | np.ndarray],
-                 stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto',
-                 history: bool = False, **options: object) -> None:
+    def __init__(self, model: Model, estimator: str, sensors: Sequence[str],
+                 noises: Mapping[str, float | Sequence[float] | np.ndarray], stddev: Sequence[float] | None = None,
+                 gate: float = 1.0, backend: str = 'auto', history: bool = False, **options: object) -> None:
         self.model, self.problem = model, problem(model, sensors)
         self.filter = make_filter(estimator, self.problem, **options)
         self.estimator, self.sensors, self.backend = estimator, tuple(sensors), backend
@@ -66,7 +66,7 @@ class LinkageObserver:
         self._x: np.ndarray | None = None
         self._dt, self._t = 0.005, 0.0
 
-    def tune(self, noises: Mapping[str, float | np.ndarray], gate: float = 1.0) -> None:
+    def tune(self, noises: Mapping[str, float | Sequence[float] | np.ndarray], gate: float = 1.0) -> None:
         """Take other noises and another gate from the next sample on; the state stays."""
         from scipy.special import gammaincinv  # here: slow to import
         if set(noises) != set(self.filter.noises):
