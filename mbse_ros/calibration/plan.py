@@ -130,7 +130,8 @@ class Planner:
 def choose(candidates: Sequence[Sequence[Candidate]], covariance: np.ndarray, fewest: int, most: int
            ) -> tuple[list[Sequence[Candidate]], np.ndarray]:
     """Groups of candidates that add most, one after the other, and the covariance of the errors after them."""
-    chosen, left = [], [group for group in candidates if group]
+    chosen: list[Sequence[Candidate]] = []
+    left = [group for group in candidates if group]
     while left and len(chosen) < most:
         gains = [_whole(group).gain(covariance) for group in left]
         best = int(np.argmax(gains))
@@ -157,7 +158,8 @@ def plan(balance: Balance) -> Plan:
         own = [[item] for k in range(len(planner.grid)) for item in planner.at(k, 0.0, FAST) if item.cylinder == name]
         best, covariance = choose(own, covariance, 1, 1)
         sweeps += [item for group in best for item in group]
-    loaded, load = [], 0.0
+    loaded: list[Sequence[Candidate]] = []
+    load = 0.0
     if machine.description.payload is not None:
         low, high = machine.payload_data.limits
         load = float(f'{low + 0.5 * (high - low):.2g}')

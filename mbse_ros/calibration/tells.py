@@ -51,7 +51,7 @@ def _of_motion(balance: Balance, logs: Sequence[Log]) -> list[str]:
     machine, lines = balance.machine, []
     for c, name in enumerate(machine.cylinders):
         rows = balance.found.concerns[:, c]
-        counts = [log.moments.counts[:, rows].any(axis=1) for log in logs]
+        counts = [np.logical_or.reduce(log.moments.counts[:, rows], axis=1) for log in logs]
         speeds = np.concatenate([log.moments.speeds[own, c] for log, own in zip(logs, counts)])
         places = np.concatenate([log.moments.pistons[own, c] for log, own in zip(logs, counts)])
         if not len(speeds):

@@ -18,7 +18,7 @@ def center_of(machine: Machine, names: Sequence[str], mean: np.ndarray, covarian
 
     The observer's where the file gives the centre a deviation and there is a load, else that of the file.
     """
-    payload = machine.description.payload
+    payload = machine.payload_data
     found = {axis: (item.value, item.stddev) for axis, item in zip('xyz', payload.center)}
     mass, least = float(mean[-1]), LEAST * (payload.limits[1] - payload.limits[0])
     for i, name in enumerate(names):

@@ -62,6 +62,10 @@ class CommonErrors:
         self._now, self._fading = 0.0, 0.0
         self._begin()
 
+    def _begin(self) -> None:
+        """A block without samples."""
+        self._sums, self._count, self._steps, self._kept = np.zeros(1 + len(self._x)), 0, 0, 0.0
+
     @property
     def mean(self) -> np.ndarray:
         """Errors (k,)."""
@@ -179,7 +183,7 @@ class CommonErrors:
                 self._enter(block)
             self._masses.take(block)
         self._judge()
-        return sum(block.sums for block in blocks)
+        return sum((block.sums for block in blocks), np.zeros_like(self._sums))
 
     def _known(self) -> Known:
         return Known(self._x, self._P, self._L, self._h)
@@ -199,10 +203,6 @@ class CommonErrors:
             block.seconds = 0.0
         self._masses.leave_out()
         self._sums, self._count = np.zeros_like(self._sums), 0
-
-    def _begin(self) -> None:
-        """A block without samples."""
-        self._sums, self._count, self._steps, self._kept = np.zeros(1 + len(self._x)), 0, 0, 0.0
 
     def _enter(self, block: Block) -> None:
         """Correct by a block."""

@@ -14,10 +14,10 @@ from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
-from .filter import NORMAL, BatchScatter, LowPass, TriangularWindow, t_quantile
+from .filter import BatchScatter, LowPass, TriangularWindow, t_quantile
 from .gates import GATES
 from .inverse_dynamics import InverseDynamics
-from .mass import Cause, Mass
+from .mass import NORMAL, Cause, Mass
 from .quarantine import Quarantine
 from .settings import PayloadSettings
 from .state_gates import StateGates
@@ -31,12 +31,19 @@ REMEMBERED = 0.5        # s between two memories of what is known
 NONE = np.zeros(0, int)
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
+# sums, window, scatter, samples, value of the window, share kept of late and in all: what ``doubt`` goes back to
+Memory = tuple[np.ndarray, TriangularWindow, BatchScatter | None, int, np.ndarray | None, float, float]
+
 
 class PayloadEstimator:
     """Mass of the payload of one machine from states of the observer, segment by segment.
 
     ``kept``: logarithm of the share of the first information on the mass that still counts.
     """
+
+    _window: TriangularWindow
+    _scatter: BatchScatter | None
+    _window_value: np.ndarray | None
 
     def __init__(self, machine: Machine, settings: PayloadSettings, backend: str = 'auto') -> None:
         self.machine = machine
@@ -83,9 +90,9 @@ class PayloadEstimator:
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
         self._samples = 0
-        self._window_value: np.ndarray | None = None
+        self._window_value = None
         self._stated, self._age, self.kept = False, 0.0, 0.0
-        self._memories: deque[tuple] = deque(maxlen=2)
+        self._memories: deque[Memory] = deque(maxlen=2)
         self._restarted = False
 
     def restart(self) -> None:
@@ -193,7 +200,7 @@ class PayloadEstimator:
             self._memories.append(self._known())
             self._age = 0.0
 
-    def _known(self) -> tuple:
+    def _known(self) -> Memory:
         return deepcopy((self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value,
                          self._kept, self.kept))
 
@@ -278,7 +285,7 @@ class PayloadEstimator:
     def _make_filters(self) -> None:
         s = self.settings
         self._low_pass, self._window = LowPass(s.low_pass_gain, self._width), TriangularWindow(s.window, self._width)
-        self._scatter: BatchScatter | None = None
+        self._scatter = None
         self._kept = 1.0
 
     def _take(self, rows: np.ndarray, dt: float, forgotten: np.ndarray | None = None) -> None:

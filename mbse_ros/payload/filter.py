@@ -128,7 +128,7 @@ class BatchScatter:
     def __init__(self, gain: float, length: int) -> None:
         self.decay, self.length = (1.0 - gain) ** (2 * length), length
         self.batches = 0
-        self._moments = (0.0, 0.0, 0.0)      # sums of w^2, w^2 b, w^2 b^2 over batches b of weight w
+        self._moments: tuple[float, ...] = (0.0, 0.0, 0.0)      # sums of w^2, w^2 b, w^2 b^2 over batches b of weight w
         self._weight, self._sum, self._count = 0.0, 0.0, 0
 
     def update(self, weight: float, weighted: float, count: int) -> None:

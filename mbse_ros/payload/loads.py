@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import hypot, isfinite
+from math import hypot, inf, isfinite
 
 from .mass import Mass
 
@@ -73,7 +73,7 @@ class LoadLog:
         self._limits, self._span = limits, limits[1] - limits[0]
         self.closed: deque[Load] = deque(maxlen=KEPT)
         self._recent: deque[tuple[float, float, Mass]] = deque()
-        self._start: float | None = None
+        self._start = inf       # s; before the first mass
         self.found = False      # whether the first mass has agreed with itself for a while
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
         self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
@@ -82,7 +82,7 @@ class LoadLog:
         """The mass at ``t``, s, and ``kept``: logarithm of the share of the first information that still counts."""
         if self._recent and not self._recent[-1][0] < t < self._recent[-1][0] + 60.0:
             self._recent.clear()        # the clock was set
-        if self._start is None or t < self._start:
+        if t < self._start:
             self._start = t
         self._recent.append((t, kept, mass))
         while t - self._recent[0][0] > LOOK_BACK:
@@ -90,7 +90,7 @@ class LoadLog:
         begin, most, old = self._recent[0]
         if not self.found:
             self.found = self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
-        elif not self.changing:
+        elif self._before is None:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
             if most - kept > ANOTHER:
                 self._before, self._different = (begin, old), AGREES
@@ -99,7 +99,7 @@ class LoadLog:
                   or isfinite(old.mass) and not isfinite(mass.mass)):
                 self._before, self._different = (begin, old), DIFFERENT
         elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN):
-            self._judge(begin, mass)
+            self._judge(begin, mass, *self._before)
 
     def _calm(self, new: Mass, old: Mass, deviations: float, known: float) -> bool:
         """Whether a mass is known to that share of the range, and the same as half a second before."""
@@ -116,9 +116,8 @@ class LoadLog:
         """Whether the load changes, or has changed and is not known yet."""
         return self._before is not None
 
-    def _judge(self, begin: float, mass: Mass) -> None:
-        """The mass after a change is known, since ``begin``: another load, or the same."""
-        since, old = self._before
+    def _judge(self, begin: float, mass: Mass, since: float, old: Mass) -> None:
+        """The mass after the change at ``since``, known from ``begin`` on: another load than ``old``, or the same."""
         room = max(self._different * hypot(mass.noise, old.noise), LEAST * self._span)
         if not self._agree(mass, old, room, self._different):
             load = self._load(self._start, since, old)
@@ -129,7 +128,7 @@ class LoadLog:
 
     def all(self, t: float, mass: Mass) -> tuple[Load, ...]:
         """The loads up to ``t``, s, the last one still carried."""
-        if self._start is None:
+        if self._start == inf:
             return ()
         if self._before is None:
             return (*self.closed, self._load(self._start, t, mass))

@@ -62,7 +62,8 @@ class StateGates:
 
     def __init__(self, machine: Machine, backend: str = 'auto') -> None:
         self.machine, self._count = machine, len(state_names(machine)[0])
-        variance, scale = np.zeros(self._count), coordinate_scale(machine)
+        variance = np.zeros(self._count)
+        scale = [np.nan if lever is None else lever for lever in coordinate_scale(machine)]
         for k in machine.actuated:
             variance[2 * len(machine.coordinates) + k] = (UNSURE / scale[k]) ** 2
         made_of = 'gates', machine.made_of, variance.tobytes().hex()

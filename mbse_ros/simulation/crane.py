@@ -128,7 +128,8 @@ class SimulatedCrane:
 
     def _shares(self, q: np.ndarray) -> dict[str, float]:
         """Where what each control moves is in its range."""
-        machine, found = self.plant.machine, {}
+        machine = self.plant.machine
+        found: dict[str, float] = {}
         positions = dict(zip(machine.cylinders, q[machine.pistons]))
         strokes = dict(zip(machine.cylinders, machine.stroke))
         for cylinder, valve in valves_by_cylinder(machine).items():
@@ -139,10 +140,11 @@ class SimulatedCrane:
                 found[name] = (q[place] - low) / (high - low)
         return found
 
-    def _sample(self, q: np.ndarray, *truth: np.ndarray) -> dict[str, float]:
+    def _sample(self, q: np.ndarray, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, pressure: np.ndarray
+                ) -> dict[str, float]:
         """Noisy samples by channel."""
         noise = self._rng.standard_normal(len(self._stddev)) * self._stddev
-        return self._samples.read(q, *truth, noise, self.base, self.parameters)
+        return self._samples.read(q, z, zd, zdd, pressure, noise, self.base, self.parameters)
 
 
 def cycle_by_name(name: str, machine: Machine, seed: int, ramp: float = 0.2) -> WorkCycle:

@@ -23,7 +23,7 @@ from ..estimators.filters.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
 from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
-SENSORS = {
+SENSORS: dict[str, dict[str, tuple[str, ...]]] = {
     'four_bar': {'encoder': ('encoder',), 'gyro_crank': ('crank_gyro',), 'gyro_coupler': ('coupler_gyro',),
                  'accelerometers': ('crank_tip',)},
     'five_bar': {'encoder': ('encoder_1', 'encoder_2'), 'gyro_crank': ('crank_gyro_1', 'crank_gyro_2'),
@@ -166,7 +166,7 @@ def rmse(error: np.ndarray) -> float:
 def nees(observer: LinkageObserver, run: LinkageEstimates, errors: Sequence[np.ndarray], settled: int) -> float:
     """Mean normalised estimation error squared of ``[z, zd]``; NaN for a filter without a covariance of them."""
     of, P, held = observer.problem, run.covariances, observer.filter.held
-    if P.shape[1] < 2 * of.g:
+    if P is None or P.shape[1] < 2 * of.g:
         return np.nan
     places = [held.index(i) for i in of.z]
     places += [len(held) + place for place in places]

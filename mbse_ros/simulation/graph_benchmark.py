@@ -103,7 +103,7 @@ def _errors(scene: Scene, position: np.ndarray, velocity: np.ndarray, stddev: np
 
 
 def _stddev(run: LinkageEstimates) -> np.ndarray:
-    return np.sqrt(np.maximum(np.diagonal(run.covariances, axis1=1, axis2=2), 0.0))
+    return np.sqrt(np.maximum(np.diagonal(np.asarray(run.covariances), axis1=1, axis2=2), 0.0))
 
 
 def length_rows(lengths: Sequence[float], lag: float) -> list[dict[str, Any]]:

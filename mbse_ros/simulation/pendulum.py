@@ -49,11 +49,11 @@ class PendulumMachine(Machine):
 
     def tilt(self, q: np.ndarray) -> float:
         """Angle of the load from the vertical, rad, at coordinates (n,)."""
-        pin, load = self._rod(q, self.model.parameters)
+        pin, load = self._ends(q, self.model.parameters)
         return float(np.arccos(np.clip(down(self) @ (load - pin).ravel() / np.linalg.norm(load - pin), -1.0, 1.0)))
 
     @cached_property
-    def _rod(self) -> Kernel:
+    def _ends(self) -> Kernel:
         points = self.system.points
         return Kernel(ca.Function('rod', [self.system.q, self.system.values.symbol],
                                   [points[f'{BODY}.{PIN}'], points[f'{BODY}.center']]), 'vm')
@@ -65,7 +65,7 @@ class PendulumMachine(Machine):
 def with_pendulum(machine: Machine, passive: tuple[str, ...]) -> MechanismDescription:
     """Description with the load as a body at the length ``payload.hanging`` below a joint at the payload's point; at
     the start, at 0 of its coordinates, it hangs straight down."""
-    description, payload = machine.description, machine.description.payload
+    description, payload = machine.description, machine.payload_data
     parent, size = description.bodies[payload.body], description.dimension
     R = ca.Function('frame', [machine.system.q, machine.system.values.symbol],
                     [machine.system.frames[payload.body].rotation])(machine.model.start.q,
@@ -73,9 +73,9 @@ def with_pendulum(machine: Machine, passive: tuple[str, ...]) -> MechanismDescri
     along = down(machine)
     swings = np.eye(size)[['xyz'.index(axis) for axis in machine.swings]]
     turned, axes = _frame(R.T @ along, R.T @ swings[0])
-    places = tuple(Scalar(0.0) for _ in range(size - 1))
-    body = Body(BODY, Scalar(ROD), (payload.hanging, *places), (ZERO,) * (1 if size == 2 else 6),
-                {PIN: (ZERO,) * size, 'center': (payload.hanging, *places)},
+    center = (payload.hanging or ZERO, *(Scalar(0.0) for _ in range(size - 1)))
+    body = Body(BODY, Scalar(ROD), center, (ZERO,) * (1 if size == 2 else 6),
+                {PIN: (ZERO,) * size, 'center': center},
                 parent.position, tuple(map(tuple, np.array(parent.rotation) @ turned)))
     joint = Joint(JOINT, 'revolute' if len(passive) == 1 else 'universal', PointRef(payload.body, HOOK),
                   PointRef(BODY, PIN), axes[0], _rpy(turned), axes[1] if len(passive) == 2 else ())

@@ -7,7 +7,7 @@ direction, delay) holds from the first sample on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import degrees, nan
 
@@ -122,7 +122,8 @@ def faulty_samples(fault: Fault, sensor: str, machine: Machine, frames: Sequence
     places = {name: place_of(machine, name) for name in faulty}
     first, last = frames[0].stamp_ns, frames[-1].stamp_ns
     begin_ns = first if fault.whole else first + round(begin * 1e9)
-    dice, held, found = np.random.default_rng([seed, 7]), {}, []
+    dice, found = np.random.default_rng([seed, 7]), []
+    held: dict[str, float] = {}
     for frame in frames:
         stamp, samples = frame.stamp_ns, frame.samples
         found += [(stamp, name, value) for name, value in frame.commands.items()]
@@ -154,7 +155,7 @@ def chosen_faults(names: Sequence[str]) -> tuple[Fault, ...]:
 
 def pair_of(machine: Machine, sensor: str) -> tuple[str, ...]:
     """Channels of the pressures, piston and rod, of the cylinder to which a pressure sensor belongs; () without."""
-    volumes: Mapping = machine.hydraulics.volumes
+    volumes = machine.hydraulics.volumes
     chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
     for cylinder in machine.cylinders:
         pair = chambers.get((cylinder, 'piston'), ''), chambers.get((cylinder, 'rod'), '')

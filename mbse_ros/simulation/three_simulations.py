@@ -12,7 +12,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.model import Force, PointRef, Scalar
+from ..description.basics import PointRef, Scalar
+from ..description.model import Force
 from ..dynamics.model import Model
 from ..dynamics.motion import Motion, simulate
 from ..estimators.filters.problem import problem
@@ -61,7 +62,7 @@ def wrong_model(model: Model, gravity: float = GRAVITY_ERROR) -> Model:
     """
     description = model.description
     down = np.array([scalar.value for scalar in description.gravity])
-    lift = -gravity * down / max(np.linalg.norm(down), 1e-300)
+    lift = -gravity * down / max(float(np.linalg.norm(down)), 1e-300)
     values, bodies, forces = Values(description), dict(description.bodies), dict(description.forces)
     for name, body in description.bodies.items():
         centre = [Scalar(item) for item in ca.evalf(center_of_mass(body, values)).full().ravel().tolist()]

@@ -32,7 +32,7 @@ class Faint:
 
     def reset(self) -> None:
         """Forget the samples before."""
-        self._last = {place: deque([], SAMPLES) for place in self._noise}
+        self._last: dict[int, deque[float]] = {place: deque([], SAMPLES) for place in self._noise}
         self.found: tuple[int, ...] = ()
 
     def take(self, samples: Sequence[float], read: Sequence[float]) -> None:

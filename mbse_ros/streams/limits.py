@@ -25,7 +25,8 @@ class Limits:
         channels = list(enumerate(machine.all_channels))
         self.ends = {
             'below vacuum': [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
-            'at the end of its range': [(i, *_range(c)) for i, c in channels if c.sensor.range is not None],
+            'at the end of its range': [(i, *_range(found, c.sensor.noise)) for i, c in channels
+                                        if (found := c.sensor.range) is not None],
             FAR: _reach(machine, share)}
         self._jumps = Jumps(machine)
 
@@ -49,10 +50,10 @@ def _vacuum(channel: Channel) -> float:
     return offset - gain * zero - DEEPEST * channel.sensor.noise
 
 
-def _range(channel: Channel) -> tuple[float, float]:
+def _range(ends: tuple[float, float], noise: float) -> tuple[float, float]:
     """Lowest and highest sample that says something: at the upper end every larger value reads the same."""
-    low, high = channel.sensor.range
-    return low - DEEPEST * channel.sensor.noise, nextafter(high, -inf)
+    low, high = ends
+    return low - DEEPEST * noise, nextafter(high, -inf)
 
 
 def _reach(machine: Machine, share: float) -> list[tuple[int, float, float]]:

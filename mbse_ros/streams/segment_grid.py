@@ -101,35 +101,34 @@ class SegmentGrid:
     def release(self, sender: ChannelBuffer) -> tuple[Segment, ...]:
         """All segments that can be released now that ``sender`` has sent."""
         segments = []
-        while self.cursor is not None or self._start():
-            end = self._next_end()
+        while (cursor := self._start() if self.cursor is None else self.cursor) is not None:
+            end = self._next_end(cursor)
             if end is None:
                 break
             if self.cursor is None:
                 continue
-            segments.append(self._segment(end))
+            segments.append(self._segment(cursor, end))
             if sender.newest - end < self.step and self.blocker is sender:     # the usual case: no need to look further
                 break
         return tuple(segments)
 
-    def _start(self) -> bool:
-        """Put the cursor on the first instant that all inputs have reached; False as long as one is missing."""
+    def _start(self) -> int | None:
+        """Put the cursor on the first instant that all inputs have reached; None as long as one is missing."""
         for buffer in self.sensors + self.held:
             if self._is_missing(buffer):
                 self.blocker, self.deadline = buffer, UNKNOWN
-                return False
-        self.cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
+                return None
+        self.cursor = cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
         self._restart = True
         for buffer in self.held:
-            buffer.trim(self.cursor)
-            buffer.since = self.cursor                          # its rate is learnt again: until then wait for it,
+            buffer.trim(cursor)
+            buffer.since = cursor                               # its rate is learnt again: until then wait for it,
             buffer.interval = UNKNOWN if buffer.lost else 0     # unless it is silent
-        return True
+        return cursor
 
-    def _next_end(self) -> int | None:
+    def _next_end(self, cursor: int) -> int | None:
         """Last instant of the next segment, ns; None while a sample is awaited. May stop the grid at a hole."""
-        cursor, gap = self.cursor, self.gap
-        latest, slowest = cursor, 0
+        gap, latest, slowest = self.gap, cursor, 0
         for buffer in self.live:
             target = buffer.target
             if target < 0:
@@ -144,13 +143,13 @@ class SegmentGrid:
                 interval = stamp - buffer.stamps[target - 1]
                 if slowest < interval <= gap:
                     slowest = interval
-        common = self._common_stamp(latest, slowest or gap)      # not known where all aim across a hole
+        common = self._common_stamp(cursor, latest, slowest or gap)      # not known where all aim across a hole
         if common is None:
             return None
         end = cursor + (common - cursor) // self.step * self.step
-        return end if latest - cursor <= gap else self._end_at_hole(end, latest)
+        return end if latest - cursor <= gap else self._end_at_hole(cursor, end, latest)
 
-    def _common_stamp(self, latest: int, slowest: int) -> int | None:
+    def _common_stamp(self, cursor: int, latest: int, slowest: int) -> int | None:
         """Earliest of the samples nearest to ``latest``, one of each awaited input; None while one is missing."""
         common = latest
         for buffer in self.live:
@@ -165,7 +164,7 @@ class SegmentGrid:
             stamps = buffer.stamps
             if buffer.lost or buffer.interval > SIMILAR_RATE * slowest or len(stamps) > 1 and stamps[1] == latest:
                 continue
-            stamp = buffer.nearest(bisect_left(stamps, self.cursor + self.step), latest, self.gap, slowest)
+            stamp = buffer.nearest(bisect_left(stamps, cursor + self.step), latest, self.gap, slowest)
             if stamp is None:
                 deadline = latest + self.wait
                 if any(sensor.newest >= deadline for sensor in self.live):
@@ -178,13 +177,12 @@ class SegmentGrid:
                 common = stamp
         return common
 
-    def _end_at_hole(self, end: int, latest: int) -> int:
+    def _end_at_hole(self, cursor: int, end: int, latest: int) -> int:
         """End of a segment where a channel has a hole: not beyond the largest gap, nor into a hole of all channels.
 
         At such a hole the grid is stopped.
         """
-        cursor, step = self.cursor, self.step
-        before = cursor
+        before, step = cursor, self.step
         for stamp in sorted({stamp for buffer in self.live for stamp in buffer.stamps if cursor < stamp <= latest}):
             if stamp - before > self.gap:
                 end = min(end, cursor + (before - cursor) // step * step)
@@ -194,14 +192,14 @@ class SegmentGrid:
             before = stamp
         return min(end, cursor + self._most_steps * step)
 
-    def _segment(self, end: int) -> Segment:
+    def _segment(self, cursor: int, end: int) -> Segment:
         """The segment from the cursor to ``end``, where the cursor then is."""
-        cursor, step = self.cursor, self.step
+        step = self.step
         steps = (end - cursor) // step
         if self._restart:       # a sample before the start may have come after it
             for buffer in self.sensors:
                 self.dropped['before the start'] += buffer.trim(cursor)
-        values, repeats = self._interpolate(end, steps)
+        values, repeats = self._interpolate(cursor, end, steps)
         commands = np.empty((steps, len(self.held)))
         for column, buffer in enumerate(self.held):
             buffer.hold(commands[:, column], cursor, step)
@@ -215,10 +213,11 @@ class SegmentGrid:
             buffer.trim(end)
         return segment
 
-    def _interpolate(self, end: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    def _interpolate(self, cursor: int, end: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
         """Values (steps, channels) and repeats (channels,); at once for channels with one interval over all steps."""
-        cursor, step, gap = self.cursor, self.step, self.gap
-        at_end, slopes, repeats, pieced = [], [], [], []
+        step, gap = self.step, self.gap
+        at_end: list[float] = []
+        slopes, repeats, pieced = [], [], []
         for buffer in self.sensors:
             line = buffer.line(cursor, end, gap)
             if line is None:

@@ -219,7 +219,8 @@ class PayloadStage:
         self._estimator.reset()
         self._doubted_ns = -RETURN_NS
         self._trust = Trust()
-        self._loads, self._mass = LoadLog(self._limits, self._estimator.difference), None
+        self._loads = LoadLog(self._limits, self._estimator.difference)
+        self._mass: Mass | None = None
 
     @property
     def budget(self) -> tuple[Cause, ...]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import typer
 
@@ -90,7 +91,7 @@ def write_long_bag(machine: str, folder: Path, seconds: float, storage: str = 'm
             shift += lap
 
 
-def _show(found: dict) -> None:
+def _show(found: dict[str, Any]) -> None:
     count, log = found['samples'], found['log_s']
     sample, step = (1e6 * found['estimate_cpu_s'] / found[what] for what in ('samples', 'steps'))
     typer.echo(

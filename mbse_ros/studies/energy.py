@@ -28,7 +28,7 @@ from .timing import bound_state, interleaved, machine_name
 EXAMPLES = {'four_bar': '', 'four_bar_spring': 'bend'}        # mechanism: its relative angle
 CRANKS = {'four_bar': 'theta', 'four_bar_spring': 'theta1'}
 STEPS_MS = (1.0, 10.0)
-SCHEMES: dict[str, tuple[str, dict[str, object]]] = {
+SCHEMES: dict[str, tuple[str, dict[str, Any]]] = {
     'forward Euler': ('forward_euler', {}), 'augmented Euler': ('augmented_euler', {}),
     **{f'exponential n={n}': ('exponential', {'order': n}) for n in (1, 2, 3, 4)},
     'exponential exact': ('exponential', {'order': 'exact'})}

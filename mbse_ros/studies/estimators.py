@@ -97,7 +97,7 @@ def _bars(results: Sequence[Result], mechanism: str, key: str) -> Bars:
     return Bars(f'{mechanism}: RMSE of the {what}', unit, estimators, series, log=True)
 
 
-def _height(row: dict | None, key: str) -> float | None:
+def _height(row: dict[str, Any] | None, key: str) -> float | None:
     return None if row is None or row['diverged'] == row['seeds'] else row[key]
 
 

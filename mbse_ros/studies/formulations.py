@@ -141,7 +141,8 @@ def _same_states(model: Model, first: Model, states: States) -> States | None:
     if not set(first.independent) <= set(model.names):
         return None
     partition = model.partition(model.system.indices(first.independent))
-    q, found = model.start.q, []
+    q = model.start.q
+    found: list[tuple[np.ndarray, np.ndarray]] = []
     z, zd = states.q[:, first.z], states.qd[:, first.z]
     for k in range(len(states.t)):
         q = _follow(partition, q, z[k], float(states.t[k]), found[-1][0] if found else None)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
@@ -68,9 +69,9 @@ def run_kernels(json_file: Path | None, rounds: int, chosen: Sequence[str] = ())
               'batch_us': 1e6 * best[f'{name} {backend} batch'] / BATCH,
               'first_step_s': _first_step(*CASES[name], backend)} for name, backend in product(names, backends)]
     if crane in names:
-        online = 1e6 * best['numpy']
+        cost = 1e6 * best['numpy']
         cases.insert(len(backends), {'name': crane, 'backend': 'numpy', 'states': len(models[crane].names),
-                                     'online_us': online, 'batch_us': online, 'first_step_s': None})
+                                     'online_us': cost, 'batch_us': cost, 'first_step_s': None})
     result = {'machine': machine_name(), 'cases': cases}
     write_json(json_file, result)
     _show(result)
@@ -109,7 +110,7 @@ def _numpy_step(machine: Machine, model: HydraulicModel) -> Callable[[], object]
     X, U = np.array([0.2, 0.03, 0.0, 5.0, 3.0, 4.0]), np.array([4.0])
     P = np.diag([1e-4, 1e-2, 0.3, 5e-3, 5e-3, 1e-3]) ** 2
     W = np.diag([0, 0, settings.acceleration_psd, *[settings.pressure_psd] * 2, settings.spool_psd])
-    H = np.eye(6)[[item.index for item in model.measured]]
+    H = np.eye(6)[[item.index for item in model.measured if item.index is not None]]
     Y, R = np.array([0.2, 5.0, 3.0]), 10 * np.diag([4e-4, 12e-3, 8e-3]) ** 2
     return lambda: paper_step(paper, X, P, U, W, DT, H, Y, R)
 
@@ -124,7 +125,7 @@ def _first_step(machine: str, weighing: str, backend: str) -> float:
     return float(done.stdout)
 
 
-def _show(result: dict) -> None:
+def _show(result: dict[str, Any]) -> None:
     rows = [(case['name'], case['backend'], str(case['states']), f'{case["online_us"]:.2f}', f'{case["batch_us"]:.2f}',
              '' if case['first_step_s'] is None else f'{case["first_step_s"]:.2f}') for case in result['cases']]
     columns = ('case', 'backend', 'states', 'online us', 'batch us', 'first s')

@@ -205,7 +205,7 @@ def _plot(rows: list[dict[str, Any]], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     points = {way: np.array([(row['loops'], row['zdd_us']) for row in rows if row['way'] == way])
               for way in dict.fromkeys(row['way'] for row in rows)}
-    curves = [Curve(way, *columns.T, kind='marks') for way, columns in points.items()]
+    curves = [Curve(way, columns[:, 0], columns[:, 1], kind='marks') for way, columns in points.items()]
     sizes = np.array(sorted({row['loops'] for row in rows if row['loops'] >= FIT_FROM}), dtype=float)
     if len(sizes) > 1:
         begin = next(row['zdd_us'] for row in rows if (row['way'], row['loops']) == (SPARSE, int(sizes[0])))

@@ -84,16 +84,17 @@ def rows_of(name: str, dt: float, repeats: int) -> list[Row]:
 def timed(model: Model, scheme: str, dt: float, steps: int, repeats: int, true: float, **options: float
           ) -> tuple[float | None, float | None]:
     """Microseconds of the processor a step, compiled before, and the error at the end; None where the scheme fails."""
-    times, best, record = model.start.t + dt * np.arange(steps + 1), np.inf, None
+    times, best, end = model.start.t + dt * np.arange(steps + 1), np.inf, np.nan
     try:
         for _ in range(repeats + 1):
             task, record = Task(model, model.start, times, dt, scheme), Record.of(model, times)
             begin = time.process_time()
             INTEGRATORS[scheme](task, record, **options)
             best = min(best, time.process_time() - begin)
+            end = float(record.q[-1, model.z[0]])
     except MbseError:
         return None, None
-    return 1e6 * best / steps, abs(float(record.q[-1, model.z[0]]) - true)
+    return 1e6 * best / steps, abs(end - true)
 
 
 def batch_of(runs: int, dt: float, duration: float = 10.0) -> Row:

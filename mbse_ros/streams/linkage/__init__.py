@@ -16,6 +16,7 @@ __all__ = ['LinkageEstimate', 'LinkageSettings', 'LinkageStage', 'Measured']
 
 def __getattr__(name: str) -> Any:
     """Import the filters with the first name that needs them (PEP 562): a machine's observer needs none of them."""
+    found: Any
     if name == 'LinkageSettings':
         from .settings import LinkageSettings as found
     elif name == 'LinkageStage':

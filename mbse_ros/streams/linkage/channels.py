@@ -12,6 +12,7 @@ import numpy as np
 from ..records import ObserverStatus
 
 if TYPE_CHECKING:
+    from ...estimators.settings import ObserverSettings
     from .settings import LinkageSettings
 
 PERIODS = 5         # a sensor is silent after so many of its own
@@ -40,7 +41,7 @@ class Channels:
         return not self.constant[place]
 
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
-             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings) -> None:
+             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
         for i, value in enumerate(o):
             if value != value:      # NaN: no sample

@@ -64,8 +64,8 @@ class Engine:
         """The tuning of settings for this filter; raises SettingError."""
         from scipy.special import gammaincinv  # here: slow to import
         of, parts = self.filter, self.filter.tuning.parts
-        noises = dict(default_noises(settings.estimator, self.model.description.name))
-        noises = {name: noises.get(name, 0.0) for name in of.noises}
+        known = default_noises(settings.estimator, self.model.description.name)
+        noises: dict[str, float | Sequence[float] | np.ndarray] = {name: known.get(name, 0.0) for name in of.noises}
         for name, value in numbers('noises', settings.noises, of.noises).items():
             if len(value) not in (1, parts[name][0]):
                 raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
@@ -74,7 +74,7 @@ class Engine:
                   for name, value in noises.items()}
         threshold = 1e300 if settings.gate >= 1 else 2 * float(gammaincinv(0.5, settings.gate))     # of chi2 with 1
         stddev = self._stddev(settings)
-        flat = of.tuning.flat(dt=[self.dt], gate=[threshold], variance=stddev ** 2,
+        flat = of.tuning.flat(dt=np.array([self.dt]), gate=np.array([threshold]), variance=stddev ** 2,
                               p=np.asarray(self.model.parameters), **spread)
         return Tuned(flat, threshold, stddev)
 
@@ -103,11 +103,11 @@ class Engine:
 
     def parameters(self, mean: np.ndarray, variance: np.ndarray, tuned: Tuned) -> dict[str, tuple[float, float]]:
         """Estimated parameters, value and standard deviation in SI, of a mean (l,) and its variances; none for most."""
-        space = self.filter.parameters
-        if space is None:
+        space, estimated = self.filter.parameters, self._estimated
+        if space is None or estimated is None:
             return {}
         r = len(space.names)
-        values, slopes = self._estimated(mean[-r:], tuned.tuning[self.filter.tuning.places['p']])
+        values, slopes = estimated(mean[-r:], tuned.tuning[self.filter.tuning.places['p']])
         stddev = np.abs(slopes) * np.sqrt(np.fmax(variance[-r:], 0.0))
         return dict(zip(space.names, zip(values[list(space.places)].tolist(), stddev.tolist())))
 

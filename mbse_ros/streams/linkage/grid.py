@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -15,6 +15,7 @@ from .engine import Engine, Tuned
 CONFIRMED = 3           # samples in sequence out of the grid's reach make a new one
 NEAR_NS = 1_000_000_000
 MOST_TIMES = 3          # other times that are remembered
+NONE = np.zeros(0)      # of an instant that the filter has not reached
 
 
 class Verdict(Enum):
@@ -29,9 +30,10 @@ class Verdict(Enum):
 class Clock:
     """Grid whose instant 1 is the first sample's; a sample belongs to the nearest instant (an error of half a step)."""
 
+    origin_ns: int
+
     def __init__(self, step_ns: int) -> None:
         self.step_ns = step_ns
-        self.origin_ns: int | None = None
         self._away: list[tuple[int, int]] = []      # other times: their last stamp, and how many agree
 
     def start(self, stamp_ns: int) -> None:
@@ -73,16 +75,16 @@ class Work:
 @dataclass
 class Cell:
     """One instant ``index`` of the grid: measurements ``o`` (s,), NaN where missing; ``work``: the filter that runs
-    it, and its tuning; ``u``: inputs that change here, by their place; ``state`` and ``output`` of the filter after it;
-    ``held`` inputs (k,) in force; ``revision``."""
+    it, and its tuning; ``u``: inputs that change here, by their place; ``state`` and ``output`` of the filter after it,
+    ``held`` inputs (k,) in force, NONE before it runs; ``revision``."""
 
     index: int
     o: np.ndarray
     work: Work
-    u: dict[int, float] = field(default_factory=dict)
-    state: np.ndarray | None = None
-    output: np.ndarray | None = None
-    held: np.ndarray | None = None
+    u: dict[int, float]
+    state: np.ndarray
+    output: np.ndarray
+    held: np.ndarray
     revision: int = -1
 
 
@@ -113,7 +115,7 @@ class Cells:
     def extend(self, index: int, work: Work) -> None:
         """Empty instants up to one that is new."""
         for new in range(self.last.index + 1, index + 1):
-            self._cells.append(Cell(new, self._missing.copy(), work))
+            self._cells.append(Cell(new, self._missing.copy(), work, {}, NONE, NONE, NONE))
 
     def trim(self, count: int) -> None:
         """Keep the base and ``count`` instants after it."""

@@ -19,7 +19,7 @@ from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, default_estimation_noises
-from ...graph.strided_window import StridedWindow
+from ...graph.strided_window import Row, StridedWindow
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .settings import LinkageSettings, numbers
 from .stage import LinkageStage
@@ -147,11 +147,12 @@ class LaggedStage:
         first, before = self._ready[0], self._inside[-1] if self._inside else None
         if first.filtered.status is ObserverStatus.LOST:
             return (*self._end(), self._lost(self._ready.popleft(), first.filtered.reason))
-        ended = ()
-        if before is None or not _follows(before, first):
+        ended: tuple[LinkageEstimate, ...] = ()
+        window = self._window
+        if window is None or before is None or not _follows(before, first):
             ended = self._end()
-            self._begin(first)
-        return (*ended, *self._extend())
+            window = self._begin(first)
+        return (*ended, *self._extend(window))
 
     def flush(self) -> tuple[LinkageEstimate, ...]:
         """All that is not published yet, with the samples that there are; the next sample starts again."""
@@ -161,7 +162,7 @@ class LaggedStage:
             found += self.solve()
         return (*found, *self._end())
 
-    def _begin(self, instant: Instant) -> None:
+    def _begin(self, instant: Instant) -> StridedWindow:
         """A window that starts at an instant: at what the sensors say where the filter starts there, too, else where
         the filter is."""
         q, qd, model = instant.filtered.q, instant.filtered.qd, self.model
@@ -171,10 +172,11 @@ class LaggedStage:
                 moved = moved_to(model, encoded(model, self.channels, instant.sampled.used))
             q, qd = model.start.q if moved is None else moved, model.start.qd
         self._window, self._restart = StridedWindow(self.smoother, self.lag, q, qd), True
+        return self._window
 
-    def _extend(self) -> tuple[LinkageEstimate, ...]:
+    def _extend(self, window: StridedWindow) -> tuple[LinkageEstimate, ...]:
         """Instants that follow each other into the window; those that leave it."""
-        rows = []
+        rows: list[Row] = []
         while self._ready and len(rows) < self._most:
             instant = self._ready[0]
             if rows and not _follows(self._inside[-1], instant):
@@ -184,7 +186,7 @@ class LaggedStage:
             rows.append((t, instant.sampled.used, instant.sampled.inputs))
         step = self._inside[-1].filtered.sequence - len(rows) + 1
         try:
-            found = self._window.extend(step, rows)
+            found = window.extend(step, rows)
         except DivergenceError as error:
             lost, self._inside, self._window = self._inside, deque(), None
             return tuple(self._lost(instant, str(error)) for instant in lost)
@@ -198,10 +200,10 @@ class LaggedStage:
         return self._estimates(window.rest())
 
     def _estimates(self, found: Sequence[tuple[np.ndarray, ...]]) -> tuple[LinkageEstimate, ...]:
-        return tuple(self._estimate(self._inside.popleft(), *values) for values in found)
+        return tuple(self._estimate(self._inside.popleft(), *values[1:6]) for values in found)
 
-    def _estimate(self, instant: Instant, t: float, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
-                  covariance: np.ndarray, after: float) -> LinkageEstimate:
+    def _estimate(self, instant: Instant, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
+                  covariance: np.ndarray) -> LinkageEstimate:
         """The smoother's values in the filter's estimate."""
         status, reason = self._judged(instant, np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
         return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason)
@@ -225,8 +227,8 @@ class LaggedStage:
         return self._made(instant, np.full(size, np.nan), np.full((size, size), np.nan), np.full((3, n), np.nan),
                           ObserverStatus.LOST, reason)
 
-    def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray, motion: Sequence[np.ndarray],
-              status: ObserverStatus, reason: str) -> LinkageEstimate:
+    def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray,
+              motion: Sequence[np.ndarray] | np.ndarray, status: ObserverStatus, reason: str) -> LinkageEstimate:
         (q, qd, qdd), at, force = motion, instant.sampled, slice(2 * len(self.model.z), None)
         restart, self._restart = self._restart, False
         return replace(

@@ -74,14 +74,14 @@ class Sources:
             field, places = self.imus[topic]
             return {channel: float(getattr(getattr(message, field), component)) for component, channel in places}
         effort = {('effort', name): channel for name, channel in self.inputs.items()}
-        places = self.joints if topic == JOINTS else effort
-        samples = {}
-        for field in {field for field, _ in places}:
+        channels = self.joints if topic == JOINTS else effort
+        samples: dict[str, float] = {}
+        for field in {field for field, _ in channels}:
             values = getattr(message, field)
             if len(values) != len(message.name) and (len(values) or topic == INPUTS):
                 raise ValueError(f'{field} has {len(values)} values for {len(message.name)} names')
-            samples |= {places[field, name]: float(value) for name, value in zip(message.name, values)
-                        if (field, name) in places}
+            samples |= {channels[field, name]: float(value) for name, value in zip(message.name, values)
+                        if (field, name) in channels}
         return samples
 
     def spread(self, samples: Mapping[str, float]) -> dict[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from ...errors import DivergenceError, SampleError, SettingError
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .channels import Channels, judged
 from .entries import start_stddev, started, transferred
-from .grid import Cell, Cells, Clock, Verdict, Work
+from .grid import NONE, Cell, Cells, Clock, Verdict, Work
 from .settings import LinkageSettings
 from .start import encoded, moved_to
 from .workshop import Workshop
@@ -38,6 +38,8 @@ class LinkageStage:
     ``channels`` (s,) and ``inputs`` (k,), as ``input/<name>``, are what ``add`` takes. Raises SettingError.
     """
 
+    _cells: Cells
+
     def __init__(self, model: Model, settings: LinkageSettings = LinkageSettings(), sensors: Sequence[str] = (),
                  step: float = 0.005, backend: str = 'auto') -> None:
         self.model, self.step_ns = model, round(step * 1e9)
@@ -47,7 +49,8 @@ class LinkageStage:
         self._workshop = Workshop(model, self.sensors, self.step_ns * 1e-9, backend)
         self._dropped: Counter[str] = Counter()
         self._refusals: list[SampleError] = []
-        self.settings, self.ordered = settings, None
+        self.settings = settings
+        self.ordered: LinkageSettings | None = None
         self._engine, self._watch = self._workshop.made(settings)
         self._tuned = self._engine.tuned(settings)
         self._work = Work(self._engine, self._tuned)
@@ -65,7 +68,7 @@ class LinkageStage:
 
     def reset(self) -> None:
         """Forget state and samples; the next sample starts again."""
-        self._cells: Cells | None = None
+        self._running = False       # whether there are cells
         self._held = np.zeros(len(self.inputs))
         self._waiting: list[tuple[int, int, float]] = []        # instant, place, value of inputs
         self._health, self._restart, self._wide = Health(), True, 0.0
@@ -132,8 +135,8 @@ class LinkageStage:
     def add(self, stamp_ns: int, samples: Mapping[str, float]) -> tuple[LinkageEstimate, ...]:
         """Take samples of one instant by channel, SI, NaN where missing; the estimates of new instants, or of the
         newest one, revised. What cannot be used is dropped, counted and reported by ``refusals``."""
-        values = {name: float(value) for name, value in samples.items() if self._usable(stamp_ns, name, float(value))}
-        values = self._timely(stamp_ns, values) if values else values
+        usable = {name: float(value) for name, value in samples.items() if self._usable(stamp_ns, name, float(value))}
+        values = self._timely(stamp_ns, usable) if usable else usable
         if not values:
             return ()
         index, before = self._clock.index(stamp_ns), self._cells.last.index
@@ -159,7 +162,7 @@ class LinkageStage:
     def _timely(self, stamp_ns: int, values: Mapping[str, float]) -> Mapping[str, float]:
         """Those samples that lie in the grid's reach; starts it."""
         measured = any(name in self._places and value == value for name, value in values.items())
-        if self._cells is None:
+        if not self._running:
             if measured:
                 self._start(stamp_ns, values)
                 return values
@@ -188,8 +191,8 @@ class LinkageStage:
         if found is not None and self.settings.start_at == 'sensors':
             self._last_q = found
         state = started(self._engine.filter, self._last_q, self._last_qd, self.settings)
-        base = Cell(0, np.full(len(self.channels), np.nan), self._work, {}, state, None, self._held)
-        self._cells, self._started = Cells(len(self.channels), len(self.inputs), base), 0.0
+        base = Cell(0, np.full(len(self.channels), np.nan), self._work, {}, state, NONE, self._held)
+        self._cells, self._running, self._started = Cells(len(self.channels), len(self.inputs), base), True, 0.0
         self._clock.start(stamp_ns)
 
     def _place(self, index: int, values: Mapping[str, float]) -> int:
@@ -317,10 +320,10 @@ class LinkageStage:
     def sampled(self, index: int) -> Sampled | None:
         """What is known by now of the samples of an instant, ``sequence`` of its estimate; None where it is not kept
         any longer."""
-        cells = self._cells
-        if cells is None or not cells.base.index <= index <= cells.last.index or cells[index].output is None:
+        if not self._running or not self._cells.base.index <= index <= self._cells.last.index:
             return None
-        return self._sampled(cells[index])
+        cell = self._cells[index]
+        return self._sampled(cell) if cell.output.size else None
 
     def _sampled(self, cell: Cell) -> Sampled:
         out = cell.work.engine.outputs(cell.output)
