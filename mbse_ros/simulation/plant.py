@@ -47,7 +47,8 @@ class Plant:
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
         self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
-        self._scan = Scan(self._step_function(), backend)
+        rhs = self._rhs()
+        self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
         self._static = self._static_balance()
 
     def start(self, position: np.ndarray, payload: float, parameters: np.ndarray, rod_pressure: float = 2e6,
@@ -80,11 +81,12 @@ class Plant:
 
         Raises DivergenceError when the state leaves the finite numbers.
         """
-        p = np.concatenate([[STEP_NS * 1e-9], self._slow(payload, slow), parameters])
-        x, y = self._scan(x, np.tile(controls, (steps, 1)), p)
+        known = self._slow(payload, slow)
+        x, _ = self._scan(x, np.tile(controls, (steps, 1)), np.concatenate([[STEP_NS * 1e-9], known, parameters]))
+        _, x[:self._sizes[0]], acceleration = self._end(x, controls, known, parameters)
         if not np.isfinite(x).all():
             raise DivergenceError('plant', steps, 'the state left the finite numbers')
-        return x, y[-1]
+        return x, acceleration
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
         """Dependent coordinates, independent ones, velocities, pressures (Pa) and spools of a state."""
@@ -114,22 +116,21 @@ class Plant:
             places = choose_independent(model.residual(start)[1], free, places, model.names)
         return model.partition(tuple(places)).position(np.array([wanted[place] for place in places]), start)
 
-    def _step_function(self) -> ca.Function:
-        """Classical Runge-Kutta step; the acceleration at its end is the output."""
-        rhs = self._rhs()
+    def _step_function(self, rhs: ca.Function) -> ca.Function:
+        """Classical Runge-Kutta step, each stage's dependent coordinates from those of the stage before."""
         kind = ca.SX if rhs.n_instructions() < LARGEST_WRITTEN else ca.MX
         controls, count = len(self.machine.valves) + len(self.drives), self.machine.parameters.symbol.numel()
         x, u = kind.sym('x', sum(self._sizes)), kind.sym('u', controls)
         p = kind.sym('p', 1 + len(self.slow) + count)
         h, slow, parameters = p[0], p[1:1 + len(self.slow)], p[1 + len(self.slow):]
-        k1, _, _ = rhs(x, u, slow, parameters)
-        k2, _, _ = rhs(x + h / 2 * k1, u, slow, parameters)
-        k3, _, _ = rhs(x + h / 2 * k2, u, slow, parameters)
-        k4, _, _ = rhs(x + h * k3, u, slow, parameters)
-        end = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        _, dependent, zdd = rhs(end, u, slow, parameters)
-        end = ca.vertcat(dependent, end[self._sizes[0]:])
-        return ca.Function('mbse_plant', [x, u, p], [end, zdd], ['x', 'u', 'p'], ['x_next', 'y'])
+        own, near, total, k = x[self._sizes[0]:], x[:self._sizes[0]], 0, None
+        for share, weight in ((0, 1), (1 / 2, 2), (1 / 2, 2), (1, 1)):
+            stage = own if k is None else own + h * share * k
+            xd, near, _ = rhs(ca.vertcat(near, stage), u, slow, parameters)
+            k = xd[self._sizes[0]:]
+            total = total + weight * k
+        end = ca.vertcat(near, own + h / 6 * total)
+        return ca.Function('mbse_plant', [x, u, p], [end, kind(0, 1)], ['x', 'u', 'p'], ['x_next', 'y'])
 
     def _rhs(self) -> ca.Function:
         """``(x, u, slow, parameters) -> (xd, consistent dependent coordinates, zdd)``."""
