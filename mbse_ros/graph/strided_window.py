@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import DivergenceError
-from .chain import Gaussian, Points, Swept
+from .chain import Gaussian, Points
 
 if TYPE_CHECKING:
     from .smoother import LinkageSmoother

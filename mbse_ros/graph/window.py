@@ -36,7 +36,8 @@ class Window:
         for series in graph.series.values():
             self.step_of[series.places(series.steps)] = series.steps[:, None]
         self.places = np.flatnonzero(self.step_of > 0)
-        self.groups = [kept for factors in graph.factors if len(kept := factors.take(np.any(factors.steps > 0, axis=1)))]
+        self.groups = [kept for factors in graph.factors
+                       if len(kept := factors.take(np.any(factors.steps > 0, axis=1)))]
         self.sizes = {role: size for factors in self.groups for role, size in factors.kind.constants.items()
                       if role in VARYING}
         self.numbers = max((factors.kind.numbers for factors in self.groups), key=len)
