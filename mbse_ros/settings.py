@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import Field, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from .errors import SettingError
 
@@ -24,6 +24,8 @@ class Settings:
 
     Raises SettingError (name, value, what was expected).
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __post_init__(self) -> None:
         for item in fields(self):   # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.impl.rcutils_logger import RcutilsLogger
@@ -14,10 +15,20 @@ from ..streams.records import LinkageEstimate, ObserverStatus, PayloadEstimate, 
 from ._messages import header
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
-LEVELS = {ObserverStatus.OK: OK, ObserverStatus.STARTING: OK, ObserverStatus.COASTING: WARN,
-          ObserverStatus.LOST: ERROR}
+LEVELS: dict[IntEnum, bytes] = {ObserverStatus.OK: OK, ObserverStatus.STARTING: OK, ObserverStatus.COASTING: WARN,
+                                ObserverStatus.LOST: ERROR}
 Values = Mapping[str, object]
-Estimate = LinkageEstimate | PayloadEstimate | StateEstimate
+
+
+class Report(NamedTuple):
+    """A status that is not an estimate's."""
+
+    stamp_ns: int
+    status: IntEnum
+    reason: str
+
+
+Estimate = LinkageEstimate | PayloadEstimate | StateEstimate | Report
 
 
 def diagnostic_array(stamp_ns: int, level: bytes, node: str, hardware: str, message: str,

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ._display_server import CONNECTIONS, GREETING
 
 
-class LimitedConnection(H11Protocol):
+class LimitedConnection(H11Protocol):       # type: ignore[misc]
     """As uvicorn's; it has no limit of connections that never ask for anything."""
 
     _refused = False

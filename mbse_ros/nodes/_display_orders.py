@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -33,11 +34,13 @@ def read_order(text: str | None) -> Order | None:
     if not isinstance(said, dict) or not _is_number(said.get('number')) or not isinstance(said.get('do'), str):
         return None
     action, given = said['do'], {key: value for key, value in said.items() if key not in ('number', 'do')}
-    readers = {TARE: {'attachment': _name}, 'new_truck': {'truck': _name, 'target': _mass}}.get(action, {})
+    all_readers: dict[str, dict[str, Callable[[Any], str | float | None]]] = {
+        TARE: {'attachment': _name}, 'new_truck': {'truck': _name, 'target': _mass}}
+    readers = all_readers.get(action, {})
     if action not in (*BUTTONS, TARE) or set(given) - set(readers) or action == TARE and not given:
         return None
-    values = {key: readers[key](value) for key, value in given.items()}
-    return None if None in values.values() else Order(said['number'], action, values)
+    values = {key: read for key, value in given.items() if (read := readers[key](value)) is not None}
+    return Order(said['number'], action, values) if len(values) == len(given) else None
 
 
 def _is_number(value: Any) -> bool:

@@ -111,12 +111,13 @@ class Server:
     ``port``: that it listens on. ``orders``: what viewers asked for, to be taken by another thread. ``count``: viewers.
     """
 
+    _loop: asyncio.AbstractEventLoop
+
     def __init__(self, door: Door) -> None:
         self.door, self.count, self.dropped = door, 0, 0
         self.orders: deque[tuple[Viewer, Order]] = deque()
         self._kept: dict[str, str] = {}
         self._viewers: set[Viewer] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
         server = _made(self)
         family = socket.AF_INET6 if ':' in door.host else socket.AF_INET
         try:

@@ -30,19 +30,19 @@ class SideView:
         self._solved: dict[str, np.ndarray] = {}
         self._measured.forget()
 
-    def of(self, state: StateEstimate) -> dict[str, dict[str, list]]:
+    def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
         """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
         self._measured.take(state.stamp_ns, [name.partition('/')[2] for name in state.channels
                                              if name.startswith('position/')],
                             [value for name, value in zip(state.channels, state.measured.tolist())
                              if name.startswith('position/')])
-        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)]}
+        places: dict[str, np.ndarray | None] = {'estimated': state.mean[-1, :len(self._machine.coordinates)]}
         if self._measured.possible:
             places['measured'] = self._measured.at(state.stamp_ns)
         found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
         return {kind: parts for kind, parts in found.items() if parts}
 
-    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list]:
+    def _parts(self, kind: str, z: np.ndarray) -> dict[str, list[list[float]]]:
         try:
             q = self._solved[kind] = self._machine.position(z, self._solved.get(kind))
             return self._flat(self._machine.outline_at(q))
@@ -50,7 +50,7 @@ class SideView:
             self._solved.pop(kind, None)
             return {}
 
-    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, list]:
+    def _flat(self, lines: dict[str, np.ndarray]) -> dict[str, list[list[float]]]:
         """Seen from the side of the plane through the axis and the load."""
         tip = lines.get('payload', next(iter(lines.values())))[-1] - self._origin
         out = tip + self._down * -(tip @ self._down)
@@ -66,7 +66,7 @@ def machine_values(machine: Machine, file: ScaleFile) -> dict[str, Any]:
     return {'kind': 'machine', 'name': machine.name, 'attachments': sorted(file.attachments), 'chart': chart}
 
 
-def channel_values(state: StateEstimate) -> list[list]:
+def channel_values(state: StateEstimate) -> list[list[str | float]]:
     """Per measured channel its name, value, innovation and the innovation's standard deviation, SI."""
     return [list(row) for row in zip(state.channels, state.measured.tolist(), state.innovation.tolist(),
                                      state.innovation_stddev.tolist())]

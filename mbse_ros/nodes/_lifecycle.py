@@ -24,7 +24,6 @@ from ..description.fingerprint import fingerprint
 from ..dynamics.model import Model
 from ..errors import MbseError
 from ..machine import Machine
-from ..settings import Settings
 from ._diagnostics import OK, WARN
 from ._latency import Latency
 from ._messages import packed_record
@@ -52,7 +51,7 @@ def slow(say: Callable[[str], object], text: str) -> Iterator[None]:
         timer.cancel()
 
 
-class ManagedNode(Runnable, LifecycleNode, Generic[M]):
+class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
     """Lifecycle node ``executable`` of the catalogue: parameters, transitions, topics, ~/reset.
 
     A child gives `build` (configure: make the stage and the outputs), `connect` (activate: take the inputs),
@@ -64,7 +63,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     hurried = False
     forgets = ''
     receiver: Callable[[Any, tuple[str, str]], None] | None = None      # of a node of this process: takes records
-    company: Sequence[ManagedNode] = ()     # the other nodes of the process, which start one after the other
+    company: Sequence[ManagedNode[Any]] = ()     # the other nodes of the process, which start one after the other
     waited_in_vain = False
     settings: Any       # a child says which
     tuning: Any
@@ -81,7 +80,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         self.fingerprint = ''
         self.active = False
         self.latency = Latency()
-        self._inputs: list = []
+        self._inputs: list[Subscription] = []
         self._outputs: list[Publisher] = []
         if self.forgets:
             self.create_service(Trigger, '~/reset', self.on_reset)
@@ -117,7 +116,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
     def connect(self) -> None:
         """Take the inputs, with the stage as after its start."""
 
-    def retune(self, tuning: Settings) -> str | None:
+    def retune(self, tuning: Any) -> str | None:
         """Give a new tuning to the stage; returns a note for the caller, if any. Only called when there is one."""
 
     def output(self, kind: type, topic: str, qos: QoSProfile = OUTPUT) -> Publisher:
@@ -130,10 +129,10 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         """A record to the node of this process that takes it, and to those who read the topic; it is serialized only
         for these."""
         if self.receiver is not None:
-            self.receiver(record, (self.machine.name, self.fingerprint))
+            self.receiver(record, (self.machine.description.name, self.fingerprint))
             if not publisher.get_subscription_count():
                 return
-        publisher.publish(packed_record(record, self.machine.name, self.fingerprint))
+        publisher.publish(packed_record(record, self.machine.description.name, self.fingerprint))
 
     def input(self, kind: type, topic: str, callback: Callable[[Any], None], qos: QoSProfile,
               raw: bool = False) -> Subscription:
@@ -203,7 +202,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
         return self._guarded('shutdown', self._tear_down, state, LifecycleNode.on_shutdown)
 
     def _guarded(self, verb: str, action: Callable[[], None], state: Any,
-                 base: Callable | None = None) -> TransitionCallbackReturn:
+                 base: Callable[[Any, Any], TransitionCallbackReturn] | None = None) -> TransitionCallbackReturn:
         """Run a transition's action; an error is logged (rclpy would swallow it) and undone."""
         try:
             action()
@@ -230,7 +229,7 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):
                 return
             time.sleep(0.01)
 
-    def _retune(self, tuning: Settings) -> None:
+    def _retune(self, tuning: Any) -> None:
         if self._machine is not None:
             self._answer = self.retune(tuning) or ''
         self.tuning = tuning

@@ -14,6 +14,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
+from ..bags.channel_samples import Sample
 from ..doctor.mapped import Fed, MapTraffic
 from ..sources.map import SourceMap
 from ._qos import deep_input
@@ -26,7 +27,7 @@ TURN = 0.02     # s
 LINE = 100      # characters of a reason
 
 
-class MapListener(Node):
+class MapListener(Node):     # type: ignore[misc]
     """One more reader of the topics of a map; ``context``: of rclpy, initialised. `run` gives what came."""
 
     def __init__(self, sources: SourceMap, namespace: str | None, context: Context) -> None:
@@ -36,7 +37,7 @@ class MapListener(Node):
         self._executor.add_node(self)
         self._fed = {channel: Fed() for channel in sources.channels}
         self._reasons: dict[str, str] = {}
-        self._waiting = Waiting()
+        self._waiting: Waiting[Sample] = Waiting()
         self._inputs = ForeignInputs(self, sources, self._waiting, deep_input('best_effort'), self._take, log=False)
 
     def step(self) -> None:

@@ -19,7 +19,7 @@ from ..machine import Machine
 from ..machine.feed_forward import FeedForward
 from ..machine.tip_over import TipOver, TipOverMargin
 from ..streams.records import PayloadEstimate
-from ._diagnostics import ERROR, OK, WARN, Diagnostics, Values
+from ._diagnostics import ERROR, OK, WARN, Diagnostics, Report, Values
 from ._geometry import packed_number, packed_point
 from ._messages import packed_joints
 from ._qos import OUTPUT
@@ -45,15 +45,8 @@ class LoadStatus(IntEnum):
     TIPPING = 3
 
 
-LEVELS = {LoadStatus.OK: OK, LoadStatus.NOT_KNOWN: WARN, LoadStatus.NEAR_TIPPING: WARN, LoadStatus.TIPPING: ERROR}
-
-
-class _Report(NamedTuple):
-    """As the diagnostics take it."""
-
-    stamp_ns: int
-    status: LoadStatus
-    reason: str
+LEVELS: dict[IntEnum, bytes] = {LoadStatus.OK: OK, LoadStatus.NOT_KNOWN: WARN, LoadStatus.NEAR_TIPPING: WARN,
+                                LoadStatus.TIPPING: ERROR}
 
 
 class LoadEffects:
@@ -75,7 +68,6 @@ class LoadEffects:
         self._places = machine.system.indices(self.names)
         self._efforts = output(JointState, 'feed_forward')
         self._spread = output(JointState, 'feed_forward/stddev')
-        self._margin = self._point = None
         if self._tip_over is not None:
             self._margin = output(Float64, 'stability/margin')
             self._point = output(PointStamped, 'stability/zero_moment_point')
@@ -83,9 +75,9 @@ class LoadEffects:
         self._diagnostics = Diagnostics(self._told, f'{node} load', machine.name, 1)
 
     @property
-    def publishers(self) -> list[Publisher | None]:
+    def publishers(self) -> list[Publisher]:
         """All but the diagnostics."""
-        return [self._efforts, self._spread, self._margin, self._point]
+        return [self._efforts, self._spread, *((self._margin, self._point) if self._tip_over is not None else ())]
 
     @property
     def watched(self) -> Publisher:
@@ -94,11 +86,12 @@ class LoadEffects:
 
     def unknown(self, stamp_ns: int, reason: str) -> None:
         """Say why nothing comes."""
-        self._diagnostics(_Report(stamp_ns, LoadStatus.NOT_KNOWN, reason), WARN, lambda: {
+        self._diagnostics(Report(stamp_ns, LoadStatus.NOT_KNOWN, reason), WARN, lambda: {
             'feed-forward': 'none', 'margin to tipping over, m': self._without or 'none'})
 
     def known(self, stamp_ns: int, pose: Pose, payload: PayloadEstimate | None, tuning: OutputsSettings) -> None:
         """Publish what a load does in a pose; None of a machine without one."""
+        ends: tuple[float, ...]
         mass, stddev, ends = 0.0, 0.0, (0.0,)
         if payload is not None:
             mass, stddev, ends = max(payload.mass, 0.0), payload.stddev, (max(payload.lower, 0.0), payload.upper)
@@ -112,7 +105,7 @@ class LoadEffects:
         values: Values = {'feed-forward': f'for {mass:.1f} kg +- {stddev:.1f} kg',
                           'margin to tipping over, m': self._without}
         if tip is None:
-            self._diagnostics(_Report(stamp_ns, LoadStatus.OK, ''), OK, lambda: values)
+            self._diagnostics(Report(stamp_ns, LoadStatus.OK, ''), OK, lambda: values)
             return None
         if self._has_reader(self._margin):
             self._margin.publish(packed_number(tip.margin))
@@ -131,19 +124,19 @@ class LoadEffects:
                                                 [*torques[self._kept], *forces]))
 
     @staticmethod
-    def _has_reader(*publishers: Publisher | None) -> bool:
-        return any(publisher is not None and publisher.get_subscription_count() > 0 for publisher in publishers)
+    def _has_reader(*publishers: Publisher) -> bool:
+        return any(publisher.get_subscription_count() > 0 for publisher in publishers)
 
 
-def judged(stamp_ns: int, tip: TipOver, share: float) -> _Report:
+def judged(stamp_ns: int, tip: TipOver, share: float) -> Report:
     """A machine tips where its margin is none, and is near it with more than a share of the load that tips it."""
     edge = ' to '.join(f'({x:.2f}, {y:.2f})' for x, y in tip.edge)
     if not tip.margin > 0.0:
-        return _Report(stamp_ns, LoadStatus.TIPPING, f'with {tip.mass:.0f} kg over the edge from {edge} m')
+        return Report(stamp_ns, LoadStatus.TIPPING, f'with {tip.mass:.0f} kg over the edge from {edge} m')
     if tip.mass > share * tip.tipping_mass:
-        return _Report(stamp_ns, LoadStatus.NEAR_TIPPING, f'{tip.mass:.0f} kg of {tip.tipping_mass:.0f} kg with which '
+        return Report(stamp_ns, LoadStatus.NEAR_TIPPING, f'{tip.mass:.0f} kg of {tip.tipping_mass:.0f} kg with which '
                                                           'it tips over')
-    return _Report(stamp_ns, LoadStatus.OK, '')
+    return Report(stamp_ns, LoadStatus.OK, '')
 
 
 def _tip_values(tip: TipOver) -> dict[str, object]:

@@ -21,6 +21,7 @@ from ._latency import clock_ns
 from ._lifecycle import ManagedNode
 from ._messages import message_class, packed_estimate, unpacked
 from ._qos import deep_input
+from .settings import MechanismSensorSettings
 
 PATIENCE = 5        # instants that a status must last to be reported
 
@@ -30,6 +31,7 @@ class MechanismNode(ManagedNode[Model]):
 
     forgets = 'the state is forgotten; the next sample starts it'
     sends: str
+    settings: MechanismSensorSettings
     stage: LinkageStage | LaggedStage
 
     def build(self, model: Model) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ..errors import MbseError, shown
 from ..sources.fields import Kind
@@ -17,7 +18,7 @@ _ARRAY = re.compile(r'(.+)\[\d+\]')
 _BOUNDED = re.compile(r'(w?string)<\d+>')
 
 
-def message_type(msgtype: str) -> type:
+def message_type(msgtype: str) -> type[Any]:
     """Class of a type that a stranger names: of a package of messages alone is anything imported. Raises MbseError."""
     package = msgtype.partition('/')[0]
     try:

@@ -31,7 +31,7 @@ LONGEST = 80        # characters of a name that a message gives
 _TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
 
 
-def message_class(name: str) -> type:
+def message_class(name: str) -> type[Any]:
     """Class of ``package/msg/Type``; raises MbseError where it is not installed.
 
     The typestore learns here to read and write it, which takes it up to a second: not at the first message.
@@ -100,7 +100,7 @@ def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Ite
         header=messages.header(stamp_ns, frame), name=list(names), **fields))
 
 
-def packed_estimate(estimate: LinkageEstimate, frame: str, channels: Iterable[str], machine: str = '') -> bytes:
+def packed_estimate(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...], machine: str = '') -> bytes:
     """Serialized LinkageState, with the name of the mechanism and its fingerprint."""
     return serialized(*messages.linkage_message(estimate, frame, channels, machine))
 

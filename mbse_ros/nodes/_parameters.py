@@ -21,7 +21,7 @@ INTEGER_LIMIT = 2 ** 63 - 1
 _TYPES = {kind.value for kind in Parameter.Type}
 
 
-def descriptor(item: Field, read_only: bool) -> ParameterDescriptor:
+def descriptor(item: Field[Any], read_only: bool) -> ParameterDescriptor:
     """Descriptor of a settings field: text with its unit, range, allowed words."""
     meta = item.metadata
     text = f'{meta["text"]} [{meta["unit"]}]' if meta['unit'] else meta['text']
@@ -51,7 +51,7 @@ def declare(node: Node, default: S, read_only: bool = False) -> S:
 
 def on_change(node: Node, current: Callable[[], S], apply: Callable[[S], None]) -> None:
     """Hand changed settings to ``apply``; whatever it or the settings refuse is refused with that reason."""
-    def set_parameters(parameters: list) -> SetParametersResult:
+    def set_parameters(parameters: list[Parameter]) -> SetParametersResult:
         settings = current()
         known = {item.name for item in fields(settings)}
         changes = {p.name: p.value for p in parameters if p.name in known}
@@ -86,7 +86,7 @@ def checked_request(service: str, callback: Callable[[Any, Any], Any]) -> Callab
     return call
 
 
-def declare_entry(node: Node, executable: str) -> tuple[list[Settings], Settings | None]:
+def declare_entry(node: Node, executable: str) -> tuple[list[Any], Any]:
     """Declare all parameters that the catalogue has for an executable; its fixed settings and its tuning, None without.
 
     Raises as `declare`, and SettingError for a parameter given at the start that no node of this package has: rclpy

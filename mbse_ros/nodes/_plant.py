@@ -18,15 +18,19 @@ BEHIND = 0.5        # s
 
 
 class Frame(Protocol):
-    """One instant of a simulation, ns from its beginning."""
+    """One instant of a simulation."""
 
-    stamp_ns: int
+    @property
+    def stamp_ns(self) -> int:
+        """From its beginning."""
 
 
 class Spread(Protocol):
-    """``topics``: topics of the sensors and their types."""
+    """What sensors send."""
 
-    topics: Mapping[str, str]
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """Topics of the sensors and their types."""
 
     def spread(self, samples: Mapping[str, float]) -> dict[str, dict[str, Any]]:
         """Messages by topic as nested mappings, without headers."""
@@ -42,6 +46,7 @@ class RealTimePlant(ManagedNode[M]):
     hurried = True
     speed = 1.0
     end_ns: int | None
+    _origin_ns: int
 
     def offer(self, sources: Spread, truth: tuple[str, str], first: str, frame: str) -> None:
         """Publishers of sensors, the main output ``first``, and of the truth (topic, type); ``frame``: of headers."""
@@ -66,7 +71,7 @@ class RealTimePlant(ManagedNode[M]):
             self._prepare()
         if not self._outbox:
             return None
-        left = self._left()
+        left = self._left(self._begin)
         if left > 0.0:
             return left
         if left < -BEHIND:
@@ -77,7 +82,7 @@ class RealTimePlant(ManagedNode[M]):
             self._end(0)
         else:
             self._prepare()
-        return max(0.0, self._left()) if self._outbox else None
+        return max(0.0, self._left(self._begin)) if self._outbox else None
 
     def begin(self, stamp_ns: int) -> None:
         """Publish what is needed at the beginning of the motion."""
@@ -94,9 +99,9 @@ class RealTimePlant(ManagedNode[M]):
         """Fields of the message of the truth."""
         raise NotImplementedError
 
-    def _left(self) -> float:
+    def _left(self, begin: float) -> float:
         """Seconds until the prepared frame is due."""
-        return self._begin + self._due_ns * 1e-9 / self.speed - time.monotonic()
+        return begin + self._due_ns * 1e-9 / self.speed - time.monotonic()
 
     def _prepare(self) -> None:
         """Compute and serialize the next frame ahead of its time, so that it leaves at its stamp: the clock first, the

@@ -12,12 +12,14 @@ import os
 from collections.abc import Callable, Iterable
 from errno import EPERM
 from pathlib import Path
+from typing import TypeVar
 
 from ..doctor.checks import OK
 from ..doctor.realtime import memory_check, memory_mend, priority_mend
 from ..errors import SettingError
 from .settings import LifecycleSettings
 
+T = TypeVar('T', int, str)
 THREADS = Path('/proc/self/task')
 MOST = 10_000               # processors
 CURRENT_AND_FUTURE = 3      # MCL_CURRENT | MCL_FUTURE of mlockall(2)
@@ -47,9 +49,9 @@ class RealTime:
 
     def __init__(self, settings: Iterable[LifecycleSettings]) -> None:
         asked = [item for item in settings if isinstance(item, LifecycleSettings)]
-        self._priority = int(_one('thread_priority', {item.thread_priority for item in asked} - {0}) or 0)
+        self._priority = _one('thread_priority', {item.thread_priority for item in asked} - {0}) or 0
         cores = _one('cpu_affinity', {item.cpu_affinity.strip() for item in asked} - {''})
-        self._processors = processors(str(cores)) if cores else set()
+        self._processors = processors(cores) if cores else set()
         self._lock = any(item.lock_memory for item in asked)
         self.words, self.refused = 'as any other program', ''
 
@@ -76,7 +78,7 @@ class RealTime:
         _each_thread(lambda thread: os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(self._priority)))
 
 
-def _one(name: str, values: set) -> object:
+def _one(name: str, values: set[T]) -> T | None:
     """The value that is asked for, None without one."""
     if len(values) > 1:
         raise SettingError(name, ' and '.join(map(str, sorted(values))), 'one value for all nodes of a process')

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -14,7 +14,6 @@ from ..bags.topics import STATE
 from ..errors import MbseError, SampleError
 from ..estimators.hydraulic_model import state_names
 from ..machine import Machine
-from ..settings import Settings
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from ..streams.stages import ObserverStage, PayloadStage
 from ._diagnostics import LEVELS, Diagnostics, log_status
@@ -23,9 +22,12 @@ from ._lifecycle import ManagedNode
 from ._messages import check_sender, message_class, unpacked
 from ._qos import OUTPUT
 from ._warnings import Warnings
+from .settings import StageNodeSettings
 
 LEAP = 10.0     # s ahead that are a hole in the stream; a longer one is a jump of the clock, or a wrong stamp
 BACK = 1.0      # s back that are messages out of order
+R = TypeVar('R', Segment, StateEstimate)                # records in
+E = TypeVar('E', StateEstimate, PayloadEstimate)        # and out
 
 
 class Source(NamedTuple):
@@ -33,10 +35,10 @@ class Source(NamedTuple):
 
     topic: str
     kind: str
-    read: Callable[[Any], Segment | StateEstimate]
+    read: Callable[[Any], Any]
 
 
-class Inbox:
+class Inbox(Generic[R]):
     """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
 
     Time decides; the number of a record says how many are missing. One that lies far back or far ahead is dropped,
@@ -53,7 +55,7 @@ class Inbox:
         self._strange: tuple[int, int] | None = None    # the same of the one before, where it was far away in time
         self.dropped = 0
 
-    def take(self, cdr: bytes) -> Segment | StateEstimate | None:
+    def take(self, cdr: bytes) -> R | None:
         """Record of a serialized message, None where it must not be used."""
         try:
             message = unpacked(self._source.topic, self._source.kind, cdr)
@@ -62,21 +64,24 @@ class Inbox:
             record = self._source.read(message)
             self._check(record)
         except SampleError as error:
-            return self.refuse('unreadable', f'message dropped: {error}')
+            self.refuse('unreadable', f'message dropped: {error}')
+            return None
         return self.accept(record)
 
-    def hand_over(self, record: Segment | StateEstimate, sender: tuple[str, str]) -> Segment | StateEstimate | None:
+    def hand_over(self, record: R, sender: tuple[str, str]) -> R | None:
         """A record from this process, None where it must not be used."""
         if sender != self._sender:
-            return self.refuse('unreadable', f'{self._source.topic} dropped: of {" ".join(sender)}, expected '
-                                             f'{" ".join(self._sender or ())}: the same file')
+            self.refuse('unreadable', f'{self._source.topic} dropped: of {" ".join(sender)}, expected '
+                                      f'{" ".join(self._sender or ())}: the same file')
+            return None
         return self.accept(record)
 
-    def accept(self, record: Segment | StateEstimate) -> Segment | StateEstimate | None:
+    def accept(self, record: R) -> R | None:
         """A record in its order, None where it must not be used."""
         bad, odd = self._judge(record)
         if bad:
-            return self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
+            self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
+            return None
         if odd:
             kind = 'time' if odd.startswith('time') else 'starting again'      # a jump is never held back by a hole
             self._warnings(kind, f'{self._source.topic}: {odd}; starting again')
@@ -88,7 +93,7 @@ class Inbox:
         self.dropped += 1
         self._warnings(kind, text)
 
-    def _judge(self, record: Segment | StateEstimate) -> tuple[str, str]:
+    def _judge(self, record: R) -> tuple[str, str]:
         """Why a record must not be used, and why the stage has to start again with it; '' where neither is so."""
         if self._last is None:
             return '', ''
@@ -136,7 +141,7 @@ def start_ns(record: Segment | StateEstimate) -> int:
     return record.start_ns if isinstance(record, Segment) else record.stamp_ns - len(record.mean) * record.step_ns
 
 
-class RecordNode(ManagedNode[Machine]):
+class RecordNode(ManagedNode[Machine], Generic[R, E]):
     """Runs a stage over each record of ``source`` and publishes what it makes of it on a topic ``sends`` (and type).
 
     A child gives `make_stage` and `values`, the numbers of the diagnostics. ``patience``: see `StatusChange`.
@@ -146,7 +151,7 @@ class RecordNode(ManagedNode[Machine]):
     sends: tuple[str, str]
     patience = 1
     fed = False     # by a node of this process
-    stage: ObserverStage | PayloadStage
+    settings: StageNodeSettings
 
     def build(self, machine: Machine) -> None:
         """Compile the stage of the machine."""
@@ -155,7 +160,7 @@ class RecordNode(ManagedNode[Machine]):
         self._results = self.output(message_class(kind), topic)
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
 
-    def retune(self, tuning: Settings) -> None:
+    def retune(self, tuning: Any) -> None:
         """Give a new tuning to the stage."""
         self.stage.configure(tuning)
 
@@ -167,7 +172,7 @@ class RecordNode(ManagedNode[Machine]):
         """Take records from here on."""
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
         self._now = clock_ns(self)
-        self._inbox = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
+        self._inbox: Inbox[R] = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
         if not self.fed:
             self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
 
@@ -175,16 +180,16 @@ class RecordNode(ManagedNode[Machine]):
         """One sensor period, from a topic."""
         self._on(self._inbox.take(cdr))
 
-    def receive(self, record: Segment | StateEstimate, sender: tuple[str, str]) -> None:
+    def receive(self, record: R, sender: tuple[str, str]) -> None:
         """One sensor period, from a node of this process; ``sender``: its machine's name and fingerprint."""
         if self.active:
             self._on(self._inbox.hand_over(record, sender))
 
-    def _on(self, record: Segment | StateEstimate | None) -> None:
+    def _on(self, record: R | None) -> None:
         if record is None:
             return
         try:
-            result = self.stage.process(record)
+            result: E = self.stage.process(record)
         except MbseError as error:
             self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
             return
@@ -195,24 +200,24 @@ class RecordNode(ManagedNode[Machine]):
         if self._diagnose(result, self.level(result), lambda: {**self.values(result), **dropped}):
             self.log(result)
 
-    def check(self, record: Segment | StateEstimate) -> None:
+    def check(self, record: R) -> None:
         """Raise SampleError for a record that is not of this machine."""
 
     def make_stage(self, machine: Machine) -> ObserverStage | PayloadStage:
         """The stage, warmed up."""
         raise NotImplementedError
 
-    def publish_more(self, result: StateEstimate | PayloadEstimate) -> None:
+    def publish_more(self, result: E) -> None:
         """Other outputs."""
 
-    def level(self, result: StateEstimate | PayloadEstimate) -> bytes:
+    def level(self, result: E) -> bytes:
         """Level of the diagnostics."""
         return LEVELS[result.status]
 
-    def values(self, result: StateEstimate | PayloadEstimate) -> dict[str, object]:
+    def values(self, result: E) -> dict[str, object]:
         """Numbers of the diagnostics."""
         raise NotImplementedError
 
-    def log(self, result: StateEstimate | PayloadEstimate) -> None:
+    def log(self, result: E) -> None:
         """A line about a new status."""
         log_status(self.get_logger(), result)

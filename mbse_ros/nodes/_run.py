@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import rclpy
@@ -27,7 +27,8 @@ from ._publishing import farewell, persistent
 from ._real_time import RealTime
 
 try:
-    from rclpy.experimental import EventsExecutor as _Executor
+    from rclpy.experimental import EventsExecutor
+    _Executor = EventsExecutor
 except ImportError:   # Humble
     _Executor = SingleThreadedExecutor
 
@@ -61,14 +62,20 @@ class Runnable:
     exit_status: int | None = None
     hurried = True
     real_time: RealTime | None = None       # while it serves
+    publishers: Iterable[Any]               # this and what follows is that of the rclpy node which a child is, too
+    get_logger: Callable[[], Any]
+    get_name: Callable[[], str]
+    create_timer: Callable[..., Any]
+    destroy_node: Callable[[], None]
 
-    def create_service(self, srv_type: type, srv_name: str, callback: Callable, **more: Any) -> Any:
+    def create_service(self, srv_type: type, srv_name: str, callback: Callable[[Any, Any], Any], **more: Any) -> Any:
         """As rclpy's, which makes the services of parameters by it, too: these refuse what would end the process."""
-        return super().create_service(srv_type, srv_name, checked_request(srv_name, callback), **more)
+        callback = checked_request(srv_name, callback)
+        return super().create_service(srv_type, srv_name, callback, **more)     # type: ignore[misc]
 
     def create_publisher(self, *args: Any, **more: Any) -> Any:
         """As rclpy's; a message that the middleware does not take at once is published again."""
-        return self.lasting(super().create_publisher(*args, **more))
+        return self.lasting(super().create_publisher(*args, **more))    # type: ignore[misc]
 
     def lasting(self, publisher: Any) -> Any:
         """The publisher, which tries again where the middleware is busy."""

@@ -72,8 +72,8 @@ class ForeignInputs:
     ``log``: whether faults of the map are errors in the log of the node, too.
     """
 
-    def __init__(self, node: ManagedNode | MapListener, sources: SourceMap, waiting: Waiting, qos: QoSProfile,
-                 take: Callable[[str, Any], None], log: bool = True) -> None:
+    def __init__(self, node: ManagedNode[Any] | MapListener, sources: SourceMap, waiting: Waiting[Sample],
+                 qos: QoSProfile, take: Callable[[str, Any], None], log: bool = True) -> None:
         self._node, self._waiting, self._qos, self._take, self._log = node, waiting, qos, take, log
         self._open = dict(sources.channels)
         self._topics: dict[str, TopicSamples] = {}
@@ -138,8 +138,8 @@ class ForeignInputs:
                 if kinds:
                     self._report(topic, str(way.place.error('type', way.type, f'{", ".join(kinds)}, the type of '
                                                             f'{topic}')))
-        for (topic, kind), ways in new.items():
-            self._add(topic, kind, ways)
+        for (topic, kind), found in new.items():
+            self._add(topic, kind, found)
 
     def _add(self, topic: str, kind: str, sources: list[Source]) -> None:
         known = self._topics.get(topic)

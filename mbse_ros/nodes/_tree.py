@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..description.model import GROUND
+from ..description.basics import GROUND
 from ..errors import SettingError
 from ..machine import Machine
 from ..machine.frames import LOAD, LoadPose, MachineFrames, Transform

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from rclpy.subscription import Subscription
 
@@ -21,31 +21,34 @@ LIMIT = 4000    # messages of one subscription at a time: what its queue holds
 
 
 class Stamped(Protocol):
-    """What is read out of a message: ``stamp_ns`` is the instant of the message's header."""
+    """What is read out of a message."""
 
-    stamp_ns: int
+    @property
+    def stamp_ns(self) -> int:
+        """Instant of the message's header."""
 
 
-Read = Callable[..., Sequence[Stamped]]
+T = TypeVar('T', bound=Stamped)
+Read = Callable[..., Sequence[T]]
 
 
-class Waiting:
+class Waiting(Generic[T]):
     """The subscriptions of a node, each with what reads stamped items out of its messages."""
 
     def __init__(self) -> None:
-        self._inputs: dict[str, tuple[Subscription | None, Read, bool]] = {}
+        self._inputs: dict[str, tuple[Subscription | None, Read[T], bool]] = {}
         self._looked = -PAUSE      # s, when the last message came
 
-    def add(self, topic: str, subscription: Subscription | None, read: Read, timed: bool = False) -> None:
+    def add(self, topic: str, subscription: Subscription | None, read: Read[T], timed: bool = False) -> None:
         """One more; without a subscription only what is handed over is read. ``timed``: by ``read(message, received)``,
         ns, None: just now; else by ``read(message)``."""
         self._inputs[topic] = subscription, read, timed
 
-    def rest(self) -> Iterator[Stamped]:
+    def rest(self) -> Iterator[T]:
         """Items of all that still waits, by stamp, where no more callback can come."""
         return self.items('', None)
 
-    def items(self, topic: str, message: Any) -> Iterator[Stamped]:
+    def items(self, topic: str, message: Any) -> Iterator[T]:
         """Items of a message of a topic and, after a pause or where it is not new, by stamp, of all that wait behind it
         and in the other subscriptions."""
         now = time.monotonic()
@@ -57,7 +60,7 @@ class Waiting:
             return self._all(topic, items, None)
         return self._all(topic, None, message)
 
-    def _all(self, topic: str, known: Sequence[Stamped] | None, message: Any) -> Iterator[Stamped]:
+    def _all(self, topic: str, known: Sequence[T] | None, message: Any) -> Iterator[T]:
         """Items of a message, or those that are ``known`` of it, and of all that wait."""
         queues = []
         for name, (subscription, read, timed) in self._inputs.items():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,8 +82,8 @@ def sensor_sets(machine: Machine, rate: int, seconds: float) -> Sets:
     """Serialized samples of the simulated machine, all valves moving at random."""
     from ._messages import packed  # here, because it needs ROS
     from ._sensor_messages import SensorFields
-    fields, found = SensorFields(machine.channels, machine.valves), {}
-    kinds = sensor_topics(machine)
+    fields, kinds = SensorFields(machine.channels, machine.valves), sensor_topics(machine)
+    found: dict[str, list[bytes]] = {}
     for frame in _frames(machine, rate, _count(rate, seconds)):
         for topic, values in fields.spread(frame.samples | frame.commands).items():
             found.setdefault(f'{topic} {kinds[topic]}', []).append(packed(kinds[topic], 0, machine.name, values))
@@ -128,7 +128,7 @@ def _measured(processes: Iterable[Process], sets: Sets, rate: int, output: str, 
     from ._arrivals import Arrivals  # here, because it needs ROS
     with TemporaryDirectory() as folder:
         file = Path(folder) / 'sets.npz'
-        np.savez(file, **sets)
+        np.savez(file, **sets)      # type: ignore[arg-type]  # no set is called allow_pickle
         feeder = Process('_feeder', 'feeder', SPACE, arguments=(
             str(file), str(rate), str(round(rate * WARM_UP)), f'/{SPACE}/{output}'))
         arrivals = Arrivals(output, kind, SPACE)
@@ -146,7 +146,8 @@ class _Run:
     def __init__(self, processes: Iterable[Process], feeder: Process, arrivals: Arrivals) -> None:
         self._names = [process.name for process in processes]
         self._log: list[str] = []
-        self._arrivals, self._fed = arrivals, {}
+        self._arrivals = arrivals
+        self._fed: dict[str, Any] = {}
         self._running = RunningGraph(Graph((*processes, feeder)), self._hear)
         self.stop = self._running.stop
         self._running.start()

@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
 from rclpy.client import Client
 from rclpy.parameter import Parameter
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -29,6 +30,7 @@ from ._lifecycle import ManagedNode
 from ._qos import LASTING, LATEST, OUTPUT
 from ._records import state_of
 from ._scale_text import text_of
+from .settings import DisplayNodeSettings, DisplayTuning
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers
@@ -41,6 +43,8 @@ class DisplayNode(ManagedNode[Machine]):
     """Hears the graph only while somebody looks, but for the scale's own few messages."""
 
     executable = 'display_node'
+    settings: DisplayNodeSettings
+    tuning: DisplayTuning
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +66,7 @@ class DisplayNode(ManagedNode[Machine]):
 
     def connect(self) -> None:
         """Take records from here on; the rest once somebody looks."""
-        self._looking: list = []
+        self._looking: list[Subscription] = []
         self._state: bytes | None = None
         self._faults: dict[str, dict[str, Any]] = {}
         self._due = self._beaten = self._told = 0.0
@@ -72,17 +76,17 @@ class DisplayNode(ManagedNode[Machine]):
 
     def tick(self) -> float | None:
         """Follow who looks, and do what they ask for."""
-        if not self.active:
+        if not self.active or (server := self.server) is None:
             return None
         now = time.monotonic()
         self._follow_viewers()
-        while self.server.orders:
-            self._do(*self.server.orders.popleft())
+        while server.orders:
+            self._do(*server.orders.popleft())
         for key in [key for key, due in self._asked.items() if now > due]:
             self._reply(*key, False, f'{SCALE} did not answer within {ANSWER:.0f} s: look whether it was done')
         if now - self._beaten > BEAT:
             self._beaten = now
-            self.server.say('beat', '{"kind":"beat"}')
+            server.say('beat', '{"kind":"beat"}')
         return LOOK
 
     def on_live(self, message: String) -> None:
@@ -101,22 +105,22 @@ class DisplayNode(ManagedNode[Machine]):
             frame['parts'] = self._view.of(state)
             if now - self._told > ENGINEER:
                 self._told = now
-                self.server.say('engineer', text_of({
+                self._say({
                     'kind': 'engineer', 'channels': channel_values(state), 'nis': state.nis, 'nis_dof': state.nis_dof,
-                    'status': state.status, 'reason': state.reason, 'faults': list(self._faults.values())}))
-        self.server.say('frame', text_of(frame))
+                    'status': state.status, 'reason': state.reason, 'faults': list(self._faults.values())})
+        self._say(frame)
 
     def on_totals(self, message: String) -> None:
         """Truck, day, the last loads."""
         totals = self._read('scale/totals', message)
         if totals is not None:
-            self.server.say('totals', text_of({'kind': 'totals', 'totals': totals}), keep=True)
+            self._say({'kind': 'totals', 'totals': totals}, keep=True)
 
     def on_record(self, message: String) -> None:
         """Of a load: what its interval is made of."""
         record = self._read('scale/record', message)
         if record is not None and record.get('kind') == LOAD:
-            self.server.say('budget', text_of({'kind': 'budget', 'load': record}), keep=True)
+            self._say({'kind': 'budget', 'load': record}, keep=True)
 
     def on_state(self, cdr: bytes) -> None:
         """Kept as it is until it is needed: ten times a second, not a hundred times."""
@@ -160,7 +164,8 @@ class DisplayNode(ManagedNode[Machine]):
 
     def _follow_viewers(self) -> None:
         """Hear the graph while there are viewers."""
-        if self.server.count and not self._looking:
+        viewers = 0 if self.server is None else self.server.count
+        if viewers and not self._looking:
             self._view.forget()
             self._looking = [
                 self.input(String, 'scale/totals', self.on_totals, LASTING),
@@ -168,7 +173,7 @@ class DisplayNode(ManagedNode[Machine]):
                 self.input(DiagnosticArray, '/diagnostics', self.on_diagnostics, OUTPUT)]
             if self._newest is not None and time.monotonic() - self._newest[0] < BEAT:
                 self.on_live(self._newest[1])
-        elif not self.server.count and self._looking:
+        elif not viewers and self._looking:
             for subscription in self._looking:
                 self.leave(subscription)
             self._looking, self._state = [], None
@@ -181,7 +186,7 @@ class DisplayNode(ManagedNode[Machine]):
 
         def press() -> None:
             if order.action == TARE:
-                self._reply(viewer, order.number, True, order.values['attachment'] or 'none')
+                self._reply(viewer, order.number, True, str(order.values['attachment'] or 'none'))
             else:
                 self._call(self._buttons[order.action], Trigger.Request(), viewer, order, lambda answer: self._reply(
                     viewer, order.number, answer.success, answer.message))
@@ -206,6 +211,10 @@ class DisplayNode(ManagedNode[Machine]):
             client.call_async(request).add_done_callback(answered)
         else:
             self._reply(viewer, order.number, False, f'{SCALE} is not there')
+
+    def _say(self, values: dict[str, Any], keep: bool = False) -> None:
+        if self.server is not None:
+            self.server.say(values['kind'], text_of(values), keep)
 
     def _reply(self, viewer: Viewer, number: int, success: bool, text: str) -> None:
         self._asked.pop((viewer, number), None)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 from ..resources import share_directory
 from .catalogue import NODES, Entry
@@ -67,13 +68,13 @@ def _entry(entry: Entry) -> str:
     return text + 'Read at the start:\n\n' + _table(fixed)
 
 
-def _table(items: Iterable[Field]) -> str:
+def _table(items: Iterable[Field[Any]]) -> str:
     rows = [HEAD, ('---',) * len(HEAD), *((f'`{i.name}`', f'`{word(i.default)}`' if i.default != '' else 'empty',
                                            i.metadata['unit'], _range(i), i.metadata['text']) for i in items)]
     return ''.join('| ' + ' | '.join(row) + ' |\n' for row in rows)
 
 
-def _range(item: Field) -> str:
+def _range(item: Field[Any]) -> str:
     meta = item.metadata
     if meta['choices']:
         return ', '.join(f'`{choice}`' for choice in meta['choices'])

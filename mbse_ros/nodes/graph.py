@@ -165,8 +165,8 @@ class GraphArguments(Settings):
     @property
     def real_time(self) -> dict[str, int | str | bool]:
         """Parameters of a process that estimates."""
-        asked = {'thread_priority': self.thread_priority, 'cpu_affinity': self.cpu_affinity,
-                 'lock_memory': self.lock_memory}
+        asked: dict[str, int | str | bool] = {
+            'thread_priority': self.thread_priority, 'cpu_affinity': self.cpu_affinity, 'lock_memory': self.lock_memory}
         return {name: value for name, value in asked.items() if value}
 
     @property
@@ -232,7 +232,7 @@ class MachineArguments(GraphArguments):
     cycles: int = setting(0, 'Work cycles (of 24 s; dig 22 s) until the graph ends; 0: for a day', '', 0, 3600)
 
 
-def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:
+def parse_arguments(given: Mapping[str, Any], kind: type[A] = MachineArguments) -> A:     # type: ignore[assignment]
     """Arguments from words or values; raises SettingError for an unknown name, a wrong type or value."""
     known = {item.name: item for item in fields(kind)}
     values = {}
@@ -268,7 +268,7 @@ def word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def describe(item: Field) -> str:
+def describe(item: Field[Any]) -> str:
     """What an argument means, with its unit and the words it may be."""
     meta = item.metadata
     unit = f' [{meta["unit"]}]' if meta['unit'] else ''
@@ -296,7 +296,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
                       wait_subscribers=1 + a.visualization + bool(a.record))] if a.simulate else []
     also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if scale else {}
     linked = int(a.composed)        # reads no topic
-    nodes = (
+    nodes: tuple[Process, ...] = (
         a.node('interpolation_node', **machine, sources=sources, wait_subscribers=1 + bool(a.record) - linked,
                sensor_reliability=a.reliability, **a.real_time, **(PATIENT if a.simulate else {})),
         a.node('observer_node', **machine, wait_subscribers=readers + 1 - linked, **a.estimating),

@@ -20,10 +20,9 @@ from ..bags.layout import Forms
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
-from ..settings import Settings
 from ..sources.machine import left_over
 from ..streams.gaps import Gaps
-from ..streams.interpolation import Interpolator
+from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.records import Segment
 from ._diagnostics import ERROR, OK, WARN, diagnostic_array
 from ._lifecycle import ManagedNode
@@ -32,6 +31,7 @@ from ._qos import deep_input
 from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
 from ._warnings import Strangers
+from .settings import SensorNodeSettings
 
 NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning
@@ -42,6 +42,8 @@ class InterpolationNode(ManagedNode[Machine]):
     """Aligns the sensors' streams; a sample that cannot be used is dropped with a warning, the stream goes on."""
 
     executable = 'interpolation_node'
+    settings: SensorNodeSettings
+    tuning: InterpolationSettings
 
     def build(self, machine: Machine) -> None:
         """Make the interpolator of the machine's channels."""
@@ -50,7 +52,7 @@ class InterpolationNode(ManagedNode[Machine]):
         self._segments = self.output(SensorSegment, 'segment')
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
 
-    def retune(self, tuning: Settings) -> None:
+    def retune(self, tuning: InterpolationSettings) -> None:
         """Give a new tuning to the interpolator."""
         self.interpolator.configure(tuning)
 
@@ -68,7 +70,7 @@ class InterpolationNode(ManagedNode[Machine]):
         self._strangers = Strangers([*known, *self.machine.valves], lambda text: self.warnings(text, text),
                                     self.get_logger().info)
         qos = deep_input(self.settings.sensor_reliability)
-        self._waiting = Waiting()
+        self._waiting: Waiting[Sample] = Waiting()
         self._foreign = ForeignInputs(self, self.sources, self._waiting, qos, self.on_message)
         self._refused: list[SampleError] = []
         readers = topic_readers(*left_over(self.sources, self.machine), TopicMap(), self._refused.append)
@@ -125,8 +127,8 @@ class InterpolationNode(ManagedNode[Machine]):
             return []
         refused = self._refused.copy()
         self._refused.clear()
-        for error in refused:
-            self._refuse(error)
+        for refusal in refused:
+            self._refuse(refusal)
         if all(map(is_strange, refused)):
             forms.learn(cdr)
         return samples

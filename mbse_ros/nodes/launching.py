@@ -13,15 +13,14 @@ from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from ..settings import Settings
-from .graph import OURS, Graph, Process, describe, parse_arguments, refuse_misspelt, word
+from .graph import OURS, A, Graph, Process, describe, parse_arguments, refuse_misspelt, word
 from .up import BAD_START, DRAIN, found, parameter_text
 
 RESPAWN_DELAY = 1.0     # s
 OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
 
 
-def launch_description(kind: type[Settings], graph: Callable[[Settings], Graph]) -> LaunchDescription:
+def launch_description(kind: type[A], graph: Callable[[A], Graph]) -> LaunchDescription:
     """Arguments of a kind and, once they are known, the processes of their graph."""
     def processes(context: LaunchContext) -> list[Node]:
         refuse_misspelt(context.argv, kind)

@@ -17,15 +17,16 @@ from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError, SettingError
 from ..estimators.filters.filters import FILTERS
-from ..settings import Settings
 from ..streams.linkage.outline import Outline
+from ..streams.linkage.settings import LinkageSettings
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate
-from ._markers import GREEN, GREY, ORANGE, Canvas
+from ._markers import GREEN, GREY, ORANGE, Canvas, Colour
 from ._mechanism import MechanismNode
 from ._messages import packed_joints
 from ._qos import deep_input
+from .settings import LinkageNodeSettings
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
 GHOST = 0.35        # opacity of what is not the estimate
@@ -35,6 +36,10 @@ class LinkageNode(MechanismNode):
     """Runs the linkage stage over each message, by its stamp."""
 
     executable, sends = 'linkage_node', 'linkage_state'
+    settings: LinkageNodeSettings
+    tuning: LinkageSettings
+    stage: LinkageStage
+    _ghost: Subscription | None
 
     def build(self, model: Model) -> None:
         """Compile the filter, those to be ready, and the picture."""
@@ -54,7 +59,7 @@ class LinkageNode(MechanismNode):
         stage.prepare(*s.prepared.split())
         return stage
 
-    def retune(self, tuning: Settings) -> str:
+    def retune(self, tuning: LinkageSettings) -> str:
         """Give a new tuning, or another filter, to the stage; the state stays."""
         before = self.stage.estimator
         self.stage.configure(tuning, wait=not self.active)
@@ -80,8 +85,8 @@ class LinkageNode(MechanismNode):
 
     def take(self, stamp_ns: int, samples: dict[str, float]) -> None:
         """Samples to estimates, messages and pictures; the state goes first."""
-        if self.stage.ordered is not None:
-            self._take_up()
+        if (ordered := self.stage.ordered) is not None:
+            self._take_up(ordered)
         for estimate in self.stage.add(stamp_ns, samples):
             self.publish_estimate(estimate)
             if self._joints.get_subscription_count():
@@ -106,9 +111,9 @@ class LinkageNode(MechanismNode):
         return packed_joints(e.stamp_ns, self.frame, self.machine.names, e.q, e.qd,
                              [force.get(name, 0.0) for name in self.machine.names])
 
-    def _take_up(self) -> None:
+    def _take_up(self, wanted: LinkageSettings) -> None:
         """Go over to a filter that was compiled in the background; where it cannot be used, the parameters go back."""
-        wanted, before = self.stage.ordered, self.stage.estimator
+        before = self.stage.estimator
         try:
             if self.stage.take_up():
                 gc.freeze()     # as after the start: what stays is not walked through again
@@ -128,8 +133,7 @@ class LinkageNode(MechanismNode):
         """Subscribe to the truth of a simulated mechanism, as frequent as samples, only while somebody looks."""
         watched = self._markers.get_subscription_count() > 0
         if watched and self._ghost is None:
-            self._ghost: Subscription | None = self.input(JointState, 'truth/joint_states', self.on_truth,
-                                                          deep_input('best_effort'))
+            self._ghost = self.input(JointState, 'truth/joint_states', self.on_truth, deep_input('best_effort'))
         elif self._ghost is not None and not watched:
             self.leave(self._ghost)
             self._ghost = None
@@ -144,7 +148,7 @@ class LinkageNode(MechanismNode):
             if q is not None:
                 self._draw('measured', stamp_ns, q, GREY, GHOST)
 
-    def _draw(self, namespace: str, stamp_ns: int, q: np.ndarray, colour: tuple, opacity: float) -> None:
+    def _draw(self, namespace: str, stamp_ns: int, q: np.ndarray, colour: Colour, opacity: float) -> None:
         s = self.settings
         if self._is_due(namespace, stamp_ns) and np.isfinite(q).all():
             width = s.line_width * (1.0 if namespace == 'estimated' else 1.6)

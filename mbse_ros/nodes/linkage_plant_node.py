@@ -11,12 +11,15 @@ from ..simulation.linkage import LinkageFrame, SimulatedLinkage
 from ..streams.linkage.sources import INPUTS, JOINTS, Sources
 from ._messages import packed
 from ._plant import RealTimePlant
+from .settings import LinkagePlantNodeSettings
 
 
 class LinkagePlantNode(RealTimePlant[Model]):
     """Simulates a mechanism, driven by its inputs."""
 
     executable = 'linkage_plant_node'
+    settings: LinkagePlantNodeSettings
+    sources: Sources
 
     def build(self, model: Model) -> None:
         """Compile the plant; the topics are those of its sensors."""

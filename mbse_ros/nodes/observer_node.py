@@ -7,9 +7,9 @@ from sensor_msgs.msg import JointState
 
 from ..bags.messages import segment_record
 from ..bags.topics import SEGMENT, STATE
+from ..estimators.settings import ObserverSettings
 from ..machine import Machine
-from ..settings import Settings
-from ..streams.records import StateEstimate
+from ..streams.records import Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from ._joint_states import JointStates
 from ._messages import packed_joints
@@ -17,12 +17,14 @@ from ._records import RecordNode, Source
 from ._warm_up import warm_up_observer
 
 
-class ObserverNode(RecordNode):
+class ObserverNode(RecordNode[Segment, StateEstimate]):
     """Runs the observer stage over each segment; starts by itself wherever the stream begins, and after ~/reset."""
 
     executable = 'observer_node'
     forgets = 'the state is forgotten; the next segment starts it'
     source, sends = Source('segment', SEGMENT, segment_record), ('state', STATE)
+    tuning: ObserverSettings
+    stage: ObserverStage
 
     def build(self, machine: Machine) -> None:
         """Compile the observer of the machine."""
@@ -37,7 +39,7 @@ class ObserverNode(RecordNode):
         warm_up_observer(stage, machine)
         return stage
 
-    def retune(self, tuning: Settings) -> None:
+    def retune(self, tuning: ObserverSettings) -> None:
         """Give a new tuning to the observer; another transition compiles a new step."""
         super().retune(tuning)
         self._warn_of_tuning()

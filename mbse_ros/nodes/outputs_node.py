@@ -30,6 +30,7 @@ from ._pairs import Pairs
 from ._qos import OUTPUT, TF
 from ._records import state_of
 from ._tree import FrameNames, tree_of
+from .settings import OutputsNodeSettings, OutputsSettings
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,
@@ -44,6 +45,8 @@ class OutputsNode(ManagedNode[Machine]):
     """Publishes what is due and has a reader; the rest is neither unpacked nor computed."""
 
     executable = 'outputs_node'
+    settings: OutputsNodeSettings
+    tuning: OutputsSettings
 
     def build(self, machine: Machine) -> None:
         """The outputs, and the functions behind them."""
@@ -134,7 +137,7 @@ class OutputsNode(ManagedNode[Machine]):
             if _any(self._pose) and np.isfinite(spread).all():
                 self._pose.publish(packed_pose(stamp, self._names.machine, load, spread))
             self._weigh(PLACE, stamp, load)
-        if _any(self._tf):
+        if self._tf is not None and _any(self._tf):
             self._tf.publish(packed_transforms(stamp, tree_of(self._frames, self._names, q, load)))
 
     def _weigh(self, stream: int, stamp: int, item: LoadPose | float) -> None:
@@ -145,7 +148,7 @@ class OutputsNode(ManagedNode[Machine]):
 
     def _ask(self, stream: int, stamp: int, item: Pose | PayloadEstimate) -> None:
         """Publish what the load asks of the machine once pose and mass of one instant are there."""
-        if self.machine.description.payload is None:
+        if self.machine.description.payload is None and isinstance(item, Pose):
             self._effects.known(stamp, item, None, self.tuning)
             return
         pair = self._matched.take(stream, stamp, item)

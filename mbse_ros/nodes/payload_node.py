@@ -9,6 +9,7 @@ from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
 from ..payload.loads import REMARKS, Load
+from ..payload.settings import PayloadSettings
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
 from ._diagnostics import OK, WARN
@@ -19,12 +20,14 @@ LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT
 
 
-class PayloadNode(RecordNode):
+class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
     """Runs the payload stage over each state; it notices another load by itself, and ~/reset forgets at once."""
 
     executable = 'payload_node'
     forgets = 'the mass is forgotten'
     source, sends = Source('state', STATE, state_record), ('payload', PAYLOAD)
+    tuning: PayloadSettings
+    stage: PayloadStage
     patience = 10        # the status flickers at the ends of a movement
 
     def check(self, record: StateEstimate) -> None:

@@ -16,6 +16,7 @@ from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_b
 from ._plant import RealTimePlant
 from ._qos import OUTPUT
 from ._sensor_messages import SensorFields
+from .settings import PlantSettings
 
 DAY = 86_400.0      # s
 
@@ -24,6 +25,7 @@ class PlantNode(RealTimePlant[Machine]):
     """Simulates a machine with its operator, or with commands from elsewhere."""
 
     executable = 'plant_node'
+    settings: PlantSettings
 
     def build(self, machine: Machine) -> None:
         """Compile the plant; the sensors' topics come with the machine."""
@@ -47,7 +49,8 @@ class PlantNode(RealTimePlant[Machine]):
 
     def on_command(self, message: JointState) -> None:
         """Commands by the names of valves, V, and drives, m/s or rad/s; in force from the next frame on."""
-        self._commands.take(message.name, message.position)
+        if self._commands is not None:
+            self._commands.take(message.name, message.position)
 
     def next_frame(self) -> SensorFrame:
         """The next sensor period."""

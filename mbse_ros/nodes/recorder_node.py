@@ -44,22 +44,24 @@ class Record(NamedTuple):
     cdr: bytes
 
 
-class RecorderNode(Runnable, Node):
+class RecorderNode(Runnable, Node):     # type: ignore[misc]
     """Subscribes without unpacking; the bag is complete once the process has ended on SIGINT or SIGTERM.
 
     Where the disk is full it is complete earlier: the process stays and says so in its diagnostics.
     """
 
     hurried = False
+    _settings: RecorderSettings
+    _counts: dict[str, int]
 
     def __init__(self) -> None:
         Node.__init__(self, 'recorder_node')
-        (s,), _ = declare_entry(self, 'recorder_node')
-        self._settings, self._counts, self._begin = s, {}, time.monotonic()
+        (self._settings,), _ = declare_entry(self, 'recorder_node')
+        s, self._counts, self._begin = self._settings, {}, time.monotonic()
         topics, self._missing = wanted_topics(s)
         self._look = 0.0
         self._level, self._trouble, self._free = OK, '', 0
-        self._waiting = Waiting()
+        self._waiting: Waiting[Record] = Waiting()
         self._others: list[tuple[Subscription, Callable[[bytes], None]]] = []       # not of sensors
         for topic, kind in reversed(topics.items()):      # positions last: they are what a plant waits for
             self._listen(topic, kind, s.sensor_reliability)

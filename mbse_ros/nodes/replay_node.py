@@ -21,14 +21,18 @@ from ._parameters import declare_entry, on_change
 from ._process import SHARED, ProcessStatus
 from ._qos import OUTPUT
 from ._run import Runnable, one_line
-from .settings import ReplayTuning
+from .settings import ReplaySettings, ReplayTuning
 
 CLOCK_STEP = 1_000_000      # ns between two messages on /clock
 AT_ONCE = 100               # messages before services and signals have their turn
 
 
-class ReplayNode(Runnable, Node):
+class ReplayNode(Runnable, Node):       # type: ignore[misc]
     """Publishes what is due by a clock of its own, which runs ``rate`` times as fast and stops for ~/pause."""
+
+    settings: ReplaySettings
+    _tuning: ReplayTuning
+    _then: float | None
 
     def __init__(self) -> None:
         Node.__init__(self, 'replay_node')
@@ -46,7 +50,7 @@ class ReplayNode(Runnable, Node):
         self._next = next(self._messages, None)
         self._position, self._then, self._paused, self._over = 0.0, None, self.settings.paused, False
         self._clock_ns = -CLOCK_STEP
-        self._wait_until = time.monotonic() + self.settings.wait_time
+        self._wait_until: float | None = time.monotonic() + self.settings.wait_time
         self.create_service(SetBool, '~/pause', self.on_pause)
         self.process_status = ProcessStatus(self, self._own_topics, str, lambda: {
             'bag': self.settings.bag, 'messages': self._count, 'paused': self._paused})

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from std_msgs.msg import Float64, String
@@ -26,7 +26,7 @@ from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
-from ._diagnostics import ERROR, OK, WARN, Diagnostics
+from ._diagnostics import ERROR, OK, WARN, Diagnostics, Report
 from ._geometry import packed_number
 from ._lifecycle import ManagedNode
 from ._messages import check_sender, unpacked
@@ -35,7 +35,7 @@ from ._pairs import Pairs
 from ._qos import LASTING, OUTPUT
 from ._records import check_names
 from ._scale_text import live_values, record_values, text_of, totals_values
-from .settings import ScaleTuning
+from .settings import ScaleNodeSettings, ScaleTuning
 
 STATES = 0          # streams whose records belong together by their stamps
 MASSES = 1
@@ -51,28 +51,22 @@ class ScaleStatus(IntEnum):
     NOT_RECORDED = 3
 
 
-LEVELS = {ScaleStatus.OK: OK, ScaleStatus.NEAR_LIMIT: WARN, ScaleStatus.OVERLOAD: ERROR,
-          ScaleStatus.NOT_RECORDED: ERROR}
+LEVELS: dict[IntEnum, bytes] = {ScaleStatus.OK: OK, ScaleStatus.NEAR_LIMIT: WARN, ScaleStatus.OVERLOAD: ERROR,
+                                ScaleStatus.NOT_RECORDED: ERROR}
 
 
-class _Report(NamedTuple):
-    """As the diagnostics take it."""
-
-    stamp_ns: int
-    status: ScaleStatus
-    reason: str
-
-
-class ScaleNode(ManagedNode):
+class ScaleNode(ManagedNode[Machine]):
     """Runs the scale over each pair of state and payload; the operator's buttons are services, what he chooses are
     parameters."""
 
     executable = 'scale_node'
     forgets = 'what hangs on the machine is forgotten; records stay'
+    settings: ScaleNodeSettings
+    tuning: ScaleTuning
+    stage: ScaleStage
 
     def __init__(self) -> None:
         super().__init__()
-        self.stage: ScaleStage | None = None
         self._store: RecordStore | None = None
         for name, action in (('zero', self._zero), ('load_done', self._load_done), ('undo', self._undo),
                              ('new_truck', self._new_truck)):
@@ -144,7 +138,7 @@ class ScaleNode(ManagedNode):
     def _show(self) -> None:
         """What the operator sees, at its rate, and the diagnostics."""
         live = self.stage.live
-        if not self._pace.is_due('live', live.stamp_ns, self.tuning.rate):
+        if live is None or not self._pace.is_due('live', live.stamp_ns, self.tuning.rate):
             return
         self._pace.done('live', live.stamp_ns)
         self._live.publish(self._text(live_values(live, self.stage.trouble)))
@@ -177,7 +171,7 @@ class ScaleNode(ManagedNode):
     def _button(self, action: Callable[[], list[Record]]) -> Callable[[Any, Any], Any]:
         """The callback of a service; it succeeds where the record is safe."""
         def call(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            if self.stage is None:
+            if self._machine is None:
                 response.success, response.message = False, 'not configured'
                 return response
             try:
@@ -212,22 +206,21 @@ class ScaleNode(ManagedNode):
 
     def _tear_down(self) -> None:
         super()._tear_down()
-        self.stage = None
         if self._store is not None:
             self._store.close()
             self._store = None
 
 
-def judged(live: Live, trouble: str) -> _Report:
+def judged(live: Live, trouble: str) -> Report:
     """The worst first."""
     if live.overload is Overload.OVER:
-        return _Report(live.stamp_ns, ScaleStatus.OVERLOAD, f'up to {live.gross_upper:.0f} kg at {live.radius:.2f} m, '
+        return Report(live.stamp_ns, ScaleStatus.OVERLOAD, f'up to {live.gross_upper:.0f} kg at {live.radius:.2f} m, '
                                                             f'limit {live.limit:.0f} kg')
     if trouble:
-        return _Report(live.stamp_ns, ScaleStatus.NOT_RECORDED, trouble)
+        return Report(live.stamp_ns, ScaleStatus.NOT_RECORDED, trouble)
     if live.overload is Overload.NEAR:
-        return _Report(live.stamp_ns, ScaleStatus.NEAR_LIMIT, f'up to {live.gross_upper:.0f} kg of {live.limit:.0f} kg')
-    return _Report(live.stamp_ns, ScaleStatus.OK, '')
+        return Report(live.stamp_ns, ScaleStatus.NEAR_LIMIT, f'up to {live.gross_upper:.0f} kg of {live.limit:.0f} kg')
+    return Report(live.stamp_ns, ScaleStatus.OK, '')
 
 
 main = ScaleNode.main

@@ -286,9 +286,9 @@ class LinkageNodeSettings(MechanismSensorSettings):
     marker_rate: float = setting(20.0, 'Markers per second of the stamps', 'Hz', 0.1, 200.0)
     line_width: float = setting(0.06, 'Width of the lines', 'm', 0.0001, 10.0)
 
-    def load(self) -> Model:
-        """With the numbers that a filter may estimate."""
-        return super().load(*self.free.split())
+    def load(self, *free: str) -> Model:
+        """With the numbers that a filter may estimate, too."""
+        return super().load(*self.free.split(), *free)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..dynamics.model import Model
 from ..streams.linkage.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
 from ._mechanism import MechanismNode
+from .settings import SmootherNodeSettings
 
 
 class SmootherNode(MechanismNode):
@@ -21,6 +22,9 @@ class SmootherNode(MechanismNode):
 
     executable, sends = 'smoother_node', 'smoothed_state'
     hurried = True
+    settings: SmootherNodeSettings
+    stage: LaggedStage
+    _heard: float | None
 
     def make_stage(self, model: Model) -> LaggedStage:
         """The smoother with the filter that judges its samples, warmed up."""

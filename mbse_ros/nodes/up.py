@@ -119,7 +119,7 @@ class RunningGraph:
 
     def __init__(self, graph: Graph, write: Callable[[str], None] = print,
                  environment: Mapping[str, str] | None = None) -> None:
-        self.children: dict[str, subprocess.Popen] = {}
+        self.children: dict[str, subprocess.Popen[str]] = {}
         self.status = 0
         self._processes = {process.name: process for process in graph.processes}
         self._commands = {name: command(process) for name, process in self._processes.items()}
@@ -131,7 +131,7 @@ class RunningGraph:
         self._delay = dict.fromkeys(self._processes, RESPAWN_DELAY)
         self._readers: list[threading.Thread] = []
         self._ours = any(process.package == 'mbse_ros' and process.respawn for process in graph.processes)
-        self._spare: subprocess.Popen | None = None
+        self._spare: subprocess.Popen[str] | None = None
         self._spare_due = time.monotonic() + SPARE_AFTER
 
     def start(self) -> None:
@@ -187,15 +187,15 @@ class RunningGraph:
         reader.start()
         self._readers.append(reader)
 
-    def _started(self, words: list[str], **more: Any) -> subprocess.Popen:
+    def _started(self, words: list[str], **more: Any) -> subprocess.Popen[str]:
         # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
         return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
                                 env=self._environment, start_new_session=True, **more)
 
-    def _from_spare(self, name: str) -> subprocess.Popen | None:
+    def _from_spare(self, name: str) -> subprocess.Popen[str] | None:
         """The process that waits, as this node; None where none does."""
         process, spare = self._processes[name], self._spare
-        if spare is None or spare.poll() is not None or process.package != 'mbse_ros':
+        if spare is None or spare.stdin is None or spare.poll() is not None or process.package != 'mbse_ros':
             return None
         self._spare, self._spare_due = None, time.monotonic() + NEXT_SPARE
         _, _, module, *arguments = self._commands[name]
@@ -207,8 +207,8 @@ class RunningGraph:
             return None
         return spare
 
-    def _forward(self, name: str, child: subprocess.Popen) -> None:
-        for line in child.stdout:
+    def _forward(self, name: str, child: subprocess.Popen[str]) -> None:
+        for line in child.stdout or ():
             self._say(name, line.rstrip('\n'))
 
     def _say(self, name: str, line: str) -> None:

@@ -14,6 +14,7 @@ from visualization_msgs.msg import MarkerArray
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
 
+from ..bags.channel_samples import Sample
 from ..bags.messages import payload_record
 from ..bags.topics import JOINT_STATE, PAYLOAD, TopicMap
 from ..errors import MbseError
@@ -22,18 +23,22 @@ from ..sources.map import SourceMap
 from ..streams.records import PayloadEstimate
 from ._ghost import MeasuredPosition
 from ._lifecycle import ManagedNode
-from ._markers import BLUE, GREY, ORANGE, Canvas, payload_markers
+from ._markers import BLUE, GREY, ORANGE, Canvas, Colour, payload_markers
 from ._messages import check_sender, stamp_of, unpacked
 from ._qos import LATEST, OUTPUT, sensor_input
 from ._records import state_of
 from ._sources import ForeignInputs, node_sources
 from ._waiting import Waiting
+from .settings import SensorNodeSettings, VisualizationSettings
 
 
 class VisualizationNode(ManagedNode[Machine]):
     """Draws what is due; states are unpacked only then: at 100 Hz four of five are not."""
 
     executable = 'visualization_node'
+    settings: SensorNodeSettings
+    tuning: VisualizationSettings
+    _waiting: Waiting[Sample]
 
     def build(self, machine: Machine) -> None:
         """The one output."""
@@ -106,8 +111,8 @@ class VisualizationNode(ManagedNode[Machine]):
         except MbseError as error:
             self.warnings('payload', f'message dropped: {error}')
 
-    def _draw(self, namespace: str, stamp: int, position: np.ndarray, body: tuple, cylinder: tuple, width: float,
-              opacity: float) -> None:
+    def _draw(self, namespace: str, stamp: int, position: np.ndarray, body: Colour, cylinder: Colour,
+              width: float, opacity: float) -> None:
         look = self.tuning
         try:
             q = self._solved[namespace] = self.machine.position(position, self._solved.get(namespace))
