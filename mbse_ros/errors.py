@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from reprlib import Repr
 from typing import Any
 
@@ -57,7 +57,7 @@ class SettingError(MbseError):
         super().__init__(f'{name}: got {value!r}, expected {expected}')
 
 
-def check_choice(name: str, value: object, known: Iterable[str]) -> None:
+def check_choice(name: str, value: object, known: Collection[str]) -> None:
     """Raise SettingError unless the value is one of the known words."""
     if value not in known:
         raise SettingError(name, value, 'one of ' + ', '.join(known))

@@ -32,9 +32,10 @@ class Settings:
             object.__setattr__(self, item.name, _checked(item, getattr(self, item.name)))
 
 
-def _checked(item: Field, value: Any) -> Any:
+def _checked(item: Field[Any], value: Any) -> Any:
     """The value in its field's type, or SettingError."""
-    kind, meta = type(item.default), item.metadata
+    kind: type[Any] = type(item.default)
+    meta = item.metadata
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:

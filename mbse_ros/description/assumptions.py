@@ -31,7 +31,7 @@ def with_assumptions(machine: MechanismDescription) -> MechanismDescription:
     if machine.payload is None or machine.hydraulics is None:
         return machine
     usual = _usual_range(machine.hydraulics)
-    sensors = {name: _sensor(sensor, usual, machine) for name, sensor in machine.sensors.items()}
+    sensors = {name: _sensor(sensor, usual, machine, machine.hydraulics) for name, sensor in machine.sensors.items()}
     base = machine.base
     if base is None and machine.dimension == 3:
         base = Base(level('roll'), level('pitch'))
@@ -54,10 +54,10 @@ def _usual_range(hydraulics: Hydraulics) -> float:
     return next((limit for limit in RANGES if limit > highest), highest)
 
 
-def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription) -> Sensor:
+def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription, hydraulics: Hydraulics) -> Sensor:
     """With deviations of what its file leaves out."""
     key = f'sensors.{sensor.name}'
-    if sensor.kind == 'pressure' and sensor.volume in machine.hydraulics.volumes:
+    if sensor.kind == 'pressure' and sensor.volume in hydraulics.volumes:
         span = usual if sensor.range is None else sensor.range[1] - sensor.range[0]
         return replace(sensor, bias=sensor.bias or (_uniform(f'{key}.offset', PRESSURE * span),),
                        gain=sensor.gain or _uniform(f'{key}.gain', PRESSURE, 1.0))
@@ -65,8 +65,8 @@ def _sensor(sensor: Sensor, usual: float, machine: MechanismDescription) -> Sens
         return sensor
     if sensor.kind == 'inclination':
         return replace(sensor, bias=(_uniform(f'{key}.bias', INCLINATION),))
-    span = _span(machine, sensor.coordinate) if sensor.kind == 'encoder' else None
-    return sensor if span is None else replace(sensor, bias=(_uniform(f'{key}.bias', POSITION * span),))
+    reach = _span(machine, sensor.coordinate) if sensor.kind == 'encoder' else None
+    return sensor if reach is None else replace(sensor, bias=(_uniform(f'{key}.bias', POSITION * reach),))
 
 
 def _uniform(key: str, limit: float, value: float = 0.0) -> Scalar:

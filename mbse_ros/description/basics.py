@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 
 GROUND = 'ground'
@@ -56,7 +56,7 @@ def _walk(part: object) -> Iterator[Scalar]:
         yield part
         return
     if is_dataclass(part):
-        inner = [getattr(part, item.name) for item in fields(part)]
+        inner: Iterable[object] = [getattr(part, item.name) for item in fields(part)]
     else:
         inner = list(part.values()) if isinstance(part, dict) else part if isinstance(part, tuple) else ()
     for item in inner:

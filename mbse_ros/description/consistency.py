@@ -8,8 +8,8 @@ from collections.abc import Collection
 import numpy as np
 
 from ..errors import DescriptionError
-from .basics import MISSING
-from .model import GROUND, Body, Joint, MechanismDescription, PointRef
+from .basics import GROUND, MISSING, PointRef
+from .model import Body, Joint, MechanismDescription
 from .references import nominal
 from .start import rpy_rotation
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import yaml
 
@@ -24,7 +25,8 @@ def convert_text(text: str, file: str = 'text') -> str:
     given = root.value.get('format') if isinstance(root.value, dict) else None
     if given != OLD:
         raise root.error(OLD, given, 'format')
-    tree, lines = yaml.compose(text, Loader=yaml.BaseLoader), text.splitlines()
+    tree: Any = yaml.compose(text, Loader=yaml.BaseLoader)
+    lines = text.splitlines()
     starts = [key.start_mark.line for key, _ in tree.value]
     if tree.flow_style or len(set(starts)) < len(starts):
         raise root.error('each key of the file on a line of its own', 'a mapping in braces')

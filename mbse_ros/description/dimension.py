@@ -125,7 +125,7 @@ def _raised(base: Measure, exponent: float, dimension: Dimension | None) -> Meas
     return Measure(power(base.value, exponent), powers)
 
 
-def _of_plain(name: str) -> Callable:
+def _of_plain(name: str) -> Callable[..., Measure]:
     def call(*operands: Operand) -> Measure:
         for operand in operands:
             if not is_plain(_dimension(operand)):
@@ -134,7 +134,7 @@ def _of_plain(name: str) -> Callable:
     return call
 
 
-def _of_alike(name: str, plain: bool = False) -> Callable:
+def _of_alike(name: str, plain: bool = False) -> Callable[..., Measure]:
     def call(*operands: Operand) -> Measure:
         dimension = _common(name, *operands)
         return Measure(FUNCTIONS[name](*map(_value, operands)), {} if plain else dimension)

@@ -59,7 +59,7 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _line(mark: yaml.Mark | None) -> str:
+def _line(mark: yaml.Mark | yaml._yaml.Mark | None) -> str:
     return f'line {mark.line + 1}' if mark else ''
 
 
@@ -83,7 +83,7 @@ class _Converter:
             return [self.convert(item, depth + 1) for item in node.value]
         return self._mapping(node, depth)
 
-    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Tree]:
+    def _mapping(self, node: yaml.Node, depth: int) -> dict[str, Tree]:
         result: dict[str, Tree] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):

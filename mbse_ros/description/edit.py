@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
@@ -34,7 +35,7 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number]) -> str:
     Values keep their unit. Raises DescriptionError for a key whose section is not in the text, as of a URDF beside it.
     """
     text = _without_aliases(text)
-    root = yaml.compose(text, Loader=yaml.BaseLoader)
+    root: Any = yaml.compose(text, Loader=yaml.BaseLoader)
     changes: list[tuple[int, int, str]] = []
     vectors: dict[str, dict[int, Number]] = {}
     added: dict[str, list[str]] = {}
@@ -59,7 +60,7 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number]) -> str:
 
 def with_section(text: str, name: str, block: str) -> str:
     """The text with a section, at its end or in the place of an older one of this name."""
-    root = yaml.compose(text, Loader=yaml.BaseLoader)
+    root: Any = yaml.compose(text, Loader=yaml.BaseLoader)
     for k, (key, value) in enumerate(root.value):
         if key.value == name:
             later = root.value[k + 1:]
@@ -72,7 +73,7 @@ def _without_aliases(text: str) -> str:
     """Each alias written out: its numbers will be others than those of its anchor."""
     anchors, aliases = {}, []
 
-    def gather(node: yaml.Node) -> None:
+    def gather(node: Any) -> None:
         anchors[node.start_mark.index, node.end_mark.index] = node
         for item in node.value if not isinstance(node, yaml.ScalarNode) else ():
             for inner in item if isinstance(item, tuple) else (item,):
@@ -81,11 +82,13 @@ def _without_aliases(text: str) -> str:
 
     gather(yaml.compose(text, Loader=yaml.BaseLoader))
     named: dict[str, int] = {}
+    event: Any
     for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        start, end, anchor = event.start_mark.index, event.end_mark.index, getattr(event, 'anchor', '')
         if isinstance(event, yaml.AliasEvent):
-            aliases.append((event.start_mark.index, event.end_mark.index, named[event.anchor]))
-        elif getattr(event, 'anchor', None):
-            named[event.anchor] = event.start_mark.index
+            aliases.append((start, end, named[anchor]))
+        elif anchor:
+            named[anchor] = start
     nodes = {start: node for (start, _), node in reversed(anchors.items())}
     for start, end, anchor in reversed(aliases):
         text = text[:start] + flow_text(_data(nodes[anchor])) + text[end:]
@@ -118,7 +121,7 @@ def _new(key: str, number: Number) -> str:
                                   number.source)
 
 
-def _put_in(parent: yaml.MappingNode, lines: list[str]) -> tuple[int, int, str]:
+def _put_in(parent: Any, lines: list[str]) -> tuple[int, int, str]:
     """First in a mapping."""
     start = parent.start_mark.index
     if parent.flow_style:
@@ -129,7 +132,7 @@ def _put_in(parent: yaml.MappingNode, lines: list[str]) -> tuple[int, int, str]:
 def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file: str) -> tuple[int, int, str]:
     node = _find(root, key.split('.'))
     inner = None if node is None else _nominal(node)
-    if not isinstance(inner, yaml.SequenceNode):
+    if node is None or not isinstance(inner, yaml.SequenceNode):
         raise DescriptionError(file, key, None, 'a list of numbers in this file, to be written again')
     values, spreads = [], []
     old = dict((k.value, v) for k, v in node.value) if isinstance(node, yaml.MappingNode) else {}
@@ -187,5 +190,5 @@ def _mapping(value: str, stddev: str, source: str) -> str:
 def _replaced(node: yaml.Node, text: str) -> tuple[int, int, str]:
     """A node in its place; a block mapping ends at what follows, and so does the text."""
     start, end = node.start_mark, node.end_mark
-    flow = isinstance(node, yaml.ScalarNode) or node.flow_style
+    flow = not isinstance(node, yaml.CollectionNode) or node.flow_style
     return (start.index, end.index, text) if flow else (start.index, end.index, text + '\n' + ' ' * end.column)

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import DescriptionError
 
@@ -20,7 +21,7 @@ class Entry:
 
     file: str
     key: str
-    value: object
+    value: Any
 
     def error(self, expected: str, value: object = ..., key: str = '') -> DescriptionError:
         """The error to raise about this entry, or about the part `key` of it."""

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from .assumptions import is_assumed
-from .basics import MISSING, uncertain
+from .basics import GROUND, MISSING, Scalar, uncertain
 from .fingerprint import fingerprint
-from .machine_parts import Cylinder, Support, Valve, Volume
+from .machine_parts import Cylinder, Hydraulics, Support, Valve, Volume
 from .model import (
     FORCES,
-    GROUND,
     RATES,
     Body,
     Coordinate,
@@ -20,7 +19,6 @@ from .model import (
     Force,
     Joint,
     MechanismDescription,
-    Scalar,
     Sensor,
     Spring,
     sensor_unit,
@@ -102,7 +100,7 @@ def _body(mechanism: MechanismDescription, body: Body) -> Iterable[Row]:
 
 def _joint(joint: Joint) -> Row:
     place = f'{joint.parent} to {joint.child}'
-    if joint.type == 'distance':
+    if joint.length is not None:
         return Row(joint.name, f'rod without mass, {show(joint.length, "m")}', place)
     axis = f' ({", ".join(f"{item:g}" for item in joint.axis)})' if joint.axis else ''
     words = {'revolute': 'about', 'prismatic': 'along', 'slot': 'pin in a slot along', 'cylindrical': 'about and along',
@@ -143,7 +141,7 @@ def _initial(mechanism: MechanismDescription) -> Iterable[Row]:
 
 
 def _spring(mechanism: MechanismDescription, item: Spring) -> Row:
-    where = f'on {item.coordinate}' if item.coordinate else f'{item.points[0]} to {item.points[1]}'
+    where = f'on {item.coordinate}' if item.points is None else f'{item.points[0]} to {item.points[1]}'
     units = _SPRINGS[_unit(mechanism, item.coordinate) if item.coordinate else 'm']
     stiffness, free, damping = map(show, (item.stiffness, item.free, item.damping), units)
     return Row(item.name, f'stiffness {stiffness}, damping {damping}', f'{where}, without force at {free}')
@@ -192,7 +190,7 @@ def machine_sections(machine: MechanismDescription) -> list[Section]:
     """Tables of the cylinders, the circuit, the payload and the base; empty for a mechanism without them."""
     sections = [Section(f'cylinder {name}', tuple(_cylinder(item))) for name, item in machine.cylinders.items()]
     if machine.hydraulics is not None:
-        sections.append(Section('hydraulics', tuple(_hydraulics(machine))))
+        sections.append(Section('hydraulics', tuple(_hydraulics(machine, machine.hydraulics))))
     rows = []
     if machine.payload is not None:
         low, high = machine.payload.limits
@@ -235,8 +233,7 @@ def _cylinder(cylinder: Cylinder) -> Iterable[Row]:
         yield row(f'end stop {item.name}', getattr(cylinder.end_stop, item.name), unit)
 
 
-def _hydraulics(machine: MechanismDescription) -> Iterable[Row]:
-    circuit = machine.hydraulics
+def _hydraulics(machine: MechanismDescription, circuit: Hydraulics) -> Iterable[Row]:
     yield row('oil bulk modulus', circuit.oil_bulk_modulus, 'Pa')
     for name, pressure in circuit.supplies.items():
         yield row(f'supply {name}', pressure, 'Pa')

@@ -15,7 +15,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import casadi as ca
 import simpleeval
@@ -56,7 +56,7 @@ def names_in(text: str) -> frozenset[str]:
                      if isinstance(node, ast.Name) and id(node) not in called and node.id != 'pi')
 
 
-def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str, Callable]) -> object:
+def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str, Callable[..., Any]]) -> object:
     """As evaluate on any kind of operand, with functions for it; the result is not checked."""
     tree = _parse(text)
     try:
@@ -74,10 +74,12 @@ def evaluate_with(text: str, names: Mapping[str, object], functions: Mapping[str
         raise ValueError('the arithmetic is nested too deeply') from error
 
 
-class _Arithmetic(simpleeval.SimpleEval):
+class _Arithmetic(simpleeval.SimpleEval):   # type: ignore[misc]
     """simpleeval, with all kinds of nodes removed but those of arithmetic."""
 
-    def __init__(self, names: Mapping[str, object], functions: Mapping[str, Callable]) -> None:
+    nodes: dict[type[ast.AST], Callable[..., Any]]
+
+    def __init__(self, names: Mapping[str, object], functions: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(_OPERATORS, functions, {'pi': math.pi, **names})
         self.nodes = {kind: self.nodes[kind] for kind in _NODES}
         self.nodes[ast.Constant] = lambda node: float(node.value)
@@ -123,7 +125,7 @@ def _unknown(word: str, names: Mapping[str, object], called: bool) -> str:
         f'; did you mean {close[0]}?' if close else '')
 
 
-def power(base: object, exponent: object) -> object:
+def power(base: Any, exponent: Any) -> Any:
     """base ** exponent of floats or symbols; ValueError for a huge exponent or a result that is not real."""
     if isinstance(exponent, float) and abs(exponent) > MAX_EXPONENT:
         raise ValueError(f'the exponent {exponent:g} is larger than {MAX_EXPONENT:g}')
@@ -136,7 +138,8 @@ _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.m
               ast.Pow: power, ast.USub: operator.neg, ast.UAdd: operator.pos}
 
 
-def _function(name: str, real: Callable, symbolic: Callable, most: int = 1, least: int = 1) -> Callable:
+def _function(name: str, real: Callable[..., Number], symbolic: Callable[..., SX], most: int = 1,
+              least: int = 1) -> Callable[..., Number]:
     """The function `real` of floats, `symbolic` as soon as one argument is a symbol, of `least` to `most` arguments."""
     def call(*arguments: Number) -> Number:
         if not least <= len(arguments) <= most:
@@ -154,7 +157,7 @@ def _function(name: str, real: Callable, symbolic: Callable, most: int = 1, leas
 def _hypot(*arguments: Number) -> SX:
     return ca.sqrt(sum(item * item for item in arguments))
 
-FUNCTIONS: dict[str, Callable] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _function(name, getattr(math, name), getattr(ca, name))
        for name in ('sqrt', 'sin', 'cos', 'tan', 'asin', 'acos', 'atan', 'exp', 'log')},
     'atan2': _function('atan2', math.atan2, ca.atan2, 2, 2),

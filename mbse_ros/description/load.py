@@ -7,11 +7,12 @@ import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ..errors import DescriptionError, SettingError
 from ..resources import regular, share_directory
 from .assumptions import with_assumptions
-from .basics import ZERO
+from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
 from .document import read_document
 from .entry import Entry
@@ -26,12 +27,14 @@ from .load_joints import read_joints, shared_joints
 from .load_levels import read_levels, read_modules
 from .load_payload import read_base, read_payload
 from .load_sensors import MachineParts, read_sensors
-from .model import Initial, Level, MechanismDescription, Spring, Vector
+from .machine_parts import Cylinder
+from .model import Driver, Initial, Level, MechanismDescription, Spring
 from .quantity import Kind, not_negative
 from .references import References, read_sketch
 from .scalar import Numbers
 from .start import Guess, place_bodies
 
+T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
 OLD = 'mbse/machine/1'
@@ -193,20 +196,20 @@ def _words(value: object) -> Iterator[str]:
 def _mechanism(parts: dict[str, Entry], file: str, references: References,
                springs: dict[str, Spring]) -> MechanismDescription:
     """The sections that refer to the structure."""
-    def read(key: str, reader: Callable, *others: object, default: object) -> object:
+    def read(key: str, reader: Callable[..., T], *others: Any, default: T) -> T:
         return reader(parts[key], references, *others) if key in parts else default
 
-    cylinders = read('cylinders', read_cylinders, default={})
+    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, default={})
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
                        ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
             raise parts[one].error(f'the section `{other}` as well, which is missing')
-    own = read('springs', read_springs, default={})
+    own: dict[str, Spring] = read('springs', read_springs, default={})
     for name in own:
         if name in springs:
             raise parts['springs'].error('another name, a damper of the URDF has it', name, name)
-    drivers = read('drivers', read_drivers, default={})
-    modules = read('modules', read_modules, default={})
+    drivers: dict[str, Driver] = read('drivers', read_drivers, default={})
+    modules: dict[str, tuple[str, ...]] = read('modules', read_modules, default={})
     hydraulics = read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if cylinders else None
     base = read('base', read_base, default=None)
     machine = MachineParts(cylinders, hydraulics, base)

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from .basics import MISSING, ZERO
+from .basics import GROUND, MISSING, ZERO, Scalar, Vector
 from .entry import Entry
-from .model import GROUND, Body, Scalar, Vector
+from .model import Body
 from .quantity import Kind, not_negative, positive
 from .references import References, nominal
 from .scalar import derived
@@ -63,7 +63,7 @@ def _local_points(entry: Entry, parts: dict[str, Entry], places: list[Vector], r
         if len(places) > 2:
             raise parts['length'].error('no length: the shape of three or more points is that of `points`')
         length = references.numbers.scalar(parts['length'], positive('m'))
-    found = [(ZERO, ZERO), (length, ZERO)]
+    found: list[Vector] = [(ZERO, ZERO), (length, ZERO)]
     for place, name in zip(places[2:], parts['points'].value[2:]):
         values.update(zip(('X3', 'Y3'), place))
         found.append(tuple(derived(text, values, f'{entry.key}.points.{name}[{index}]')

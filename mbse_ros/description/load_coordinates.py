@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 
+from .basics import Scalar
 from .entry import Entry
 from .expressions import motion
-from .model import RATES, Coordinate, Driver, Initial, Joint, Scalar
+from .model import RATES, Coordinate, Driver, Initial, Joint
 from .quantity import Kind, not_negative
 from .references import References, joint_coordinate, unit_of
 

@@ -55,10 +55,11 @@ def _friction(entry: Entry, numbers: Numbers) -> Friction:
     coulomb, static = (numbers.scalar(parts[key], not_negative('N')) for key in ('coulomb', 'static'))
     if static.value < coulomb.value:
         raise parts['static'].error(f'no less than the Coulomb friction, {coulomb.value:g} N')
-    area = [numbers.optional(parts, key, not_negative('m^2'), ZERO) for key in ('pressure_difference', 'pressure_rod')]
+    difference, rod = (numbers.optional(parts, key, not_negative('m^2'), ZERO)
+                       for key in ('pressure_difference', 'pressure_rod'))
     scale = numbers.optional(parts, 'scale', not_negative('1'), Scalar(1.0))
     return Friction(coulomb, static, numbers.scalar(parts['transition_velocity'], positive('m/s')),
-                    numbers.scalar(parts['viscous'], not_negative('N*s/m')), *area, scale)
+                    numbers.scalar(parts['viscous'], not_negative('N*s/m')), difference, rod, scale)
 
 
 def _end_stop(entry: Entry, numbers: Numbers, stroke: float) -> EndStop:

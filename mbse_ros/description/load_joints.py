@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from .basics import ZERO
+from .basics import GROUND, ZERO, PointRef, Vector
 from .entry import Entry
-from .model import GROUND, Joint, PointRef
+from .model import Joint
 from .quantity import Kind, positive
 from .references import References
 from .scalar import Numbers
@@ -88,7 +88,7 @@ def _type(entry: Entry, references: References) -> str:
     return item.choice(here, f'a type of joint of dimension {references.dimension}')
 
 
-def _rpy(parts: dict[str, Entry], references: References) -> tuple:
+def _rpy(parts: dict[str, Entry], references: References) -> Vector:
     """Rotation between the frames: one angle in a plane, roll, pitch, yaw in space."""
     if 'angle' in parts:
         return (references.numbers.scalar(parts['angle'], Kind('rad')),)

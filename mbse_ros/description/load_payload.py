@@ -50,8 +50,8 @@ def read_base(entry: Entry, references: References) -> Base:
         raise entry.error('no base; it can be inclined in space only (dimension: 3)')
     parts = entry.mapping([], ['roll', 'pitch', 'support'])
     kind = Kind('rad', -STEEPEST, STEEPEST)
-    return Base(*(references.numbers.optional(parts, name, kind, level(name)) for name in ('roll', 'pitch')),
-                read_support(parts['support'], references) if 'support' in parts else None)
+    roll, pitch = (references.numbers.optional(parts, name, kind, level(name)) for name in ('roll', 'pitch'))
+    return Base(roll, pitch, read_support(parts['support'], references) if 'support' in parts else None)
 
 
 def _check_hanging(parts: dict[str, Entry], center: Vector, references: References) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from .basics import PointRef, Vector
 from .entry import Entry
 from .machine_parts import Base, Cylinder, Hydraulics
-from .model import Driver, PointRef, Sensor, Vector, sensor_unit
+from .model import Driver, Sensor, sensor_unit
 from .quantity import Kind, not_negative
 from .references import References, unit_of
 
@@ -67,8 +69,9 @@ def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, 
 
 def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
     """Standard deviation and resolution, 0 where the file gives none."""
-    return tuple(references.numbers.number(parts[key], not_negative(unit)) if key in parts else 0.0
-                 for key in ('stddev', 'resolution'))
+    stddev, resolution = (references.numbers.number(parts[key], not_negative(unit)) if key in parts else 0.0
+                          for key in ('stddev', 'resolution'))
+    return stddev, resolution
 
 
 def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float] | None:
@@ -112,7 +115,7 @@ def _inclination(name: str, parts: dict[str, Entry], references: References, mac
                   range=_range(parts, references, 'rad'))
 
 
-def _channels(kind: str, found: dict, references: References) -> int:
+def _channels(kind: str, found: dict[str, Any], references: References) -> int:
     """Number of values that a sensor gives."""
     if kind == 'accelerometer':
         return len(found['axes'])
@@ -135,7 +138,8 @@ def _wraps(parts: dict[str, Entry], unit: str) -> bool:
     return wraps
 
 
-def _target(kind: str, parts: dict[str, Entry], references: References, drivers: dict[str, Driver]) -> dict:
+def _target(kind: str, parts: dict[str, Entry], references: References,
+            drivers: dict[str, Driver]) -> dict[str, Any]:
     """What the sensor is at."""
     if kind == 'accelerometer':
         return _accelerometer(parts, references)
@@ -150,7 +154,7 @@ def _target(kind: str, parts: dict[str, Entry], references: References, drivers:
     return {'points': references.two_points(parts['points'])}
 
 
-def _accelerometer(parts: dict[str, Entry], references: References) -> dict:
+def _accelerometer(parts: dict[str, Entry], references: References) -> dict[str, Any]:
     """At a point of a body, along axes of that body."""
     point = parts['point']
     if 'body' in parts:

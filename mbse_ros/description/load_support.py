@@ -17,7 +17,8 @@ def read_support(entry: Entry, references: References) -> Support:
     """Corners in any order: those inside the polygon of the others carry nothing, and are left out."""
     parts = entry.mapping(['corners'], ['height', 'mass', 'center_of_mass'])
     numbers, length = references.numbers, Kind('m', -FARTHEST, FARTHEST)
-    corners = [numbers.numbers(item, length, 2) for item in parts['corners'].items('corners, [x, y] each')]
+    corners = [(x, y) for x, y in (numbers.numbers(item, length, 2)
+                                   for item in parts['corners'].items('corners, [x, y] each'))]
     hull = convex_hull(corners)
     if _width(hull) < LEAST:
         raise parts['corners'].error('at least three corners that are not on one line')
@@ -25,8 +26,8 @@ def read_support(entry: Entry, references: References) -> Support:
     mass = numbers.number(parts['mass'], not_negative('kg')) if 'mass' in parts else 0.0
     if ('center_of_mass' in parts) != (mass > 0.0):
         raise entry.error('`mass` above 0 and `center_of_mass`, both or none', key='center_of_mass')
-    center = numbers.numbers(parts['center_of_mass'], length, 3) if mass else (0.0, 0.0, 0.0)
-    return Support(tuple(hull), height, mass, center)
+    x, y, z = numbers.numbers(parts['center_of_mass'], length, 3) if mass else (0.0, 0.0, 0.0)
+    return Support(tuple(hull), height, mass, (x, y, z))
 
 
 def convex_hull(points: list[Corner]) -> list[Corner]:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .basics import GROUND, PointRef, Scalar, Vector
 from .entry import Entry
-from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Vector
+from .model import Body, Coordinate, Joint
 from .quantity import Kind
 from .scalar import Numbers
 
@@ -71,7 +73,8 @@ class References:
         return one == two or (self.planar and one.point == two.point and one.point in self.sketch)
 
     def _dotted(self, entry: Entry, body: str, point: str) -> PointRef:
-        owners = {GROUND: self.ground, **{name: item.points for name, item in self.bodies.items()}, **self.aliases}
+        owners: dict[str, Iterable[str]] = {
+            GROUND: self.ground, **{name: item.points for name, item in self.bodies.items()}, **self.aliases}
         entry.choice(owners, 'a point of the ground or of one of the bodies', body)
         entry.choice(owners[body], f'a point of {body}', point)
         return self.aliases[body][point] if body in self.aliases else PointRef(body, point)

@@ -7,6 +7,7 @@ import keyword
 import math
 import re
 from collections.abc import Mapping
+from typing import overload
 
 from .basics import Scalar, Vector
 from .dimension import Measure, fits, is_plain, measure, unit_text
@@ -87,6 +88,12 @@ class Numbers:
         nominal = self._read(parts['value'], kind, key)
         return Scalar(nominal.value, nominal.text, nominal.factor, self._stddev(parts, nominal.value, kind), key,
                       _source(parts))
+
+    @overload
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind) -> Scalar | None: ...
+
+    @overload
+    def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind, default: Scalar) -> Scalar: ...
 
     def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind, default: Scalar | None = None
                  ) -> Scalar | None:

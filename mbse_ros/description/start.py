@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import DescriptionError
-from .model import GROUND, Body, Joint, PointRef, Vector
+from .basics import GROUND, PointRef, Vector
+from .model import Body, Joint
 from .references import References, nominal
 
 Pose = tuple[np.ndarray, np.ndarray]   # rotation (d, d), position (d,) m
@@ -57,18 +58,19 @@ def place_bodies(file: str, references: References, guesses: Mapping[str, Guess]
     Raises DescriptionError for a body that neither the file places nor a joint leads to.
     """
     size = references.dimension
-    poses: dict[str, Pose] = {GROUND: (np.eye(size), np.zeros(size))}
+    level, origin = np.eye(size), (np.zeros(size), np.zeros(size))      # for what the file leaves out
+    poses: dict[str, Pose] = {GROUND: (level, origin[1])}
     waiting = [name for name in references.bodies if name in guesses]
     poses.update((name, (np.array(body.rotation), np.array(body.position)))
                  for name, body in references.bodies.items() if name not in guesses)
     while waiting:
         name = next((name for name in waiting if guesses[name].placed and guesses[name].rotation is not None), '')
-        pose = _settled(guesses[name], None) if name else None
+        pose = _settled(guesses[name], origin, level) if name else None
         if not name:
             name, pose = _walked(references, guesses, starts, poses, waiting)
         if not name:
             name = next((name for name in waiting if guesses[name].placed), '')
-            pose = _settled(guesses[name], None, np.eye(size)) if name else None
+            pose = _settled(guesses[name], origin, level) if name else None
         if pose is None:
             raise DescriptionError(file, f'bodies.{waiting[0]}', 'a body that no joint leads to',
                                    '`position` (a guess of its start; a body that nothing ties to the ground moves'
@@ -125,7 +127,7 @@ def _joint_motion(joint: Joint, start: float, planar: bool) -> tuple[np.ndarray,
     return fixed, start * np.array(joint.axis) if slides else np.zeros(len(fixed))
 
 
-def _settled(guess: Guess, anchor: tuple[np.ndarray, np.ndarray] | None, rotation: np.ndarray | None = None) -> Pose:
+def _settled(guess: Guess, anchor: tuple[np.ndarray, np.ndarray], rotation: np.ndarray) -> Pose:
     """Pose by what the file says first, by the joint's point second."""
     rotation = rotation if guess.rotation is None else guess.rotation
     if guess.position is not None:

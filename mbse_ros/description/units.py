@@ -11,14 +11,17 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
+from typing import Any
 
 Dimension = dict[str, float]   # exponents of kg, m, s, A, rad (or what pint calls its base units)
 Unit = tuple[float, Dimension]
 
 _NUMBER = re.compile(r'\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)')
 _TOKEN = re.compile(r'\s*(?:([^\W\d]+|[°%])|(\*\*|[*/^()·])|(-?\d+))')
-_FORCE, _PRESSURE = {'kg': 1, 'm': 1, 's': -2}, {'kg': 1, 'm': -1, 's': -2}
-_VOLTAGE, _POWER = {'kg': 1, 'm': 2, 's': -3, 'A': -1}, {'kg': 1, 'm': 2, 's': -3}
+_FORCE: Dimension = {'kg': 1, 'm': 1, 's': -2}
+_PRESSURE: Dimension = {'kg': 1, 'm': -1, 's': -2}
+_VOLTAGE: Dimension = {'kg': 1, 'm': 2, 's': -3, 'A': -1}
+_POWER: Dimension = {'kg': 1, 'm': 2, 's': -3}
 _TABLE: dict[str, Unit] = {
     'kg': (1.0, {'kg': 1}), 'g': (1e-3, {'kg': 1}), 't': (1e3, {'kg': 1}),
     'm': (1.0, {'m': 1}), 'cm': (1e-2, {'m': 1}), 'mm': (1e-3, {'m': 1}), 'km': (1e3, {'m': 1}),
@@ -122,7 +125,7 @@ def _symbol(name: str) -> Unit:
 
 
 @lru_cache(maxsize=1)
-def _registry():
+def _registry() -> Any:
     import pint  # slow to import, seldom needed
     return pint.UnitRegistry()
 

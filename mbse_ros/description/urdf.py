@@ -20,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .model import GROUND, Body, Coordinate, Joint, PointRef, Scalar, Spring, Vector
+from .basics import GROUND, PointRef, Scalar, Vector
+from .model import Body, Coordinate, Joint, Spring
 from .references import References
 from .scalar import Numbers
 from .tag import Tag, read_tags
@@ -249,8 +250,8 @@ def _body(name: str, inertial: Inertial, points: dict[str, Vector], pose: Pose) 
     """A link with those that are part of it."""
     key = f'bodies.{name}'
     tensor = inertial.tensor
-    inertia = tuple(Scalar(float(tensor['xyz'.index(row), 'xyz'.index(column)]), key=f'{key}.inertia.{row}{column}')
-                    for _, row, column in _TENSOR)
+    inertia = tuple(Scalar(float(tensor['xyz'.index(item[1]), 'xyz'.index(item[2])]), key=f'{key}.inertia.{item[1:]}')
+                    for item in _TENSOR)
     position, rotation = (part.tolist() for part in pose)
     return Body(name, Scalar(inertial.mass, key=f'{key}.mass'), _scalars(inertial.centre, f'{key}.center_of_mass'),
                 inertia, points, tuple(position), tuple(map(tuple, rotation)), outline=tuple(points))

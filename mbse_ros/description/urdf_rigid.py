@@ -51,8 +51,8 @@ def total(parts: Iterable[Inertial]) -> Inertial:
         return parts[0]
     mass = math.fsum(part.mass for part in parts)
     if mass == 0.0:
-        return Inertial(0.0, parts[0].centre, sum(part.tensor for part in parts))
-    centre = sum(part.mass * part.centre for part in parts) / mass
+        return Inertial(0.0, parts[0].centre, sum((part.tensor for part in parts), np.zeros((3, 3))))
+    centre = sum((part.mass * part.centre for part in parts), np.zeros(3)) / mass
     tensor = np.zeros((3, 3))
     for part in parts:
         off = part.centre - centre

@@ -10,7 +10,10 @@ from dataclasses import dataclass, fields
 import casadi as ca
 import numpy as np
 
+from ..description.basics import Scalar
+from ..description.machine_parts import Hydraulics, Valve
 from ..description.model import MechanismDescription
+from ..errors import DescriptionError
 from ..mechanism.values import Values
 from .fluid import pressure_rate
 from .friction import brown_mcphee, pressure_friction, smoothed
@@ -32,6 +35,13 @@ class Circuit:
     values: Values
 
     @property
+    def hydraulics(self) -> Hydraulics:
+        """The file's section of that name. Raises DescriptionError without it."""
+        if self.description.hydraulics is None:
+            raise DescriptionError(self.description.file, 'hydraulics', None, 'this section, of a machine')
+        return self.description.hydraulics
+
+    @property
     def cylinders(self) -> tuple[str, ...]:
         """Names of the cylinders."""
         return tuple(self.description.cylinders)
@@ -39,12 +49,12 @@ class Circuit:
     @property
     def volumes(self) -> tuple[str, ...]:
         """Names of the control volumes."""
-        return tuple(self.description.hydraulics.volumes)
+        return tuple(self.hydraulics.volumes)
 
     @property
     def valves(self) -> tuple[str, ...]:
         """Names of the valves."""
-        return tuple(self.description.hydraulics.valves)
+        return tuple(self.hydraulics.valves)
 
     @property
     def T_sz(self) -> np.ndarray:
@@ -55,13 +65,13 @@ class Circuit:
     def T_Vcyl(self) -> np.ndarray:
         """(volumes, chambers): 1 where the chamber is part of the volume."""
         chambers = [(name, side) for name in self.cylinders for side in ('piston', 'rod')]
-        volumes = self.description.hydraulics.volumes.values()
+        volumes = self.hydraulics.volumes.values()
         return np.array([[float(chamber in volume.chambers) for chamber in chambers] for volume in volumes])
 
     @property
     def T_pQ(self) -> np.ndarray:
         """(volumes, flows): 1 where the flow enters the volume."""
-        ports = [port for valve in self.description.hydraulics.valves.values() for port in (valve.a, valve.b)]
+        ports = [port for valve in self.hydraulics.valves.values() for port in (valve.a, valve.b)]
         return np.array([[float(port == volume) for port in ports] for volume in self.volumes])
 
     def areas(self) -> ca.SX:
@@ -81,7 +91,7 @@ class Circuit:
 
     def pressure_rates(self, z: ca.SX, zd: ca.SX, flows: ca.SX) -> ca.SX:
         """Rates (volumes,), Pa/s, from piston positions, m, velocities, m/s, and flows (flows,), m3/s (Eq. 18)."""
-        hydraulics, areas = self.description.hydraulics, self.areas()
+        hydraulics, areas = self.hydraulics, self.areas()
         oil = self.values(hydraulics.oil_bulk_modulus)
         chamber_volumes = areas * self.heights(z)
         inflow = ca.SX(self.T_pQ) @ flows
@@ -99,11 +109,12 @@ class Circuit:
 
         ``supplies``: pressures of measured supplies, Pa, instead of the file's.
         """
-        hydraulics, values = self.description.hydraulics, self.values
+        hydraulics, values = self.hydraulics, self.values
         valve = hydraulics.valves[name]
-        flow, command, drop = map(values, (valve.nominal_flow, valve.nominal_command, valve.nominal_pressure))
+        flow, command, drop = (values(self._given(valve, number)) for number in (
+            valve.nominal_flow, valve.nominal_command, valve.nominal_pressure))
         pump, tank = ((supplies or {}).get(s, values(hydraulics.supplies[s])) for s in (valve.pump, valve.tank))
-        limit = values(valve.laminar_pressure)
+        limit = values(self._given(valve, valve.laminar_pressure))
         a, b = (p[self.volumes.index(port)] for port in (valve.a, valve.b))
         made_up = 0 if valve.make_up is None else self.make_up_flows(name, p, supplies)
         if valve.kind == 'orifice' and valve.dead_band is None and not valve.gains:
@@ -119,19 +130,20 @@ class Circuit:
                       default: float = 1e5) -> ca.SX:
         """Flows (2,), m3/s, that the anti-cavitation valves of a valve's ports draw from the tank, in proportion to
         what is missing there; ``default``, Pa, where the file gives no ``make_up``."""
-        hydraulics, values = self.description.hydraulics, self.values
+        hydraulics, values = self.hydraulics, self.values
         valve = hydraulics.valves[name]
         at = default if valve.make_up is None else values(valve.make_up)
         tank = (supplies or {}).get(valve.tank, values(hydraulics.supplies[valve.tank]))
         lack = ca.vertcat(*(ca.fmax(tank - p[self.volumes.index(port)], 0) for port in (valve.a, valve.b)))
-        return values(valve.nominal_flow) / at * lack
+        return values(self._given(valve, valve.nominal_flow)) / at * lack
 
     def spool_rate(self, name: str, spool: ca.SX, command: ca.SX) -> ca.SX:
         """First-order lag of a modelled valve's spool, V/s (Pyrhönen et al., mass estimation, Eq. 17); the command is
         cut at its limit."""
-        valve = self.description.hydraulics.valves[name]
-        limit = valve.command_limit.value
-        return (ca.fmin(ca.fmax(command, -limit), limit) - spool) / self.values(valve.time_constant)
+        valve = self.hydraulics.valves[name]
+        limit = self._given(valve, valve.command_limit).value
+        lag = self.values(self._given(valve, valve.time_constant))
+        return (ca.fmin(ca.fmax(command, -limit), limit) - spool) / lag
 
     def hydraulic_forces(self, p: ca.SX) -> ca.SX:
         """Forces of the pressures along the cylinders (cylinders,), N (Pyrhönen et al., mass estimation, Eq. 50)."""
@@ -181,3 +193,10 @@ class Circuit:
                     for depth, rate in ((length - z[i], -zd[i]), (z[i] - (cylinder.stroke.value - length), zd[i]))]
             forces.append(cylinder.count * (push[0] - push[1]))
         return ca.vertcat(*forces)
+
+    def _given(self, valve: Valve, number: Scalar | None) -> Scalar:
+        """A number of a valve; raises DescriptionError where the file leaves it out."""
+        if number is None:
+            raise DescriptionError(self.description.file, f'hydraulics.valves.{valve.name}', None,
+                                   f'all numbers of a valve of kind {valve.kind}, whose flow is modelled')
+        return number

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.model import GROUND
+from ..description.basics import GROUND
 from .hanging import down, hook
 from .machine import Machine
 from .tree import joint_tree
@@ -83,17 +83,16 @@ class MachineFrames:
         ``swing`` (s,): components of the unit vector from the hook to a load that hangs, along ``machine.swings``; by
         default it hangs still.
         """
-        if self._load is None:
-            _ = self.machine.payload        # raises
+        kernel = _load_kernel(self.machine) if self._load is None else self._load       # raises without a load
         numbers = self._numbers({f'base.{axis}': angle for axis, angle in (base or {}).items()})
         count = len(self.machine.swings)
-        *pose, jacobian = self._load(q, np.zeros(count) if swing is None else swing, numbers)
-        return LoadPose(*pose, jacobian.reshape(6, -1))
+        place, rotation, gravity, jacobian = kernel(q, np.zeros(count) if swing is None else swing, numbers)
+        return LoadPose(place, rotation, gravity, jacobian.reshape(6, -1))
 
     def load_transform(self, load: LoadPose, q: np.ndarray, parent: str | None = None) -> Transform:
         """The load's frame, ``child`` '', in that of a body or 'ground', by default of ``load_parent``."""
         from transforms3d.quaternions import mat2quat  # here: slow to import
-        parent = self.load_parent if parent is None else parent
+        parent = (self.load_parent or GROUND) if parent is None else parent
         place, rotation = np.zeros(3), np.eye(3)
         if parent != GROUND:
             places, rotations = self.poses(q)
@@ -106,7 +105,7 @@ class MachineFrames:
 
 def _load_kernel(machine: Machine) -> Kernel:
     """Of coordinates, components of the swing and all numbers: the entries of a LoadPose."""
-    system, payload = machine.system, machine.description.payload
+    system, payload = machine.system, machine.payload_data
     swing, frame = ca.SX.sym('swing', len(machine.swings)), system.frames[payload.body]
     place, rotation = _space(hook(machine)), turned(frame.rotation)
     turning = ca.jacobian(frame.omega, system.qd) @ machine.reduced.R

@@ -18,7 +18,7 @@ MOVES = 1e-9        # m by m or rad of a coordinate: an axis along which the hoo
 
 def hook(machine: Machine) -> ca.SX:
     """Place (d,) of the payload's point, from which a load hangs, in the machine's frame, m."""
-    payload, system = machine.description.payload, machine.system
+    payload, system = machine.payload_data, machine.system
     return system.frames[payload.body].at(system.values.vector(payload.center))
 
 

@@ -22,7 +22,7 @@ def carrying_joints(machine: Machine) -> tuple[str, ...]:
         return ()
     fixed = [name for name, joint in machine.description.joints.items() if joint.type == 'fixed']
     names = [_coordinate(machine, name) for name in chain(machine.description, payload.body) if name not in fixed]
-    return tuple(names) if None not in names and len(names) == len(machine.coordinates) else ()
+    return tuple(names) if '' not in names and len(names) == len(machine.coordinates) else ()
 
 
 def joint_forces(machine: Machine, forces: ca.SX) -> tuple[tuple[str, ...], ca.SX]:
@@ -41,11 +41,11 @@ def joint_forces(machine: Machine, forces: ca.SX) -> tuple[tuple[str, ...], ca.S
     return tuple(names[k] for k in moved), (levers @ forces)[moved]
 
 
-def _coordinate(machine: Machine, joint: str) -> str | None:
-    """Name of the coordinate of a joint; None where it has none of its own."""
+def _coordinate(machine: Machine, joint: str) -> str:
+    """Name of the coordinate of a joint; '' where it has none of its own."""
     own = [name for name, item in machine.description.coordinates.items()
            if item.kind == 'joint' and item.joint == joint and name in machine.model.names]
-    return own[0] if own else joint if joint in machine.model.names else None
+    return own[0] if own else joint if joint in machine.model.names else ''
 
 
 def _moved(machine: Machine, levers: ca.SX) -> list[int]:

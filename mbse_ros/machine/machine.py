@@ -11,7 +11,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..description.fingerprint import content
 from ..description.load_payload import MASS
-from ..description.model import Hydraulics, MechanismDescription, Payload
+from ..description.machine_parts import Hydraulics, Payload
+from ..description.model import MechanismDescription
 from ..dynamics.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
@@ -132,9 +133,7 @@ class Machine:
     @property
     def hydraulics(self) -> Hydraulics:
         """The file's section of that name. Raises DescriptionError without it."""
-        if self.description.hydraulics is None:
-            raise DescriptionError(self.description.file, 'hydraulics', None, 'this section, of a machine')
-        return self.description.hydraulics
+        return self.circuit.hydraulics
 
     @property
     def payload_data(self) -> Payload:
@@ -242,7 +241,8 @@ class Machine:
     @cached_property
     def _rod(self) -> np.ndarray:
         """From the hook to a load that hangs (3,), m."""
-        rod = self.description.payload.hanging.value * down(self)
+        hanging = self.payload_data.hanging
+        rod = (0.0 if hanging is None else hanging.value) * down(self)
         return np.pad(rod, (0, 3 - len(rod)))
 
     @cached_property

@@ -28,7 +28,8 @@ class Parameters:
         self.stddev = values.stddev[self._places]
         self.symbol = ca.vertcat(*(self._all[name] for name in self.names)) if self.names else ca.SX(0, 1)
         self.correlated = calibration is not None and len(calibration.keys) > 1
-        self._correlation = _correlation(self.names, calibration) if self.correlated else np.eye(len(self.names))
+        self._correlation = (np.eye(len(self.names)) if calibration is None or not self.correlated
+                             else _correlation(self.names, calibration))
 
     @property
     def mean(self) -> np.ndarray:

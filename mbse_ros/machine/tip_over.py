@@ -17,6 +17,7 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..description.load_payload import MASS
+from ..description.machine_parts import Support
 from ..errors import DescriptionError, SettingError
 from .frames import turned
 from .machine import Machine
@@ -57,7 +58,7 @@ class TipOverMargin:
         self._edges = np.stack([self.corners, np.roll(self.corners, -1, axis=0)], axis=1)       # (k, 2, 2)
         along = self._edges[:, 1] - self._edges[:, 0]
         self._inward = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1)[:, None]
-        self._kernel = _wrenches(machine)
+        self._kernel = _wrenches(machine, base.support)
         self._loaded = machine.description.payload is not None
 
     def __call__(self, q: np.ndarray, masses: tuple[float, ...] = (0.0,), zd: np.ndarray | None = None,
@@ -76,8 +77,8 @@ class TipOverMargin:
         if self._loaded:
             states[MASS] = 1.0
         numbers = self.machine.parameters.numbers(self.machine.parameters.mean, states)
-        found = self._kernel(q, still if zd is None else zd, still if zdd is None else zdd, numbers)
-        return min((self._margin(*found, mass) for mass in masses), key=lambda item: item.margin)
+        forces, moments, first = self._kernel(q, still if zd is None else zd, still if zdd is None else zdd, numbers)
+        return min((self._margin(forces, moments, first, mass) for mass in masses), key=lambda item: item.margin)
 
     def _margin(self, forces: np.ndarray, moments: np.ndarray, first: np.ndarray, mass: float) -> TipOver:
         """Of wrenches (3, parts) about the middle of the polygon's plane, and first moments (4, parts): mass, kg m."""
@@ -106,11 +107,11 @@ class TipOverMargin:
         return float(max(min(edges, default=np.inf), 0.0))
 
 
-def _wrenches(machine: Machine) -> Kernel:
+def _wrenches(machine: Machine, support: Support) -> Kernel:
     """Of coordinates, velocities, accelerations and all numbers: forces and moments (3, parts) of gravity and inertia
     of the support, the bodies, the cylinders' masses and, last, the load, about the origin in the support's plane; and
     masses with first moments (4, parts)."""
-    system, reduced, support = machine.system, machine.reduced, machine.description.base.support
+    system, reduced = machine.system, machine.reduced
     zdd, q, qd = ca.SX.sym('zdd', len(machine.coordinates)), system.q, system.qd
     qdd, origin = reduced.R @ zdd + reduced.S @ reduced.c, ca.DM([0, 0, support.height])
 

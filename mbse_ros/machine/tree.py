@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ..description.model import GROUND, MechanismDescription
+from ..description.basics import GROUND
+from ..description.model import MechanismDescription
 
 
 def joint_tree(description: MechanismDescription) -> dict[str, tuple[str, str]]:

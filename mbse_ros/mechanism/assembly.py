@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..description.basics import scalars
-from ..description.model import GROUND, MechanismDescription, PointRef
+from ..description.basics import GROUND, PointRef, scalars
+from ..description.model import MechanismDescription
 from ..errors import DescriptionError, check_choice
 from .coordinates.kinematics import Frame, Kinematics
 from .coordinates.named import add_named
@@ -114,11 +114,11 @@ def _system(kinematics: Kinematics, applied: Applied, t: ca.SX, driven: list[int
     for mass, place in masses:
         M_b, Q_b, energy = point_terms(kinematics, mass, place, gravity)
         M, Q, potential = M + M_b, Q + Q_b, potential + energy
-    load = payload_spin(kinematics)
-    if load is not None:
-        M_b, Q_b = spin_terms(kinematics, description.payload.body, load)
-        M, Q = M + M_b, Q + Q_b
-    turning = {} if load is None else {description.payload.body: load}
+    payload, load = description.payload, payload_spin(kinematics)
+    turning: dict[str, ca.SX] = {}
+    if payload is not None and load is not None:
+        M_b, Q_b = spin_terms(kinematics, payload.body, load)
+        M, Q, turning[payload.body] = M + M_b, Q + Q_b, load
     for scalar in scalars((description.cylinders, description.hydraulics, description.sensors)).values():
         kinematics.values(scalar)       # its symbol, before a function is made of them
     rows = kinematics.rows

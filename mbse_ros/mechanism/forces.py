@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from ..description.model import Force, PointRef, Spring
+from ..description.basics import PointRef
+from ..description.model import Force, Spring
 from .coordinates.kinematics import Kinematics
 
 

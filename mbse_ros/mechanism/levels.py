@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from ..description.basics import GROUND
 from ..description.load_levels import bodies_of
-from ..description.model import GROUND
 from .assembly import MechanismSystem
 
 

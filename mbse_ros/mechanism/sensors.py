@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..description.model import PointRef, Sensor
+from ..description.basics import PointRef
+from ..description.model import Sensor
 from .assembly import MechanismSystem
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import casadi as ca
 import numpy as np
 
 from ..errors import SettingError
+
+S = TypeVar('S', bound='System')
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,6 @@ class System:
                 raise SettingError('independent', name, 'one of the coordinates ' + ', '.join(self.names))
         return [known[name] for name in names]
 
-    def with_independent(self, independent: Iterable[int]) -> System:
+    def with_independent(self: S, independent: Iterable[int]) -> S:
         """The same mechanism described by other independent coordinates."""
         return replace(self, independent=list(independent))

@@ -8,9 +8,10 @@ from collections.abc import Collection
 import casadi as ca
 import numpy as np
 
+from ..description.basics import Scalar, Vector
 from ..description.expressions import evaluate
 from ..description.load_payload import MASS
-from ..description.model import MechanismDescription, Scalar, Vector
+from ..description.model import MechanismDescription
 from ..errors import SettingError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..bags.bag import Bag
 from ..bags.messages import typestore
@@ -14,7 +14,7 @@ from ..errors import BagError, DescriptionError, shown
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
 
-Types = dict[str, tuple]
+Types = dict[str, tuple[Any, Any]]      # constants and fields, by the name of the type
 LONGEST = 200_000       # characters of a definition
 DEEPEST, ENDLESS = 20, 1000
 _TYPE = re.compile(r'[A-Za-z][A-Za-z0-9_]*/(?:msg|srv|action)/[A-Za-z][A-Za-z0-9_]*')
@@ -69,7 +69,7 @@ def _parsed(text: str, msgtype: str) -> Types | str:
     return f'{odd[0]} is not the name of a type' if odd else found
 
 
-def _contained(kind: tuple | None) -> list[str]:
+def _contained(kind: tuple[Any, Any] | None) -> list[str]:
     """Types of the fields of a type that are messages."""
     from rosbags.interfaces import Nodetype  # here: slow to import
     found = []

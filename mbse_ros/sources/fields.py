@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields as dataclass_fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Nodetype
@@ -51,12 +51,12 @@ Fields = Callable[[str], Mapping[str, Kind]]    # fields of a type by name; rais
 def store_fields(store: Typestore) -> Fields:
     """Of the types of a typestore, by the names of the attributes: `class_` of a field `class`."""
     def fields(msgtype: str) -> dict[str, Kind]:
-        names = dataclass_fields(store.types[msgtype])
+        names = dataclass_fields(store.types[msgtype])    # type: ignore[arg-type]
         return {item.name: _kind(*kind) for item, (_, kind) in zip(names, store.fielddefs[msgtype][1])}
     return fields
 
 
-def _kind(node: Nodetype, inner: tuple) -> Kind:
+def _kind(node: Nodetype, inner: Any) -> Kind:
     from rosbags.interfaces import Nodetype  # here, for a map is checked without bags
     if node == Nodetype.BASE:
         return Kind(inner[0])

@@ -5,7 +5,7 @@ second."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -141,7 +141,7 @@ def _named(array: Get, labelled: Get, label: Get, wanted: Sequence[str], what: s
     return by_name
 
 
-def _check_key(key: Sequence[str], inside: dict[str, Kind], owner: str, fields: Fields, repeated: bool) -> None:
+def _check_key(key: Sequence[str], inside: Mapping[str, Kind], owner: str, fields: Fields, repeated: bool) -> None:
     """Raise ValueError where a key does not lead to text: of each element, or to an array of it beside the values."""
     arrays = 0
     for place, name in enumerate(key):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ..bags.bag import Bag, RawMessage, decode, open_bag
 from ..bags.channel_samples import Sample, TopicReader, topic_readers
@@ -63,7 +64,7 @@ class SourceReader:
         self._topics = {topic: TopicSamples(topic, own, bag.topics[topic], fields) for topic, own in by_topic.items()}
         self._own = self._own_topics(machine, sources)
         self._channels = (*machine.channels, *machine.commands)
-        self._refused: dict[tuple[str, str], list] = {}
+        self._refused: dict[tuple[str, str], list[Any]] = {}
         self._counts: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
         self._rates = Rates([source for own in by_topic.values() for source in own])
@@ -135,7 +136,7 @@ class SourceReader:
 
     def _refused_lines(self) -> list[str]:
         """Samples left out, channels of one topic with the same fate on one line; others one by one."""
-        lines: dict[object, list[str]] = {}
+        lines: dict[tuple[str, ...], list[str]] = {}
         for first, count in self._refused.values():
             if isinstance(first, LeftOut):
                 key = (f'{count} sample{"s" * (count != 1)} left out', first.source.topic, first.why)

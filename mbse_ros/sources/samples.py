@@ -32,7 +32,7 @@ class LeftOut(SampleError):
         super().__init__(source.channel, stamp_ns, value, expected)
         self.source, self.why = source, why
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return LeftOut, (self.source, self.stamp_ns, self.value, self.expected, self.why)
 
 
@@ -71,14 +71,15 @@ class TopicSamples:
         """
         if isinstance(message, Mapping):
             message = as_object(message)
-        found, known = [], {}
+        found: list[Sample] = []
+        known: dict[Callable[[Any], int], int] = {}
         for source, value_of, stamp_of, expected, guard in self._bound:
             stamp, share = arrival_ns, 1.0
             try:
                 if stamp_of is not None:
-                    stamp = known.get(stamp_of)
-                    if stamp is None:
-                        stamp = known[stamp_of] = stamp_of(message)
+                    if stamp_of not in known:
+                        known[stamp_of] = stamp_of(message)
+                    stamp = known[stamp_of]
                     if stamp == 0:
                         refuse(LeftOut(source, 0, 0, FILLED, UNSTAMPED))
                         continue

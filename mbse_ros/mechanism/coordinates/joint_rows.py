@@ -6,6 +6,7 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
+from ...description.basics import Scalar
 from ...description.model import Joint
 from ..rotation import rpy_rotation
 from .kinematics import Kinematics, cross2
@@ -13,23 +14,26 @@ from .kinematics import Kinematics, cross2
 
 def joint_rows(kinematics: Kinematics, joint: Joint) -> None:
     """Add the rows of one joint to the constraints."""
-    rows = _distance if joint.type == 'distance' else _planar if kinematics.description.dimension == 2 else _spatial
+    if joint.length is not None:
+        rows = {'length': _distance(kinematics, joint, joint.length)}
+    else:
+        rows = (_planar if kinematics.description.dimension == 2 else _spatial)(kinematics, joint)
     bodies = (joint.parent.body, joint.child.body)
-    for name, expression in rows(kinematics, joint).items():
+    for name, expression in rows.items():
         kinematics.row(f'{joint.name}.{name}', joint.name, expression, bodies)
 
 
-def _distance(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
+def _distance(kinematics: Kinematics, joint: Joint, length: Scalar) -> ca.SX:
     """Constant distance (Blanco-Claraco et al., factor graphs, Eq. 43)."""
     between = kinematics.between(joint.parent, joint.child)
-    return {'length': ca.sumsqr(between) - kinematics.values(joint.length) ** 2}
+    return ca.sumsqr(between) - kinematics.values(length) ** 2
 
 
 def _planar(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
     """Revolute 2, prismatic 2, slot 1, fixed 3 rows; the sliders are Eqs. 44 and 45 of Blanco-Claraco et al., factor
     graphs."""
     between = kinematics.between(joint.parent, joint.child)
-    rows = {}
+    rows: dict[str, ca.SX] = {}
     if joint.type in ('revolute', 'fixed'):
         rows |= {'x': between[0], 'y': between[1]}
     if joint.type in ('prismatic', 'slot'):
@@ -57,7 +61,7 @@ def _spatial(kinematics: Kinematics, joint: Joint) -> dict[str, ca.SX]:
     """Revolute 5, prismatic 5, cylindrical 4, spherical 3, universal 4, fixed 6 rows."""
     (parent, _), (child, _) = kinematics.poses(joint.parent.body, joint.child.body)
     between = kinematics.between(joint.parent, joint.child)
-    rows = {}
+    rows: dict[str, ca.SX] = {}
     if joint.type in ('revolute', 'spherical', 'universal', 'fixed'):
         rows |= {'xyz'[k]: between[k] for k in range(3)}
     if joint.type in ('prismatic', 'cylindrical'):

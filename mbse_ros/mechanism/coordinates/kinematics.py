@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import casadi as ca
 import numpy as np
 
-from ...description.model import GROUND, MechanismDescription, PointRef
+from ...description.basics import GROUND, PointRef
+from ...description.model import MechanismDescription
 from ..values import Values
 
 
@@ -93,10 +94,11 @@ class Kinematics:
         What two bodies have to do with each other then holds no joint below both: loops stay apart from each other.
         """
         if not {one, other} <= {GROUND, *self.tree}:
-            return tuple((self.frames[name].rotation, self.frames[name].origin) for name in (one, other))
+            here, there = self.frames[one], self.frames[other]
+            return (here.rotation, here.origin), (there.rotation, there.origin)
         chains = [self._chain(name) for name in (one, other)]
         shared = next(name for name in chains[0] if name in chains[1])
-        return tuple(self._pose_in(shared, chain) for chain in chains)
+        return self._pose_in(shared, chains[0]), self._pose_in(shared, chains[1])
 
     def between(self, one: PointRef, other: PointRef) -> ca.SX:
         """Vector from one point to another, m, in the frame of ``poses``."""

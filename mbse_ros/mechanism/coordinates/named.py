@@ -6,10 +6,13 @@ Where the coordinates already hold the quantity, the name is given to that coord
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
 
-from ...description.model import GROUND, Coordinate, Joint
+from ...description.basics import GROUND
+from ...description.model import Coordinate, Joint
 from .joint_rows import across, rpy_of
 from .kinematics import Frame, Kinematics, wrapped
 
@@ -35,8 +38,8 @@ def _known(kinematics: Kinematics, coordinate: Coordinate) -> tuple[tuple[str, .
     """Bodies that the coordinate ties together, and the quantity as an expression where it is single-valued."""
     if coordinate.kind == 'angle':
         ends = (GROUND, *coordinate.bodies)[-2:]
-        angles = [kinematics.frames[name].angle for name in ends]
-        return ends, None if None in angles else angles[1] - angles[0]
+        zero, angle = (kinematics.frames[name].angle for name in ends)
+        return ends, None if zero is None or angle is None else angle - zero
     if coordinate.kind == 'joint':
         joint = kinematics.description.joints[coordinate.joint]
         return (joint.parent.body, joint.child.body), kinematics.joints.get(coordinate.joint)
@@ -132,7 +135,7 @@ def _planar_joint(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[
     _turn(kinematics, coordinate, bodies, zero, ca.vertcat(-zero[1], zero[0]), child.rotation[:, 0])
 
 
-def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], _: None) -> None:
+def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str, ...], _: ca.SX | None) -> None:
     """Distance of two points, or position of a piston between them: half the difference of the squares."""
     between = kinematics.between(*coordinate.points)
     closed = 0.0 if coordinate.closed_length is None else kinematics.values(coordinate.closed_length)
@@ -144,4 +147,5 @@ def _distance(kinematics: Kinematics, coordinate: Coordinate, bodies: tuple[str,
     kinematics.side(length)
 
 
-_KINDS = {'angle': _angle, 'joint': _joint, 'distance': _distance, 'piston': _distance, 'component': _linear}
+_KINDS: dict[str, Callable[[Kinematics, Coordinate, tuple[str, ...], ca.SX], None]] = {
+    'angle': _angle, 'joint': _joint, 'distance': _distance, 'piston': _distance, 'component': _linear}

@@ -11,7 +11,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...description.model import GROUND, Body, MechanismDescription, PointRef
+from ...description.basics import GROUND, PointRef
+from ...description.model import Body, MechanismDescription
 from ...errors import DescriptionError
 from ..values import Values
 from .joint_rows import joint_rows
@@ -98,7 +99,7 @@ def _basis(kinematics: Kinematics, body: Body, classes: dict[str, frozenset[Poin
     away = {name: float(np.linalg.norm(place[name] - place[first])) for name in names}
     far = [name for name in names if away[name] > TINY]
     shared = [name for name in far if f'{body.name}.{name}' in classes]
-    return first, max(shared or far, key=away.get, default=None)
+    return first, max(shared or far, key=away.__getitem__, default=None)
 
 
 def _point(kinematics: Kinematics, body: Body, name: str, classes: dict[str, frozenset[PointRef]]) -> ca.SX:

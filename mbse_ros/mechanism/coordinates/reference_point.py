@@ -6,7 +6,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...description.model import GROUND, Body, MechanismDescription
+from ...description.basics import GROUND
+from ...description.model import Body, MechanismDescription
 from ..inertia import center_of_mass
 from ..values import Values
 from .joint_rows import joint_rows

@@ -9,7 +9,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...description.model import GROUND, Joint, MechanismDescription
+from ...description.basics import GROUND
+from ...description.model import Joint, MechanismDescription
 from ..rotation import axis_rotation
 from ..values import Values
 from .joint_rows import joint_rows, rpy_of
