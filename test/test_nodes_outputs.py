@@ -147,7 +147,7 @@ def test_weight_and_mass_of_the_load(make):       # noqa: F811
     """On a base that is inclined the weight still points to the ground."""
     machine = changed('zx200', LEVEL_SENSORS)
     node = with_tf(make, machine='zx200')
-    node.machine, node._frames = machine, MachineFrames(machine)
+    node._machine, node._frames = machine, MachineFrames(machine)
     record = state(machine, inclination__roll=0.1, inclination__pitch=-0.2)
     node.on_state(packed_record(record, node.machine.name, node.fingerprint))
     assert not messages(node, 'payload/wrench')

@@ -17,6 +17,7 @@ from mbse_ros.compiled import remarks as room
 from mbse_ros.msg import HydraulicState, SensorSegment
 from mbse_ros.nodes._warnings import Warnings
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.recorder_node import RecorderNode
 
@@ -62,6 +63,14 @@ def test_a_second_graph_in_the_namespace_is_reported(bench, monkeypatch):
     assert len(lines) == 1 and 'another graph' in lines[0]
     bench.peer.node.destroy_publisher(other)
     bench.peer.until(lambda: bench.status('interpolation_node process')[-1].level == b'\x00')
+
+
+def test_a_node_of_a_mechanism_says_which(bench):
+    node = bench.run(LinkageNode)
+    node.trigger_configure()
+    bench.peer.until(lambda: bench.status('linkage_node process'))
+    last = bench.status('linkage_node process')[-1]
+    assert last.hardware_id == 'four_bar' and last.name.endswith(': four_bar')
 
 
 def test_two_sources_of_an_input_are_reported(bench):

@@ -33,6 +33,7 @@ HEADERS = {'Content-Security-Policy': "default-src 'none'; script-src 'self'; st
 LONGEST = 2048          # bytes of a message of a viewer
 LEAST_TOKEN = 16        # characters
 CONNECTIONS = 64        # of all kinds, beyond which one is closed at once
+LONGEST_START = 10.0    # s, of the thread
 GREETING = 5.0          # s: after so long without the token, or a connection without a request, it is closed
 PATIENCE = 5.0          # s: a viewer that takes nothing for so long is dropped
 MOST_ORDERS = 16        # that wait for an answer
@@ -128,7 +129,8 @@ class Server:
         self._server, self._up = server, threading.Event()
         self._thread = threading.Thread(target=self._run, name='display server', daemon=True)
         self._thread.start()
-        self._up.wait(10.0)
+        if not self._up.wait(LONGEST_START):
+            raise MbseError(f"the page's server did not start within {LONGEST_START:g} s")
 
     @property
     def address(self) -> str:

@@ -84,8 +84,9 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
         self._outputs: list[Publisher] = []
         if self.forgets:
             self.create_service(Trigger, '~/reset', self.on_reset)
-        self.process_status = ProcessStatus(self, self.own_topics, lambda: getattr(self._machine, 'name', ''),
-                                            self.process_values, self.process_trouble)
+        self.process_status = ProcessStatus(
+            self, self.own_topics, lambda: '' if self._machine is None else self._machine.description.name,
+            self.process_values, self.process_trouble)
 
     @property
     def machine(self) -> M:
