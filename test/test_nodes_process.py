@@ -70,7 +70,7 @@ def test_a_node_of_a_mechanism_says_which(bench):
     node.trigger_configure()
     bench.peer.until(lambda: bench.status('linkage_node process'))
     last = bench.status('linkage_node process')[-1]
-    assert last.hardware_id == 'four_bar' and last.name.endswith(': four_bar')
+    assert last.hardware_id == 'five_bar' and last.name == 'linkage_node process: five_bar'
 
 
 def test_two_sources_of_an_input_are_reported(bench):
