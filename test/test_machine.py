@@ -14,6 +14,7 @@ from lagrange_by_hand import Lagrange
 
 from mbse_ros.errors import DescriptionError, PositionProblemError
 from mbse_ros.machine import Machine, load_machine, with_valves
+from mbse_ros.machine.load import NEEDED
 
 
 def test_names_in_the_order_of_all_vectors() -> None:
@@ -54,6 +55,26 @@ def test_a_valve_without_data_is_no_orifice() -> None:
     with pytest.raises(DescriptionError) as caught:
         with_valves(d, 'proportional')
     assert 'orifice, compensated, unknown' in caught.value.expected
+
+
+@pytest.mark.parametrize('key', NEEDED)
+def test_a_valve_that_lacks_one_number_is_no_orifice(key: str) -> None:
+    """Each is named, as for a file that says `kind: orifice`."""
+    d, part = crane('unknown').description, key.removeprefix('ports.')
+    valve = replace(d.hydraulics.valves['lift_valve'], **{part: '' if key.startswith('ports') else None})
+    less = replace(d, hydraulics=replace(d.hydraulics, valves={'lift_valve': valve}))
+    assert Machine(less).unknown_valves == ('lift_valve',)
+    with pytest.raises(DescriptionError) as caught:
+        with_valves(less, 'orifice')
+    assert caught.value.key == f'hydraulics.valves.lift_valve.{key}'
+
+
+def test_a_valve_whose_ports_are_swapped_is_no_orifice() -> None:
+    d = crane('unknown').description
+    valve = d.hydraulics.valves['lift_valve']
+    swapped = {'lift_valve': replace(valve, pump=valve.tank, tank=valve.pump)}
+    with pytest.raises(DescriptionError, match='a supply of higher pressure than the tank'):
+        with_valves(replace(d, hydraulics=replace(d.hydraulics, valves=swapped)), 'orifice')
 
 
 def test_machines_load_by_name_or_path(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from .machine import Machine
 
 VALVE_KINDS = ('orifice', 'compensated', 'unknown')
 MODELLED = VALVE_KINDS[:2]
+NEEDED = ('nominal_flow', 'nominal_pressure', 'nominal_command', 'command_limit', 'time_constant', 'laminar_pressure',
+          'ports.pump', 'ports.tank')       # of a valve whose flow is modelled
 
 
 def load_machine(name: str | Path, valve: str | None = None,
@@ -45,10 +47,16 @@ def with_valves(description: MechanismDescription, kind: str, only: tuple[str, .
         raise DescriptionError(description.file, 'hydraulics.valves', kind, 'one of ' + ', '.join(VALVE_KINDS))
     if description.hydraulics is None:
         return description
-    valves = description.hydraulics.valves
+    valves, supplies = description.hydraulics.valves, description.hydraulics.supplies
     for name, valve in valves.items():
-        if kind in MODELLED and valve.kind in only and valve.nominal_flow is None:
-            raise DescriptionError(description.file, f'hydraulics.valves.{name}.nominal_flow', None,
-                                   f'the data of a valve of kind {kind}')
+        if kind not in MODELLED or valve.kind not in only:
+            continue
+        place = f'hydraulics.valves.{name}'
+        for key in NEEDED:
+            if not getattr(valve, key.removeprefix('ports.')):
+                raise DescriptionError(description.file, f'{place}.{key}', None, f'the data of a valve of kind {kind}')
+        if supplies[valve.pump].value <= supplies[valve.tank].value:
+            raise DescriptionError(description.file, f'{place}.ports.pump', valve.pump,
+                                   'a supply of higher pressure than the tank')
     changed = {name: replace(valve, kind=kind) if valve.kind in only else valve for name, valve in valves.items()}
     return replace(description, hydraulics=replace(description.hydraulics, valves=changed))
