@@ -66,7 +66,7 @@ environment:
 lock:
 	cd tools/requirements && for ros in jazzy kilted; do \
 	  uv pip compile -q --universal --python-version 3.10 --no-annotate --no-header --upgrade --generate-hashes \
-	    ros-$$ros.in python.in test.in graph.in display.in -o ros-$$ros.hashed.txt || exit 1; \
+	    ros-$$ros.in python.in test.in graph.in display.in cluster.in parquet.in table.in -o ros-$$ros.hashed.txt || exit 1; \
 	  sed -e '/--hash=/d' -e 's/ \\$$//' ros-$$ros.hashed.txt >ros-$$ros.txt; done
 
 clean:

@@ -65,7 +65,7 @@ def true_file(machine: Machine, numbers: np.ndarray, start: dict[str, float], fo
     data['initial'] = {'position': start}
     data.setdefault('independent', list(machine.coordinates))
     path = folder / f'{machine.name}.yaml'
-    path.write_text(yaml.safe_dump(data))
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
     return path
 
 

@@ -10,15 +10,18 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cli_support import mbse, recorded, refused
 
+from mbse_ros import __version__, workers
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.fleet import ABOUT, LOCK, Task, estimate_bag, known
+from mbse_ros.workers import _same_version, results
 
 
 @pytest.fixture(scope='module')
@@ -134,10 +137,28 @@ def test_errors_pass_from_a_process_to_another() -> None:
         assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__
 
 
+def of_workers(version: str = __version__, address: str | None = None) -> list[int]:
+    return sorted(results(partial(_same_version, version, abs), [-3, 2, -1], 2, address))
+
+
+def test_studies_by_processes() -> None:
+    assert of_workers() == [1, 2, 3]
+    with pytest.raises(SettingError, match='0.0 on the workers, too'):
+        of_workers('0.0')
+
+
+def test_a_cluster_that_does_not_answer(monkeypatch) -> None:
+    pytest.importorskip('distributed', reason='dask.distributed is not installed')
+    monkeypatch.setattr(workers, 'PATIENCE', 0.5)
+    with pytest.raises(SettingError, match='a Dask scheduler that answers'):
+        of_workers(address='tcp://127.0.0.1:1')
+
+
 def test_a_cluster_makes_the_same(bags, done, tmp_path) -> None:
     distributed = pytest.importorskip('distributed', reason='dask.distributed is not installed')
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
         words = [sys.executable, '-m', 'mbse_ros.cli', 'fleet', f'{bags}/*', '-o', str(tmp_path / 'lifts.csv'),
                  '--cluster', cluster.scheduler_address]
         assert subprocess.run(words, capture_output=True, text=True).returncode == 1       # one is no bag of ours
+        assert of_workers(address=cluster.scheduler_address) == [1, 2, 3]
     assert tables(tmp_path / 'lifts.csv') == tables(done[0])

@@ -77,7 +77,7 @@ environment_name
 env=$root/.env/$name
 if [[ $name == sourced-* ]]; then
   enter_sourced
-  lists=(tools/requirements/{python,test,graph,display}.in)
+  lists=(tools/requirements/{python,test,graph,display,cluster,parquet,table}.in)
 else
   enter_wheels
   [[ -z ${HASHES:-} ]] || { mkdir -p "$root/.env"; touch "$root/.env/hashes"; }

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
+Cluster = Annotated[str | None, typer.Option(
+    help='Address of a Dask scheduler, tcp://HOST:PORT, in place of processes here.')]
 Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]
 
 Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .. import workers
 from ..errors import BagError, MissingModuleError, SettingError
-from .arguments import Json, Set, Sources, Valve, sources_of
+from .arguments import Cluster, Json, Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
     from ..offline.fleet import Done
@@ -22,7 +22,6 @@ SEVERAL = 10_000        # bags that a cluster has at once
 AHEAD = 2               # bags that a process of this computer has at once
 SHOWN = 5               # failures on the terminal
 BAGS = 'metadata.yaml', '*.mcap', '*.db3'       # one of them is in a folder of a bag
-PATIENCE = 20           # s for a scheduler, and for its first worker
 
 
 def fleet(
@@ -32,8 +31,7 @@ def fleet(
         machine: Annotated[str, typer.Option(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
-        cluster: Annotated[str | None, typer.Option(
-            help='Address of a Dask scheduler, tcp://HOST:PORT, in place of processes here.')] = None,
+        cluster: Cluster = None,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
@@ -63,13 +61,13 @@ def fleet(
     known_sources = sources_of(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
                   namespace) for bag in _folders(bags)]
-    workers = _cluster(cluster) if cluster is not None else _processes(jobs or os.cpu_count() or 1)
+    make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about):
         before = [done for done in map(known, tasks) if done is not None]
         there = {done.bag for done in before}
         todo = [task for task in tasks if task.bag not in there]
         window = SEVERAL if cluster is not None else AHEAD * (jobs or os.cpu_count() or 1)
-        found = [*before, *_shown(run_fleet(todo, workers, window), len(todo))]
+        found = [*before, *_shown(run_fleet(todo, make, window), len(todo))]
     _report(found, len(before), output, json_)
 
 
@@ -85,28 +83,6 @@ def _folders(patterns: list[str]) -> list[str]:
             typer.echo(f'warning: {path}: no folder of a bag, left out', err=True)
         found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
     return list(found)
-
-
-def _processes(jobs: int) -> Callable[[], Executor]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-    return lambda: ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
-
-
-def _cluster(address: str) -> Callable[[], Executor]:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingModuleError('distributed', '--cluster', "`pip install 'mbse_ros[cluster]'`", str(error)) from None
-
-    def connect() -> Executor:
-        try:
-            client = Client(address, timeout=PATIENCE)
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise SettingError('--cluster', address, f'a Dask scheduler that answers, with workers: {error}') from None
-        return client.get_executor(pure=False)
-    return connect
 
 
 def _check_pyarrow() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Json, Plots, names_of, whole_numbers
+from .arguments import Cluster, Json, Plots, names_of, whole_numbers
 
 benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
 
@@ -132,6 +132,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                    '--estimators', help='Filters by their names in Naya et al., review, with commas. [all]')] = None,
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
                jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+               cluster: Cluster = None,
                duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
                json_: Json = None,
                output: Plots = None,
@@ -141,7 +142,8 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
     Naya et al., review, section 12: a true linkage, a wrong model of it, a filter that corrects the model.
     """
     from ..studies.estimators import run_estimators
-    run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend)
+    run_estimators(mechanism, names_of(sensors), names_of(estimators_), seeds, jobs, duration, json_, output, backend,
+                   cluster)
 
 
 @benchmark.command()
@@ -178,6 +180,7 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
            duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
            clean: Annotated[float, typer.Option(help='Length of each run without a fault, s; 0: none.')] = 120.0,
            jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+           cluster: Cluster = None,
            json_: Json = None,
            output: Plots = None) -> None:
     """What is seen of faults of sensors.
@@ -187,7 +190,7 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
     """
     from ..studies.faults import run_faults
     run_faults(names_of(machine), names_of(valve), names_of(fault), names_of(sensor), seeds, start, duration, clean,
-               jobs, json_, output)
+               jobs, json_, output, cluster)
 
 
 @benchmark.command()

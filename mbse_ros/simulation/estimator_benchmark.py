@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..estimators.filters.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
+from ..workers import results
 from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
 SENSORS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -82,17 +81,9 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
             for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]
 
 
-def run_cases(cases: Sequence[Case], jobs: int = 1) -> Iterator[Result]:
-    """Results as they come, in any order; ``jobs`` processes of their own, that inherit nothing."""
-    if jobs == 1:
-        yield from map(run_case, cases)
-        return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
-    try:
-        for done in as_completed([pool.submit(run_case, case) for case in cases]):
-            yield done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+def run_cases(cases: Sequence[Case], jobs: int = 1, cluster: str | None = None) -> Iterator[Result]:
+    """Results as they come, in any order; by ``jobs`` processes or a Dask ``cluster``."""
+    return results(run_case, cases, jobs, cluster)
 
 
 def run_case(case: Case) -> Result:

@@ -40,7 +40,8 @@ SMALLEST = 1e-6     # rad, where the logarithmic axis of the traces ends
 
 
 def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[str], seeds: int, jobs: int,
-                   duration: float, json_file: Path | None, output: Path | None, backend: str = 'auto') -> None:
+                   duration: float, json_file: Path | None, output: Path | None, backend: str = 'auto',
+                   cluster: str | None = None) -> None:
     """Run, write, print; the rows come in the order of the cases, whatever process was the first."""
     check_file(json_file)
     check_folder(output)
@@ -49,7 +50,7 @@ def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
     cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend)
     console = wide_console()
-    done = track(run_cases(cases, jobs), 'cases', len(cases), transient=True, disable=not console.is_terminal)
+    done = track(run_cases(cases, jobs, cluster), 'cases', len(cases), transient=True, disable=not console.is_terminal)
     results = sorted(done, key=lambda result: cases.index(result.case))
     rows = [result.row for result in results]
     write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'dt_s': STEP, 'rows': rows})

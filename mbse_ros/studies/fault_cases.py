@@ -6,11 +6,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,7 @@ from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
 from ..streams.stages import FIRST
+from ..workers import results
 
 SHARE = 0.2         # of the largest payload that hangs on the machine
 TWICE = 2.0         # half-widths, outside of which a mass is wrong
@@ -83,18 +82,14 @@ class Truth:
     moved: np.ndarray
 
 
-def run_cases(cases: Sequence[Case], jobs: int = 1) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """Rows as they come, in any order; ``jobs`` processes of their own, that inherit nothing."""
-    if jobs == 1:
-        yield from ((case, run_case(case)) for case in cases)
-        return
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
-    try:
-        futures = {pool.submit(run_case, case): case for case in cases}
-        for done in as_completed(futures):
-            yield futures[done], done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+def run_cases(cases: Sequence[Case], jobs: int = 1, cluster: str | None = None
+              ) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """Rows as they come, in any order; by ``jobs`` processes or a Dask ``cluster``."""
+    return results(_with_its_case, cases, jobs, cluster)
+
+
+def _with_its_case(case: Case) -> tuple[Case, dict[str, Any]]:
+    return case, run_case(case)
 
 
 def run_case(case: Case) -> dict[str, Any]:

@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[str], sensors: Sequence[str],
                seeds: int, begin: float, duration: float, clean: float, jobs: int, json_file: Path | None,
-               output: Path | None) -> None:
+               output: Path | None, cluster: str | None = None) -> None:
     """Run, write, print; the rows come in the order of the cases, whatever process was the first. Times in s.
 
     Raises SettingError and DescriptionError.
@@ -43,7 +43,7 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
         raise SettingError('--clean', clean, 'seconds from 1 to 36000, or 0 for no run without a fault')
     cases = fault_cases(machines, valves, faults, sensors, seeds, begin, duration, clean)
     console = wide_console()
-    done = track(run_cases(cases, jobs), 'cases', len(cases), transient=True, disable=not console.is_terminal)
+    done = track(run_cases(cases, jobs, cluster), 'cases', len(cases), transient=True, disable=not console.is_terminal)
     rows = dict(done)
     found = [rows[case] for case in cases if case.fault]
     sound = [rows[case] for case in cases if not case.fault]

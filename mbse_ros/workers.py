@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who does independent work: this process, others of this computer, or a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from typing import TypeVar
+
+from . import __version__
+from .errors import MissingModuleError, SettingError
+
+T = TypeVar('T')
+R = TypeVar('R')
+PATIENCE = 20           # s for a scheduler, and for its first worker
+
+
+def processes(jobs: int) -> Callable[[], Executor]:
+    """Makes so many processes, which inherit nothing."""
+    return lambda: ProcessPoolExecutor(jobs, mp_context=get_context('spawn'))
+
+
+def cluster(address: str) -> Callable[[], Executor]:
+    """Connects to a Dask scheduler. Raises MissingModuleError; what it makes raises SettingError where none answers."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingModuleError('distributed', '--cluster', "`pip install 'mbse_ros[cluster]'`", str(error)) from None
+
+    def connect() -> Executor:
+        try:
+            client = Client(address, timeout=PATIENCE)
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise SettingError('--cluster', address, f'a Dask scheduler that answers, with workers: {error}') from None
+        executor: Executor = client.get_executor(pure=False)
+        return executor
+    return connect
+
+
+def results(work: Callable[[T], R], items: Iterable[T], jobs: int = 1, address: str | None = None) -> Iterator[R]:
+    """``work`` of each item, in any order, by ``jobs`` processes, of which 1 is this one, or by the cluster at an
+    ``address``. Raises what the work raises, and SettingError where a worker has another version of this package."""
+    if jobs == 1 and address is None:
+        yield from map(work, items)
+        return
+    workers = processes(jobs)() if address is None else cluster(address)()
+    futures = [workers.submit(partial(_same_version, __version__, work), item) for item in items]
+    try:
+        for done in as_completed(futures):
+            yield done.result()
+    finally:
+        for future in futures:
+            future.cancel()
+        workers.shutdown()
+
+
+def _same_version(version: str, work: Callable[[T], R], item: T) -> R:
+    if version != __version__:
+        raise SettingError('version', __version__, f'{version} on the workers, too')
+    return work(item)
