@@ -86,10 +86,11 @@ def run(name: str, count: int, hours: float, wrong: float, seed: int, path: Path
         if k % 20 == 19 or k == len(buckets) - 1:
             total, true = stage.book.all, sum(delivered[:k + 1])
             lower, upper = total.mass.interval
-            print(f'{(k + 1) * length / 3600:.2f} h: {sum(map(bool, delivered[:k + 1]))} loads delivered, {total.count} '
-                  f'counted; {true:.0f} kg delivered, {total.mass.value:.0f} counted '
-                  f'({100 * (total.mass.value / true - 1):+.3f} %), interval {lower:.0f} to {upper:.0f} '
-                  f'({"holds" if lower <= true <= upper else "does not hold"}); {time.time() - begin:.0f} s', flush=True)
+            holds = 'holds' if lower <= true <= upper else 'does not hold'
+            print(f'{(k + 1) * length / 3600:.2f} h: {sum(map(bool, delivered[:k + 1]))} loads and {true:.0f} kg '
+                  f'delivered; {total.count} and {total.mass.value:.0f} kg counted '
+                  f'({100 * (total.mass.value / true - 1):+.3f} %), interval {lower:.0f} to {upper:.0f} {holds}; '
+                  f'{time.time() - begin:.0f} s', flush=True)
     print('trucks:', ', '.join(f'{name} {tally.count} {tally.mass.value:.0f} kg'
                                for name, tally in stage.book.trucks.items()))
 

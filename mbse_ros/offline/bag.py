@@ -38,12 +38,14 @@ from .findings import (
     stroke_lines,
     unused_lines,
 )
+from .memory import Room
 from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
+LOOK = 50_000       # samples between two looks at the memory
 COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
 
@@ -108,13 +110,17 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
                  backend: str = 'auto', sources: SourceMap | None = None) -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
-    Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out,
-    DescriptionError for a map that does not fit the bag.
+    Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
+    the log does not fit into memory, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    samples = list(reader)
-    found = _through(samples, machine, tuning, backend)
+    room, samples = Room(str(source.path)), []
+    for count, sample in enumerate(reader, 1):
+        samples.append(sample)
+        if count % LOOK == 0:
+            room.check(count, count)
+    found = _through(samples, machine, tuning, backend, room)
     warnings = reader.warnings + dropped_lines(found.dropped.values())
     if not found.outputs:
         raise BagError(str(source.path), _nothing(found.pipeline, samples, warnings))
@@ -141,7 +147,8 @@ class _Passed(NamedTuple):
     seconds: float
 
 
-def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any], backend: str) -> _Passed:
+def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any], backend: str,
+             room: Room | None = None) -> _Passed:
     pipeline = Pipeline(machine, **tuning, backend=backend)
     outputs: list[Output] = []
     dropped: dict[int, SampleError] = {}
@@ -151,6 +158,8 @@ def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any]
             outputs.extend(pipeline.add(*sample))
         except SampleError as error:
             dropped[place] = error
+        if room is not None and place % LOOK == LOOK - 1:
+            room.check(place + 1, len(samples))
     return _Passed(pipeline, tuple(outputs), dropped, time.perf_counter() - start)
 
 
