@@ -9,12 +9,17 @@ import pytest
 from cli_support import mbse, recorded, refused
 from source_tree import ROOT
 
+from mbse_ros import __version__
 from mbse_ros.cli import app as module
 
 COMMANDS = ('simulate', 'inverse', 'import', 'estimate', 'smooth', 'check', 'check-data', 'topics', 'doctor',
             'convert', 'export-c', 'graph', 'observability', 'tune', 'calibrate', 'loads', 'fleet', 'view', 'up',
             'replay', 'demo', 'benchmark')
 STUDIES = ('kernels', 'pipeline', 'energy', 'simulation', 'formulations', 'scaling', 'estimators', 'graphs', 'faults')
+
+
+def test_version():
+    assert mbse('--version') == (0, f'mbse_ros {__version__}\n', '')
 
 
 def test_a_command_alone_is_as_among_all(monkeypatch):

@@ -6,10 +6,11 @@ from __future__ import annotations
 import gc
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from .. import __version__
 from ..errors import MbseError
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
@@ -31,7 +32,7 @@ def command_line(*names: str) -> typer.Typer:
     """The command line with the commands of these names alone; of all without a name."""
     app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None,
                       pretty_exceptions_show_locals=False, help=HELP)
-    app.callback(help=HELP)(lambda: None)       # else a single command would take no name
+    app.callback(help=HELP)(_options)       # without it a single command would take no name
     for name in names or COMMANDS:
         if name in COMMANDS:
             module = import_module(f'{__package__}.{COMMANDS[name]}')
@@ -40,6 +41,18 @@ def command_line(*names: str) -> typer.Typer:
     if not names or BENCHMARK in names:
         app.add_typer(import_module(f'{__package__}.studies').benchmark, name=BENCHMARK)
     return app
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f'mbse_ros {__version__}')
+        raise typer.Exit
+
+
+def _options(version: Annotated[bool, typer.Option(
+        '--version', is_eager=True, callback=_say_version, help='Say the version and stop.'
+        )] = False) -> None:
+    """Of the command line itself."""
 
 
 def called(words: list[str]) -> list[str]:
