@@ -1,8 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A linearised graph given to GTSAM: all variables of one instant are one node, all factors between nodes one.
 
-The instants are eliminated in the order of time, the variables that do not change over time last: the cost grows in
-proportion to the number of instants. Rows that hold exactly are constraints (GTSAM's constrained noise, by QR).
+What is solved: the step dx with the least sum of squares of ``A dx - b``, each row divided by its sigma; each factor
+gives rows J of A and ``b = -e``. A row of sigma 0 holds exactly (GTSAM's constrained noise).
+
+Elimination is a QR of A, the columns of one node at a time. The rows that touch the node are put under each other; their
+QR leaves rows ``R dx_node + S dx_others = d`` on top, the *conditional* of the node given the others, and below rows
+without the node, a new factor on the others. When no node is left, the conditionals are solved from the last to the
+first. R is the Cholesky factor of A'A, without A'A: squared weights of stiff rows would leave the digits of a double.
+
+    node            0  1  2  always            after node 0
+    start           x                          R  S  .  S     conditional of 0 given 1 and what does not change
+    motion 0 to 1   x  x     x          ->     .  x  .  x     new factor
+    motion 1 to 2      x  x  x                 .  x  x  x     as before
+    sensor at 2           x                    .  .  x  .     as before
+
+In the order of time a node meets only the next one and what does not change: each QR is as large as the one before, and
+the cost grows in proportion to the number of instants. What does not change (a mass, an offset) comes last: eliminated
+first it would join all instants in one factor. See Dellaert and Kaess, Factor Graphs for Robot Perception (2017),
+sections 3.2 and 3.4.
+
+A graph has thousands of factors of a few rows; to hand them to GTSAM one by one takes longer than to eliminate them. So
+`Packing` finds once which factors touch the same nodes and where each of their entries belongs in one flat buffer, a
+matrix (rows, columns + 1) for each set of nodes with b in its last column. A linearisation fills the buffer.
 """
 
 from __future__ import annotations
@@ -120,6 +140,7 @@ class Packing:
 
     def _stack(self) -> tuple[list[Stack], list[np.ndarray], list[np.ndarray]]:
         """Stacks; for each group of factors the targets (k, rows, width) of J and (k, rows) of e in the buffer."""
+        # which factors, by group and number in it, touch a set of nodes
         members: dict[tuple[int, ...], list[tuple[int, int]]] = {}
         touched = [self.node_of[self.graph.places(factors)] for factors in self.graph.factors]
         for group, nodes in enumerate(touched):
@@ -142,6 +163,7 @@ class Packing:
             stacks.append(Stack(keys, columns, (row, width), begin, sigma))
             starts.append(dict(zip(keys, columns)))
             begin += row * (width + 1)
+        # entry (row, column) of a stack is at begin + row * (width + 1) + column
         targets, sides = [], []
         for group, factors in enumerate(self.graph.factors):
             places = self.graph.places(factors)
