@@ -4,8 +4,8 @@
 What is solved: the step dx with the least sum of squares of ``A dx - b``, each row divided by its sigma; each factor
 gives rows J of A and ``b = -e``. A row of sigma 0 holds exactly (GTSAM's constrained noise).
 
-Elimination is a QR of A, the columns of one node at a time. The rows that touch the node are put under each other; their
-QR leaves rows ``R dx_node + S dx_others = d`` on top, the *conditional* of the node given the others, and below rows
+Elimination is a QR of A, the columns of one node at a time. The rows that touch the node are put under each other;
+their QR leaves rows ``R dx_node + S dx_others = d`` on top, the *conditional* of the node given the others, and below rows
 without the node, a new factor on the others. When no node is left, the conditionals are solved from the last to the
 first. R is the Cholesky factor of A'A, without A'A: squared weights of stiff rows would leave the digits of a double.
 
