@@ -5,9 +5,10 @@ What is solved: the step dx with the least sum of squares of ``A dx - b``, each 
 gives rows J of A and ``b = -e``. A row of sigma 0 holds exactly (GTSAM's constrained noise).
 
 Elimination is a QR of A, the columns of one node at a time. The rows that touch the node are put under each other;
-their QR leaves rows ``R dx_node + S dx_others = d`` on top, the *conditional* of the node given the others, and below rows
-without the node, a new factor on the others. When no node is left, the conditionals are solved from the last to the
-first. R is the Cholesky factor of A'A, without A'A: squared weights of stiff rows would leave the digits of a double.
+their QR leaves rows ``R dx_node + S dx_others = d`` on top, the *conditional* of the node given the others, and below
+rows without the node, a new factor on the others. When no node is left, the conditionals are solved from the last to
+the first. R is the Cholesky factor of A'A, without A'A: squared weights of stiff rows would leave the digits of a
+double.
 
     node            0  1  2  always            after node 0
     start           x                          R  S  .  S     conditional of 0 given 1 and what does not change
