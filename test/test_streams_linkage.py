@@ -305,14 +305,14 @@ def test_an_input_after_a_change_of_the_filter_is_not_lost():
 
 def test_a_filter_is_compiled_in_the_background(model, measured):
     one, other, may, make = stage(model), replace(SETTINGS, estimator='SSUKF'), Event(), Workshop._make
-    one._workshop._make = lambda settings: may.wait(120.0) and make(one._workshop, settings)
+    one._choice._workshop._make = lambda settings: may.wait(120.0) and make(one._choice._workshop, settings)
     feed(one, measured[:20])
     one.configure(other, wait=False)
     assert one.ordered == other and one.settings == SETTINGS and not one.take_up()
     assert feed(one, measured, range(20, 21))[-1].estimator == 'errorEKF_EJ'
     one.configure(replace(other, gate=0.99), wait=False)        # the last word counts
     may.set()
-    one._workshop._orders['SSUKF', ''].result()
+    one._choice._workshop._orders['SSUKF', ''].result()
     assert one.take_up() and one.ordered is None and one.settings.gate == 0.99
     estimate, = feed(one, measured, range(21, 22))
     assert estimate.estimator == 'SSUKF' and estimate.sequence == 22 and not estimate.restart
@@ -328,7 +328,7 @@ def test_what_cannot_be_compiled_leaves_the_filter_as_it_is(model, measured):
     bad = replace(SETTINGS, estimator='DEKF', options='transition=nose')
     one.configure(bad, wait=False)
     with pytest.raises(SettingError, match='transition=nose'):
-        one._workshop._orders['DEKF', 'transition=nose'].result()
+        one._choice._workshop._orders['DEKF', 'transition=nose'].result()
     with pytest.raises(SettingError):
         one.take_up()
     assert one.ordered is None and feed(one, measured[:10])[-1].estimator == 'errorEKF_EJ'
