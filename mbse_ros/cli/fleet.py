@@ -33,7 +33,7 @@ def fleet(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
         cluster: Annotated[str | None, typer.Option(
-            help='Address of a Dask scheduler, tcp://HOST:PORT, in place of processes here.')] = None,
+            help='Address of a Dask scheduler, tcp://HOST:PORT, instead of processes here.')] = None,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
@@ -80,9 +80,9 @@ def _folders(patterns: list[str]) -> list[str]:
         paths = sorted(glob(pattern))
         bags = [path for path in paths if any(any(Path(path).glob(kind)) for kind in BAGS)]
         if not bags:
-            raise BagError(pattern, 'no folder of a bag has such a name')
+            raise BagError(pattern, 'no folder of a bag has this name, or matches this pattern')
         for path in set(paths) - set(bags):
-            typer.echo(f'warning: {path}: no folder of a bag, left out', err=True)
+            typer.echo(f'warning: {path}: not a folder of a bag, left out', err=True)
         found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
     return list(found)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be wrong with the samples of a log, and what would mend it."""
+"""What may be wrong with the samples of a log, and how to fix it."""
 
 from __future__ import annotations
 
