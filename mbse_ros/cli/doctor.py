@@ -33,7 +33,7 @@ def doctor(
             help="With --machine NAME: map of topics of other packages to listen to, by its name or path; none: this "
                  "package's topics. [the section `sources` of the machine's file, where it has one]")] = None,
         json_: Json = None) -> None:
-    """Check whether this computer is ready, and say how to fix what is not.
+    """Check this computer, and say how to fix what is wrong.
 
     Packages, compiler, disks, real-time limits, clock, ROS 2 and DDS, a machine's file and its topics: a line each.
     Exit status 1 where something fails.

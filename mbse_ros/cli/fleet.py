@@ -40,7 +40,7 @@ def fleet(
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bags have several.')] = None,
         json_: Json = None) -> None:
-    """Loads of many bags, on all cores or on a cluster.
+    """Weigh the loads of many bags, on cores or a cluster.
 
     A table for each bag, as mbse loads makes it. What is done is not done again; what fails is written down and does
     not stop the others.
