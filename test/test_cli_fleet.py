@@ -87,7 +87,7 @@ def test_refusals(bags, done, tmp_path) -> None:
     assert 'machine_file' in refused('fleet', bags / 'one', '--machine', 'patu655', '-o', output)
     assert 'tuning []' in refused('fleet', bags / 'one', '--set', 'scale.least_load=3', '-o', output)
     assert '.parquet or .csv' in refused('fleet', bags / 'one', '-o', tmp_path / 'x')
-    assert 'no folder of a bag' in refused('fleet', tmp_path / '*', '-o', tmp_path / 'x.csv')
+    assert 'no folder of a bag has this name' in refused('fleet', tmp_path / '*', '-o', tmp_path / 'x.csv')
     (tmp_path / 'mine.csv').mkdir()
     (tmp_path / 'mine.csv' / 'notes.txt').touch()
     assert 'a new folder' in refused('fleet', bags / 'one', '-o', tmp_path / 'mine.csv')

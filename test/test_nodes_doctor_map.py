@@ -61,7 +61,7 @@ def test_the_doctor_says_what_a_map_finds(peer, mapped):     # noqa: F811
 
 
 @pytest.mark.parametrize('old, new, channel, status, text', [
-    ('plc/strokes', 'plc/stroke', 'position/lift', FAILS, 'nobody publishes plc/stroke'),
+    ('plc/strokes', 'plc/stroke', 'position/lift', FAILS, 'no publisher of plc/stroke'),
     ('unit: mm, offset: -820 mm', 'unit: m, offset: -820 mm', 'position/lift', FAILS, 'far outside its range'),
     ('name=main', 'name=mian', 'position/lift', FAILS, 'no mian in name'),
     ('data[layout.dim.label=B]', 'values[0]', 'map', FAILS, 'a field of std_msgs/msg/Float64MultiArray: layout'),

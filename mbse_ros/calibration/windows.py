@@ -54,8 +54,8 @@ def windows_of(machine: Machine, series: Mapping[str, Samples], length: float = 
     """
     missing = unmeasured(machine)
     if missing:
-        raise DescriptionError(machine.description.file, 'sensors', None, 'sensors that measure by themselves what the '
-                               'balance of forces needs: ' + ', '.join(missing))
+        raise DescriptionError(machine.description.file, 'sensors', None, 'a sensor for each of these, which '
+                               'the force balance needs: ' + ', '.join(missing))
     names, channels = state_names(machine)[0], direct(machine)
     needed = {name: channels[name] for name in names if name.startswith(NEEDED)}
     own = {name: series[channel.name] for name, channel in needed.items() if channel.name in series}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
 Cluster = Annotated[str | None, typer.Option(
-    help='Address of a Dask scheduler, tcp://HOST:PORT, in place of processes here.')]
+    help='Address of a Dask scheduler, tcp://HOST:PORT, instead of processes here.')]
 Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]
 
 Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "

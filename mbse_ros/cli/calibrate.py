@@ -32,7 +32,7 @@ def calibrate(
         sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
-    """Numbers of a machine's file by its own bags.
+    """Find numbers of a machine's file from its own bags.
 
     Friction, masses, centres, offsets, base: the most likely ones by the balance of forces, what the bags cannot
     determine, and which motion would help; the file's deviations are the prior.

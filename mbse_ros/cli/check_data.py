@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse check-data``: what is wrong with the data of a bag for a machine, and what would mend it."""
+"""``mbse check-data``: what is wrong with the data of a bag for a machine, and how to fix it."""
 
 from __future__ import annotations
 

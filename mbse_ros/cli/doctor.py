@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse doctor``: what of this computer would keep the nodes from working well, a line for each, with what mends it.
+"""``mbse doctor``: what would keep the nodes from working well on this computer, a line for each, with how to fix it.
 
 Whatever may be missing is imported by the look that needs it.
 """
@@ -30,10 +30,10 @@ def doctor(
         namespace: Annotated[str | None, typer.Option(
             help='With --machine NAME: namespace of its topics. [the one the graph shows]')] = None,
         sources: Annotated[str | None, typer.Option(
-            help="With --machine NAME: map of other people's topics to listen to, by its name or path; none: this "
+            help="With --machine NAME: map of topics of other packages to listen to, by its name or path; none: this "
                  "package's topics. [the section `sources` of the machine's file, where it has one]")] = None,
         json_: Json = None) -> None:
-    """Is this computer ready, and what would mend it.
+    """Check this computer, and say how to fix what is wrong.
 
     Packages, compiler, disks, real-time limits, clock, ROS 2 and DDS, a machine's file and its topics: a line each.
     Exit status 1 where something fails.

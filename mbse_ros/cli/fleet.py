@@ -38,7 +38,7 @@ def fleet(
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bags have several.')] = None,
         json_: Json = None) -> None:
-    """Loads of many bags, on all cores or on a cluster.
+    """Weigh the loads of many bags, on cores or a cluster.
 
     A table for each bag, as mbse loads makes it. What is done is not done again; what fails is written down and does
     not stop the others.
@@ -78,9 +78,9 @@ def _folders(patterns: list[str]) -> list[str]:
         paths = sorted(glob(pattern))
         bags = [path for path in paths if any(any(Path(path).glob(kind)) for kind in BAGS)]
         if not bags:
-            raise BagError(pattern, 'no folder of a bag has such a name')
+            raise BagError(pattern, 'no folder of a bag has this name, or matches this pattern')
         for path in set(paths) - set(bags):
-            typer.echo(f'warning: {path}: no folder of a bag, left out', err=True)
+            typer.echo(f'warning: {path}: not a folder of a bag, left out', err=True)
         found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
     return list(found)
 

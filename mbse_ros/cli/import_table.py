@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``mbse import``: a table, or a bag of other people's messages, as a bag of this package's topics."""
+"""``mbse import``: a table, or a bag of messages of other packages, as a bag of this package's topics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def import_command(
         storage: Annotated[str, typer.Option(help='mcap or sqlite3.')] = 'mcap') -> None:
     """Turn a table, or a bag of other topics, into a bag.
 
-    Of measurements; of other people's messages by a map (--sources). Its topics are those of this package.
+    Of measurements; of messages of other packages by a map (--sources). Its topics are those of this package.
     """
     if (map_ is None) == (machine is None):
         raise SettingError('--map', map_ and str(map_), '--map for a table, or --machine (and --sources) for a bag')

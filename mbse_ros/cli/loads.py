@@ -50,7 +50,7 @@ def loads(
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bags have several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Loads in bags: each with its mass, and the total.
+    """Count and weigh the loads in bags, with totals.
 
     Taken, carried, dropped, as the scale of the live graph counts them; intervals of totals take as common what is
     wrong in all loads alike.

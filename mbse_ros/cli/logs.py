@@ -41,7 +41,7 @@ class LogRequest:
             raise BagError(str(self.output), 'exists already and is not overwritten')
         check_file(self.json_file)
         if self.report is not None and self.report.exists() and not self.report.is_dir():
-            raise SettingError('--report', str(self.report), 'a folder')
+            raise SettingError('--report', str(self.report), 'a folder: this is a file')
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def inverse_mechanism(name: str, output: Path, duration: float | None = None, dt
 
 def _check_count(duration: float, dt: float | None) -> None:
     if dt is not None and duration / dt > LONGEST:
-        raise SettingError('--dt', dt, f'at most {LONGEST} instants')
+        raise SettingError('--dt', dt, f'at most {LONGEST} instants over the duration: a longer step')
 
 
 def _write(model: Model, found: InverseDynamics, table: MotionTable | None, output: Path,

@@ -24,7 +24,7 @@ from .tables import write_table
 from .units import columns_of
 
 LONGEST = 10_000_000        # steps
-WORTH = 500                 # steps from which a motion is worth pictures that nobody asked for
+WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
 _FRAMES = 75                # of the animation
 _CURVES = 8                 # coordinates in the plot
 _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
@@ -51,7 +51,7 @@ class Request:
             if not (math.isfinite(value) and value > 0):
                 raise SettingError(option, value, 'a number of seconds above 0')
         if self.duration / self.dt > LONGEST:
-            raise SettingError('--dt', self.dt, f'at most {LONGEST} steps')
+            raise SettingError('--dt', self.dt, f'at most {LONGEST} steps over --duration: a longer step')
         if self.order is not None and self.scheme != 'exponential':
             raise SettingError('--order', self.order, 'no such option here: it is for the scheme exponential')
 

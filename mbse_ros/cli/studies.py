@@ -11,7 +11,7 @@ import typer
 from ..errors import SettingError
 from .arguments import Cluster, Json, Plots, names_of, whole_numbers
 
-benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy, what is seen of faults.')
+benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults.')
 
 
 @benchmark.command()

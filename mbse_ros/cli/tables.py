@@ -48,10 +48,10 @@ def read_trajectory(path: Path, model: Model) -> Motion:
         raise SettingError(OPTION, str(path), f'a table with the columns {", ".join(needed)}; it has no {missing[0]}')
     t, *values = (columns[name] for name in needed)
     if len(t) < 3 or not np.isfinite([t, *values]).all():
-        raise SettingError(OPTION, str(path), 'three rows or more of finite numbers')
+        raise SettingError(OPTION, str(path), 'at least three rows, with finite numbers in these columns')
     dt = float(t[-1] - t[0]) / (len(t) - 1)
     if not dt > 0 or np.max(np.abs(np.diff(t) - dt)) > UNEVEN * dt:
-        raise SettingError(OPTION, str(path), 'times that rise by even steps')
+        raise SettingError(OPTION, str(path), 'times that increase by even steps')
     g, partition, q = len(model.independent), model.partition(), model.start.q
     qs, qds = [], []
     for row in np.column_stack([*values, t]):

@@ -27,7 +27,7 @@ def view(
         machine: Annotated[str, typer.Option(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         output: Annotated[Path | None, typer.Option(
-            '-o', '--output', help='Recording to write, .rrd, in place of opening the viewer.')] = None,
+            '-o', '--output', help='Recording to write, .rrd, instead of opening the viewer.')] = None,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a computer matters to this package, looked at without ROS: each look is a `Check`, with what mends it."""
+"""Checks of a computer, without ROS: each gives a `Check` with what was found and how to fix it."""

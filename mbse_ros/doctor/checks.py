@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One finding about a computer or a graph: what was found, whether that will do, what mends it."""
+"""One finding about a computer or a graph: what was found, whether it suffices, how to fix it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OK, WARNING, FAILS = 'ok', 'warning', 'fails'
 
 @dataclass(frozen=True)
 class Check:
-    """``status``: 'ok', 'warning' (it works, but worse or not everywhere) or 'fails'; ``mend``: '' where it is ok."""
+    """``status``: 'ok', 'warning' (it works, but worse or not everywhere), 'fails'; ``mend``: how to fix it, or ''."""
 
     name: str
     status: str

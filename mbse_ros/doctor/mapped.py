@@ -55,7 +55,7 @@ class MapTraffic:
 
 
 def map_checks(found: MapTraffic, sources: SourceMap, machine: Machine) -> list[Check]:
-    """One line a channel of the map, with what mends it."""
+    """One line for each channel of the map, with how to fix it."""
     values = np.array([found.channels[name].value if name in found.channels else nan for name in machine.channels])
     odd = {machine.channels[place]: reason for reason, places in Limits(machine, SHARE).take(0.0, values).items()
            for place in places}
@@ -72,7 +72,7 @@ def _channel(name: str, found: MapTraffic, sources: SourceMap, odd: str) -> Chec
     if not fed.topic:
         wanted = ' or '.join(dict.fromkeys(way.topic for way in ways))
         there = ', '.join(map(shown, found.topics[:MOST])) or 'none'
-        return Check(title, FAILS, f'nobody publishes {wanted} in a type of the map',
+        return Check(title, FAILS, f'no publisher of {wanted} with a type of the map',
                      f'start its driver, or correct the topic; there are {there}{near(ways[0].topic, found.topics)}')
     where = f'{fed.topic}' + (f', from {shown(fed.publishers[0])}' if fed.publishers else '')
     left = max(fed.left_out, key=fed.left_out.__getitem__, default='')

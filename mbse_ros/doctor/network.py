@@ -18,7 +18,7 @@ GENEROUS = 4_194_304    # bytes, what is proposed
 
 
 def receive_buffer_check(folder: Path = SETTINGS) -> Check:
-    """``rmem_default`` is what Fast DDS takes where its profile says nothing, ``rmem_max`` what any DDS may ask for.
+    """``rmem_default`` is what Fast DDS takes by default, ``rmem_max`` what any DDS may ask for.
 
     Raises OSError where the system does not say.
     """

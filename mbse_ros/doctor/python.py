@@ -50,7 +50,7 @@ def dependency_checks(required: Mapping[str, str] = REQUIRED, version: Version =
 
 
 def extras_check(extras: Mapping[str, Mapping[str, str]] = EXTRAS, version: Version = installed) -> Check:
-    """Optional packages: to be without them is no fault, to have an old one is a warning."""
+    """Optional packages: a missing one is not reported, an old one is a warning."""
     found = {name: version(name) for packages in extras.values() for name in packages}
     old = [f'"{name}>={least}"' for packages in extras.values() for name, least in packages.items()
            if (there := found[name]) and not enough(there, least)]

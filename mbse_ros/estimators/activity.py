@@ -3,7 +3,7 @@
 
 A machine's acceleration wanders little in steady motion and much when a valve steps, and no machine is as lively as the
 next. So the densities of a coordinate's acceleration, and of the unknown flows into its cylinders, are multiplied by
-its activity. Innovations of a filter that is right have nothing to do with those before: where they go on in the same
+its activity. Innovations of a filter that is right have nothing to do with those before: where they keep the same
 direction the filter lags and the activity rises, where they alternate it is too nervous and the activity falls. It
 jumps with a sample that surprises.
 """

@@ -55,7 +55,7 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
 
     The sensors' offsets and gains appear in it as errors of what the observer found, so that their uncertainty reaches
     the mass as that of every other parameter. ``smooth``: the friction over the deviation of the speeds.
-    ``open_loops``: in all coordinates q of the mechanism, (n,), in place of ``near`` and of the positions in X, and
+    ``open_loops``: in all coordinates q of the mechanism, (n,), instead of ``near`` and of the positions in X, and
     without the sensors' errors: for those who follow what these do to the state.
     """
     X, near = ca.SX.sym('X', len(names)), ca.SX.sym('near', len(machine.system.dependent))

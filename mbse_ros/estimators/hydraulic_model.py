@@ -26,7 +26,7 @@ NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd
           'payload_psd')
 UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
-BRIEFLY = 0.3       # s for which that counts: a sensor that goes on reading nothing is wrong
+BRIEFLY = 0.3       # s for which that counts: a sensor that continues to read nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
 MASS = 'payload/mass'
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
@@ -213,7 +213,7 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
 def below_tank(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:
     """Whether (volumes,), 1 or 0, pressures of a state ``X`` (nx,) are below the tank's.
 
-    There the oil cavitates, or anti-cavitation valves open of which the file says nothing.
+    There the oil cavitates, or anti-cavitation valves open that the file does not name.
     """
     hydraulics = machine.hydraulics
     tanks: dict[str, ca.SX] = {}

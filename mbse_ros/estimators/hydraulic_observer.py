@@ -108,7 +108,7 @@ class HydraulicObserver:
 
     @property
     def started(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a state to continue from."""
         return self._x.size > 0
 
     def configure(self, settings: ObserverSettings) -> None:
@@ -251,7 +251,7 @@ class HydraulicObserver:
 
         All is looked at as if there had been a jolt, which all sensors see: then the farthest sample beyond the gate is
         left out, until none is. A jolt may come from a force that the balance does not know, as of a load that drops:
-        so it is looked at without the balance, but for pressures that contradict it alone and for the first time. If
+        so it is looked at without the balance, except for pressures that contradict it alone and for the first time. If
         without those left out the machine is quiet, it was.
         """
         start, lively = self._x, self._x.copy()

@@ -134,7 +134,7 @@ def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Func
 
 
 def _spreads(machine: Machine, model: HydraulicModel, P: ca.SX, T: ca.SX, variance: ca.SX) -> ca.SX:
-    """Variances (ny,) of innovations without a sample, SI; of what is no entry of the state, that of a sample alone."""
+    """Variances (ny,) of innovations without a sample, SI; without an entry of the state, that of a sample alone."""
     own = ca.diag(P) + ca.sum2(T[:, held_columns(machine, model)] ** 2)
     return ca.vertcat(*(variance[k] if item.index is None else
                         own[item.index] * (model.scale[item.index] * item.gain) ** 2 + variance[k]

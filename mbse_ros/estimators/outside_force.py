@@ -13,9 +13,9 @@ from math import exp
 import numpy as np
 
 STREAK = 3          # samples of a position that are refused one after the other
-JOLTS = 6.0         # of late
+JOLTS = 6.0         # recent ones
 LATE = 0.2          # s
-RECENT = 0.2        # jolts of late from which the next is no surprise
+RECENT = 0.2        # recent jolts from which the next is no surprise
 LASTS = 0.3         # s after the last sign of it
 OPENED = 10.0       # times the uncertainty of speeds and accelerations at a start
 

@@ -11,7 +11,7 @@ an uncertain number (Schmidt's consider parameter), which is forgotten in ``HELD
 too much or make the motion blind. It gives no information on the mass, unless that is known worse still: then the mass
 takes the equation once, with the friction as its error. An uncertain number has a constant error: mass and moments
 take less from an equation that depends much on such (a bucket's friction, where its inertia is small). At an end of a
-stroke the stop carries what it likes: there the equations of that cylinder say nothing.
+stroke the stop carries what it likes: there the equations of that cylinder carry no information.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .hydraulic_model import MPA, HydraulicModel, center_numbers
 
 HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it
-STILL_KNOWN = 0.8   # ... and down to which it goes on
+STILL_KNOWN = 0.8   # ... and down to which it continues to
 MARGIN = 0.02       # of a coordinate's range, beyond which the balance is not linearised
 LASTING = 300.0     # s for which the centre of a load that is known stays the same
 UNKNOWN = 0.1       # s, of one that is not
@@ -43,7 +43,7 @@ FADE = 0.004        # decrease of that logarithm in a step
 STEP = 0.7          # at most so much in a step
 LARGEST_ACTIVITY = 1e6
 END = 0.005         # m from an end of the stroke, where the stop may carry the piston, if its damper is not longer
-NOTHING = 1e12      # factor on variances of an equation that says nothing
+NOTHING = 1e12      # factor on variances of an equation without information
 
 
 def doubtful(machine: Machine, model: HydraulicModel) -> list[int]:
@@ -181,7 +181,7 @@ def weighed(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, T: ca.S
     of the mass; in which (a,) the pistons move.
 
     ``moved`` (a,): in which the pistons moved a step before. Of the covariance the lower triangle is exact, the upper
-    one the same but for rounding.
+    one the same except for rounding.
     """
     start, g, H, R, sure, grip, slopes = balance._parts()
     ratios, says = [], []
@@ -273,7 +273,7 @@ def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.
     """From a step that took mass, its derivatives (k,) and its variance from ``before``, where the variance is that
     before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
 
-    The changes in a consistent filter are independent of those before; where they go on in one direction, and by more
+    The changes in a consistent filter are independent of those before; where they keep one direction, and by more
     than what the uncertain numbers do to the mass in another pose, the load has changed, and the activity of the mass
     rises.
     """

@@ -61,7 +61,7 @@ class Machine:
 
     @property
     def made_of(self) -> str:
-        """All that functions of this machine follow from, but for the package's code: its file, and what `Parameters`
+        """All that functions of this machine follow from, except the package's code: its file, and what `Parameters`
         assumes."""
         return f'{content(self.description)} {self.parameters.mean.tobytes().hex()}'
 

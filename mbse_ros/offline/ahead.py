@@ -50,7 +50,7 @@ def _work(source: Iterator[T], waiting: Queue[tuple[bool, Any]], stop: Event) ->
 
 
 def _put(waiting: Queue[tuple[bool, Any]], item: tuple[bool, Any], stop: Event) -> bool:
-    """Wait until there is room; False where nobody takes any more."""
+    """Wait until there is room; False where nothing takes any more."""
     while not stop.is_set():
         try:
             waiting.put(item, timeout=PAUSE)

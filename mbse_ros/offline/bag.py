@@ -71,7 +71,7 @@ class Estimate:
 
     @property
     def elapsed(self) -> np.ndarray:
-        """Time from the start of the log to the stamps (n,), s; where the clock was set back it goes on from there."""
+        """Time from the start of the log to the stamps (n,), s; after a clock that was set back it continues."""
         return elapsed(self.outputs)
 
     @property

@@ -107,7 +107,7 @@ def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Ma
                    ) -> Calibration:
     """Calibrate the machine of a file by bags; ``payloads`` as ``parse_payloads`` has them, ``free`` as ``freed``.
 
-    Raises SettingError (options), BagError (bags that say nothing, or of another machine), DescriptionError.
+    Raises SettingError (options), BagError (bags without information, or of another machine), DescriptionError.
     """
     text, prior = prior_machine(machine, free)
     if not bags:

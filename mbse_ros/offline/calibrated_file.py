@@ -57,7 +57,7 @@ def prior_machine(machine: str | Path, free: Sequence[str] = ()) -> tuple[str, M
 
 def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
                     date: str, bags: Sequence[str]) -> str:
-    """The file with the new numbers; what the bags say nothing of stays. The load's place is not the machine's.
+    """The file with the new numbers; what the bags do not determine stays. The load's place is not the machine's.
 
     Raises DescriptionError where the text does not give them back.
     """

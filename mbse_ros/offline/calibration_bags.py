@@ -60,7 +60,7 @@ def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None
             raise BagError(str(bag), 'bags of one machine, these are of ' + ' and '.join(
                 f'{item} ({path})' for item, path in frames.items()))
         if not samples:
-            raise BagError(str(bag), 'no sample of a channel of the machine is in it')
+            raise BagError(str(bag), f'it has no sample of a channel of {machine.name}: see mbse topics')
         first = min(sample.stamp_ns for sample in samples)
         date = datetime.fromtimestamp(first * 1e-9, tz=timezone.utc).date().isoformat()
         warnings = (*reader.warnings, *machine_lines(frame, machine))

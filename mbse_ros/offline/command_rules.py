@@ -18,7 +18,7 @@ PLAINLY = 1.5       # times the misfit, from which the balance of forces says wh
 
 
 def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[str]) -> list[Finding]:
-    """Cylinders that go against their commands. ``mended``: channels whose remedy ``means`` have already."""
+    """Cylinders that move against their commands. ``mended``: channels whose remedy ``means`` have already."""
     if fit.unmeasured:
         return []
     pistons, findings = fit.pistons(means), []

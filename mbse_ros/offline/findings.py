@@ -120,7 +120,7 @@ def _time(stamp_ns: int, start_ns: int) -> str:
 
 
 def elapsed(outputs: Sequence[Output]) -> np.ndarray:
-    """Time from the start of the log to the stamps (n,), s; where the clock was set back it goes on from there."""
+    """Time from the start of the log to the stamps (n,), s; where the clock was set back it continues from there."""
     starts = np.array([o.segment.start_ns for o in outputs], dtype=np.int64)
     ends = np.array([o.state.stamp_ns for o in outputs], dtype=np.int64)
     before = np.concatenate([starts[:1], ends[:-1]])

@@ -64,7 +64,7 @@ class Task:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What its results depend on, but for the bag."""
+        """What its results depend on, except the bag."""
         machine = machine_of(self.text, self.name, self.valve)
         return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
                 'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
@@ -163,7 +163,8 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[None]:
             before = json.loads(file.read_text())
             differ = [f'{key} {before.get(key)!r}' for key in about if before.get(key) != about[key]]
             if differ:
-                raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}', 'a folder of its own')
+                raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}',
+                                   'another folder, or the values of that fleet')
         elif any(path.name != LOCK for path in output.iterdir()):
             raise SettingError('--output', str(output), 'a new folder, or one of an earlier fleet')
         else:

@@ -27,7 +27,7 @@ from .bag import TUNING, frame_of
 from .findings import dropped_lines, machine_lines
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
-FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split goes on
+FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class WeighedBags:
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
                attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
                sources: SourceMap | None = None) -> WeighedBags:
-    """Loads of bags in sequence; one that goes on where the one before ends belongs to the same recording. A load that
+    """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
     hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag.
 
     Raises BagError where no estimate comes out, DescriptionError, ScaleError for an attachment that is not known.
@@ -128,7 +128,7 @@ class _Run:
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
         if first is None:
             missing = ', '.join(pipeline.interpolator.waiting_for)
-            raise BagError(str(bag), 'nothing to weigh: no estimate comes of it'
+            raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
                            + (f'; no samples of {missing}' if missing else ''))
         self.seconds += 1e-9 * (last - first)
 

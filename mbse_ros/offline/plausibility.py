@@ -61,7 +61,7 @@ def judged(samples: Iterable[tuple[str, int, float] | Sample], machine: Machine)
 
 
 def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:
-    """The remedy of each channel with which the forces balance best; the first where they say nothing."""
+    """The remedy of each channel with which the forces balance best; the first where they cannot be judged."""
     chosen = {channel: remedies[0] for channel, remedies in opened.items() if remedies}
     if fit.unmeasured or not any(len(remedies) > 1 for remedies in opened.values()):
         return chosen
@@ -81,7 +81,7 @@ def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]
 
 
 def _misfit(fit: ForceFit, means: Means, remedies: Iterable[Remedy]) -> float:
-    """Mean square of what the forces lack with remedies; infinite where they say nothing."""
+    """Mean square of what the forces lack with remedies; infinite where they cannot be judged."""
     found = fit.fit(means._replace(values=together(remedies, means.values)))
     return float('inf') if found is None else float(np.mean(found.misfit ** 2))
 
@@ -135,7 +135,7 @@ def _mass_findings(machine: Machine, now: Fit) -> list[Finding]:
 
 
 def _why(fit: ForceFit, series: Mapping[str, Series], machine: Machine) -> str:
-    """Why the balance of forces says nothing."""
+    """Why the balance of forces cannot be judged."""
     if any(channel not in series for channel in machine.channels):
         return 'the balance of forces, which needs samples of all positions and pressures'
     if fit.unmeasured:

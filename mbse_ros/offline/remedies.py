@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be wrong with the samples of a log, and what would mend it."""
+"""What may be wrong with the samples of a log, and how to fix it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def negated(channel: str) -> Remedy:
 def gauge(channel: str) -> Remedy:
     """Pressures counted from the atmosphere's."""
     return Remedy('gauge', ((channel, channel, 1.0, ATMOSPHERE),),
-                  f'add {ATMOSPHERE:g} Pa, or state `gauge: true` in the file: the values count from the atmosphere')
+                  f'add {ATMOSPHERE:g} Pa, or state `reference: gauge` for this sensor in the file: the values are '
+                  'relative to the atmosphere')
 
 
 def swapped(first: str, second: str) -> Remedy:

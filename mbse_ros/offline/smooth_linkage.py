@@ -69,7 +69,7 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
     begin = time.perf_counter()
     places = [place for place in stretches_of(log) if len(place) > 1]
     if not places:
-        raise BagError(source, 'nothing to smooth: no two instants without a hole between them')
+        raise BagError(source, 'nothing to smooth: expected at least two instants without a gap between them')
     found = [_smooth(smoother, log, place, samples[place], inputs[place], lag, k == 0)
              for k, place in enumerate(places)]
     return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin)

@@ -31,14 +31,14 @@ SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
-LEAST = 1e-3        # sum of the variances about which masses have told so far, from which on that is judged
+LEAST = 1e-3        # sum of the variances that masses have reduced so far, from which on the errors are judged
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
 DOUBTED = 3.0       # times the stated deviations, with which they are found then, until what is found is credible
 TICK = 1e-6         # s: rounding of times
 NOTHING = 1e-12     # share of what is known of the mass that counts when the load is another
 SUDDEN = 'sensors.', 'base.'       # numbers whose errors may take a step: machines drive, sensors break
 OPENED = 3.0        # times the size of such a step, for which the number's deviation is taken then
-LEARNING = 30       # blocks after a start in which that is no question: what surprises then is an error that is large;
+LEARNING = 30       # blocks after a start in which that is not asked: what surprises then is an error that is large;
                     # and for which it is reported that the errors are found again
 
 
@@ -78,7 +78,7 @@ class CommonErrors:
 
     @property
     def incredible(self) -> str:
-        """The number that is farthest off, where errors as large as those found have next to no chance; '': they can be
+        """The number that is farthest off, where errors as large as those found have almost no chance; '': they can be
         as found."""
         return self._incredible
 

@@ -31,7 +31,7 @@ REMEMBERED = 0.5        # s between two memories of what is known
 NONE = np.zeros(0, int)
 CONVINCING = 20.0       # degrees of freedom from which a scatter counts against what is stated
 
-# sums, window, scatter, samples, value of the window, share kept of late and in all: what ``doubt`` goes back to
+# sums, window, scatter, samples, value of the window, share kept recently and in all: what ``doubt`` restores
 Memory = tuple[np.ndarray, TriangularWindow, BatchScatter | None, int, np.ndarray | None, float, float]
 
 
@@ -67,7 +67,7 @@ class PayloadEstimator:
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on.
 
-        The mass so far stays; with another gain, window or batch the filters go on from it, and its scatter is
+        The mass so far stays; with another gain, window or batch the filters continue from it, and its scatter is
         collected again.
         """
         shape = ('low_pass_gain', 'window', 'batch_time')

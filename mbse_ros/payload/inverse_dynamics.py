@@ -44,7 +44,7 @@ class Residual:
     Expressions in the dependent coordinates nearby (n - g,), the observer's state X (SI) and the parameters;
     ``pistons``, ``speeds`` (cylinders,), ``rates`` (cylinders, nx), the derivatives of the speeds by X. ``share`` (a,)
     is the part of G1 that comes from motion, relative to its static part: 0 at rest, 1 in free fall; ``slopes`` (a, nx)
-    its derivatives by X, but for their signs. ``concerns`` (a, cylinders): whose friction is in an equation.
+    its derivatives by X, except for their signs. ``concerns`` (a, cylinders): whose friction is in an equation.
     """
 
     near: ca.SX

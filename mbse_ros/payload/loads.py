@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads one after the other: where an estimate of motion and mass gives up what it knew of the mass, a load changes.
 
-The observer forgets old information on the mass when the mass's changes go on in one direction (see
+The observer forgets old information on the mass when the mass keeps changing in one direction (see
 ``estimators.weighing``). That alone may be an accident; so the mass before and the mass after decide, once the latter
 is known, whether it was another load.
 """
@@ -25,7 +25,7 @@ DIFFERENT = 4.0         # standard deviations of the noise: what stays wrong is 
 LEAST = 0.01            # of the range of the payload's limits that two loads differ by
 SHORT = 1.0             # s: what could not be weighed for no longer than that is left out
 KNOWN = 0.01            # of that range: standard deviation of the noise from which the mass after a change is judged
-UNSURE = 0.02           # ... and up to which a mass that still agrees with that before is no change
+UNSURE = 0.02           # ... and up to which a mass that still agrees with that before has not changed
 KEPT = 10_000           # loads, the last ones: a node may run for years
 REMARKS = {'empty': ', nothing', 'implausible': ', not plausible'}    # on a load, by its status
 

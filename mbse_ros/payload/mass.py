@@ -38,7 +38,7 @@ class Mass:
     surprise: bool = False
 
     def beyond(self, limits: tuple[float, float]) -> bool:
-        """Whether no mass within the limits, kg, explains it, but for one chance in a thousand."""
+        """Whether no mass within the limits, kg, explains it, except with a chance of one in a thousand."""
         return any(mass < limits[0] - BEYOND * half or mass > limits[1] + BEYOND * half
                    for mass, half in ((self.mass, self.half_width), (self.weighed, self._half_before)))
 
@@ -52,7 +52,7 @@ class Mass:
 class Cause:
     """What one cause adds to the uncertainty of a mass: a standard deviation, kg; their squares add up.
 
-    ``assumed``: of a number of which the machine's file says nothing.
+    ``assumed``: the machine's file does not state the deviation of this number.
     """
 
     cause: str

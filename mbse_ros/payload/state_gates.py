@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates of the mass by the states alone, for an observer that estimates motion and mass together.
 
-Those of ``gates`` but for acceleration, which closes none here: the observer weighs it. No mass is computed,
-so the state counts as exact but for the accelerations, by whose uncertainty the equations are weighed against each
+Those of ``gates`` except acceleration, which closes no gate here: the observer weighs it. No mass is computed,
+so the state counts as exact except for the accelerations, by whose uncertainty the equations are weighed against each
 other: of the equations of motion only their derivatives by mass and accelerations are left, a tenth of the work.
 """
 

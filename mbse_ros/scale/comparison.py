@@ -122,7 +122,7 @@ def compare(rows: Sequence[Compared]) -> Comparison:
 
 def drift_of(rows: Sequence[Compared]) -> Drift | None:
     """Straight line through the errors by least squares, interval by Student's t; None for fewer than three, or where
-    time does not go on from row to row."""
+    time does not increase from row to row."""
     t = np.array([row.stamp_ns - rows[0].stamp_ns for row in rows]) / HOUR
     if len(rows) < FEWEST or not (np.diff(t) > 0.0).all():
         return None

@@ -11,7 +11,7 @@ from .reading import Place
 from .uncertain import UncertainMass, combined
 
 WEIGHED, PUT_BACK, CARRIED, COUNTED = 'weighed', 'put_back', 'carried', 'counted'
-SHORT = 1.5     # s, for which what is left of a load is no load that is carried elsewhere
+SHORT = 1.5     # s, for which what is left of a load is not a load that is carried elsewhere
 COUNTS = WEIGHED, CARRIED       # in totals
 
 

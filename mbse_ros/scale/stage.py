@@ -116,7 +116,7 @@ class ScaleStage:
         return self.flush()
 
     def zero(self) -> list[Record]:
-        """The machine is empty, but for its attachment: what it weighs now is taken off from here on.
+        """The machine is empty, except for its attachment: subtract what it weighs now from here on.
 
         Raises ScaleError where the mass is not known, or more than may be taken off.
         """

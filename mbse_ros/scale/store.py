@@ -45,7 +45,7 @@ class RecordStore:
         self.path = Path(path)
         with self._told():
             if machine is None and not self.path.is_file():
-                raise RecordsError(str(path), 'no such file')
+                raise RecordsError(str(path), 'no such file; expected the records of a scale, such as loads_zx200.db')
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
@@ -85,7 +85,8 @@ class RecordStore:
         application, = self._db.execute('PRAGMA application_id').fetchone()
         tables, = self._db.execute('SELECT count(*) FROM sqlite_master').fetchone()
         if application != APPLICATION and (tables or version):
-            raise RecordsError(str(self.path), 'an SQLite file, but none of loads')
+            raise RecordsError(str(self.path), 'an SQLite file, but none of loads; expected the records of a scale, '
+                                               'such as loads_zx200.db')
         if version > len(MIGRATIONS):
             raise RecordsError(str(self.path), f'records of version {version}, written by a newer mbse_ros; this one '
                                                f'reads versions up to {len(MIGRATIONS)}: update it')

@@ -197,7 +197,7 @@ def _angles(kind: Kind) -> str:
 
 
 def _unit(q: Any) -> Any:
-    """The same; raises ValueError for one that is no attitude: not of unit length."""
+    """The same; raises ValueError for one that is not an attitude: not of unit length."""
     size = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z
     if not abs(size - 1.0) <= UNIT:
         raise ValueError(f'a quaternion of length {math.sqrt(size) if size >= 0.0 else size:.3g}, not 1')

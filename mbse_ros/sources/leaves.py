@@ -12,7 +12,7 @@ from .path import Path, Selection, Step
 
 DEPTH = 5               # fields of fields
 LONGEST = 64            # elements of an array: a longer one is a picture or a cloud of points
-PASSED = ('covariance', 'variance', 'data_offset', 'stride', 'size', 'seq')      # endings of what is no measurement
+PASSED = ('covariance', 'variance', 'data_offset', 'stride', 'size', 'seq')      # endings of what is not a measurement
 _CLOCKS = (HEADER, TIME, 'builtin_interfaces/msg/Duration')
 
 

@@ -32,7 +32,7 @@ def for_machine(sources: SourceMap, machine: Machine) -> SourceMap:
             if name not in units and not way.optional:
                 raise DescriptionError(way.place.file, way.place.key, name, f'a channel of {machine.name}: '
                                        + ', '.join(units) + near(name, units)
-                                       + '; `optional: true` passes over one that a machine lacks')
+                                       + '; `optional: true` ignores one that a machine lacks')
             if name in units and way.unit != units[name]:
                 raise way.place.error('unit', f'a unit of {way.unit}', f'a unit of {units[name]}: what {name} of '
                                       f'{machine.name} is in')

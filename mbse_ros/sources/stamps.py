@@ -18,7 +18,7 @@ DEPTH = 3       # fields of fields that are looked at for a stamp
 def stamp_getter(stamp: str, msgtype: str, fields: Fields) -> Callable[[Any], int] | None:
     """Function from a message to its stamp, ns; None: that of its arrival.
 
-    It raises Absent where a message has no such element, ValueError where what it has is no time. Raises ValueError, a
+    It raises Absent where a message has no such element, ValueError where that is not a time. Raises ValueError, a
     phrase with what would do, where messages of this type have no such stamp.
     """
     if stamp == ARRIVAL:

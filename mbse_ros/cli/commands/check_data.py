@@ -20,9 +20,9 @@ def check_data(
         sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None) -> None:
-    """What is wrong with the data of a bag.
+    """Say what is wrong with the data of a bag.
 
-    And what would mend it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status
+    And how to fix it: units, signs, swapped chambers, reversed positions, sensors that repeat a value. Exit status
     1 where something is wrong.
     """
     from ..check_data import check_data as run

@@ -16,7 +16,7 @@ def demo(
             '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo'),
         offline: Annotated[bool, typer.Option(
             '--offline', help='Without ROS 2: the crane, simulated to a bag and estimated from it.')] = False) -> None:
-    """Simulated crane through the ROS 2 graph, then offline.
+    """Run a simulated crane through ROS 2, then offline.
 
     And the measured lift, where its data are found; and a four-bar linkage.
     """

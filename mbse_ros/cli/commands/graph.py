@@ -18,7 +18,7 @@ def graph(
         form: Annotated[str, typer.Option(help='dependent or independent.')] = 'dependent',
         output: Annotated[Path | None, typer.Option('-o', '--output', help='Picture to write, .svg.')] = None,
         coordinates: Coordinates = None) -> None:
-    """Factor graph of a mechanism, listed and drawn.
+    """List and draw the factor graph of a mechanism.
 
     Variables and factors of its first instants, as in Blanco-Claraco et al., factor graphs, figures 2 to 4.
     """

@@ -23,7 +23,7 @@ def inverse(
         coordinates: Coordinates = None,
         json_: Annotated[Path | None, typer.Option('--json', help='Write the summary to this file too.')] = None,
 ) -> None:
-    """Forces that a motion of a mechanism takes.
+    """Compute the forces that a motion needs.
 
     Its drivers prescribe the motion, or a table does.
     """

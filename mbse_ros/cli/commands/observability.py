@@ -22,7 +22,7 @@ def observability(
             help='What the filter knows: simple, exact or force. [all three]')] = None,
         json_: Json = None,
         output: Plots = None) -> None:
-    """Directions that sensors of a mechanism see, or not.
+    """Say what the sensors of a mechanism can see.
 
     Rank and condition along the motion, directions that are blind, the sensor that would help most.
     """

@@ -22,7 +22,7 @@ def replay(
 ) -> None:
     """Publish the sensors of a bag, with /clock.
 
-    The service /replay_node/pause (std_srvs/SetBool) pauses and goes on.
+    The service /replay_node/pause (std_srvs/SetBool) pauses and continues.
     """
     from ..up import replay_bag
     raise typer.Exit(replay_bag(bag, rate, loop, paused, all_, wait))

@@ -34,7 +34,7 @@ def smooth(
         namespace: Annotated[str | None, typer.Option(
             help='Namespace of the topics, where the bag has several.')] = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Most likely motion of a log, from all its samples.
+    """Find the most likely motion, from all samples.
 
     By the factor graph of the machine or the mechanism; the filter's result beside it, both with their intervals.
     """

@@ -22,9 +22,9 @@ def tune(
         dt: Annotated[float | None, typer.Option(help="Step for recorded logs, s. [the samples']")] = None,
         json_: Json = None,
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
-    """Process noises of a filter by maximum likelihood.
+    """Find process noises of a filter by maximum likelihood.
 
-    With what its innovations are like before and after: NIS and whiteness.
+    Shows NIS and whiteness of the innovations before and after.
     """
     from ..tune import Request, tune_command
     tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)

@@ -2,7 +2,7 @@
 """CEKF as published (Naya et al., review, Eqs. 22 to 26), for the record.
 
 Four things are not as they should be: the Jacobian of Eq. 23 is not that of the accelerations; R is the variance of a
-sample in place of a density, so that the sensor is trusted ``1 / dt`` times less; P takes explicit Euler steps of the
+sample instead of a density, so that the sensor is trusted ``1 / dt`` times less; P takes explicit Euler steps of the
 Riccati equation, which leave the positive cone when ``H P H' dt > R``: with the crank gyro it does not survive ten
 steps; and of the two ends of the trapezoidal rule only the later has the correction, so that half of it acts, which the
 paper does not say but its figures show. ``CEKF`` is free of them.
@@ -18,7 +18,7 @@ from .problem import Problem
 from .step import Filter, Parts, build_filter
 from .update import block_matrix, innovation_of, measured, there
 
-ITERATIONS = 4      # of Newton's method; its tangent, which does not change the result, is exact in place of Eq. 26
+ITERATIONS = 4      # of Newton's method; its tangent, which does not change the result, is exact instead of Eq. 26
 
 
 def cekf_published(problem: Problem) -> Filter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process noises and starting uncertainties that a filter takes where nobody says otherwise.
+"""Process noises and starting uncertainties that a filter takes by default.
 
 They are those of Naya et al., review, section 12, and of its authors' toolbox, found by trial on a four-bar and a
 five-bar linkage with steps of 5 ms, gravity in error by 1 m/s2 and the start by pi/16; as densities, so that they serve

@@ -23,7 +23,7 @@ def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter
     counts with the standard deviation ``slack``, SI, each. Noise ``acceleration`` (g,): density of the accelerations
     along the independent coordinates, m2/s3 or rad2/s3. Raises SettingError.
 
-    The covariance is that of the sensors alone: the constraints say nothing about z.
+    The covariance is that of the sensors alone: the constraints carry no information on z.
     """
     check_positive(iterations=iterations, slack=slack)
     n, g, places = problem.n, problem.g, independent(problem)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a filter predicts of a position that it does not know: that it rests where it was last known.
 
-The derivatives of the model hold near the mean. Where a position is known no better than ``UNKNOWN`` they say nothing,
+The derivatives of the model hold near the mean. Where a position is known no better than ``UNKNOWN`` they are invalid,
 and a covariance that follows them grows to thousands of rad/s, which the next sample then turns into a speed; a force
 estimated long ago drives the mean round and round. So the mean is held still, without the forces, and the squares of
 what it leaves out go into the covariance; the velocity's error is forgotten with the time constant ``RELAX`` while its

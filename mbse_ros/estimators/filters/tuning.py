@@ -15,7 +15,7 @@ from .observer import LinkageEstimates, LinkageObserver
 DECADES = 8         # around the start that are searched
 FIRST = 3.0         # decades around the start that are tried with all noises together first
 BEND = 0.1          # decades, for the curvature of the likelihood at its top
-WORST = 1e15        # in place of a likelihood that is not finite
+WORST = 1e15        # instead of a likelihood that is not finite
 
 
 @dataclass(frozen=True)
