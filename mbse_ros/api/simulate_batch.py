@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -64,9 +64,20 @@ class BatchSimulation:
         return np.array([error is None for error in self.batch.failures])
 
     @property
+    def reached(self) -> np.ndarray:
+        """Time (runs,) of the last step that each run made, s."""
+        return np.asarray(self.t[0] + self.batch.steps * self.batch.dt)
+
+    @property
     def parameters(self) -> dict[str, np.ndarray]:
         """Values (runs,) by name."""
         return dict(zip(self.batch.parameter_names, self.batch.parameters.T))
+
+    def quantiles(self, name: str, levels: Sequence[float]) -> np.ndarray:
+        """Quantiles (levels, k) of a column over time, of the runs that got so far; NaN where none did."""
+        columns = self[name].T
+        return np.array([np.quantile(there, levels) if len(there := column[np.isfinite(column)])
+                         else np.full(len(levels), np.nan) for column in columns]).T
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A coordinate, or with ``_dot`` behind its name its velocity (runs, k); raises SettingError."""

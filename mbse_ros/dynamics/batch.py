@@ -29,7 +29,7 @@ class Batch:
     """Runs of a mechanism at the times ``t`` (k,), s; SI.
 
     ``q, qd`` (runs, k, n) of the coordinates ``names`` (n,), NaN from where a run ended early. ``failures`` (runs,):
-    the error that ended it, or None; ``steps`` (runs,) that were made; ``parameters`` (runs, p) by
+    the error that ended it, or None; ``steps`` (runs,) of ``dt``, s, that were made; ``parameters`` (runs, p) by
     ``parameter_names``.
     """
 
@@ -41,6 +41,7 @@ class Batch:
     failures: tuple[MbseError | None, ...]
     parameter_names: tuple[str, ...]
     parameters: np.ndarray
+    dt: float
 
 
 def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'exponential', *, z: np.ndarray,
@@ -73,7 +74,7 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
     finally:
         pool.shutdown(cancel_futures=True)
     return Batch(model.names, runner.times[::every], kept[:, :, :n], kept[:, :, n:], made, tuple(failures),
-                 tuple(model.system.values.names), np.array(parameters, dtype=float))
+                 tuple(model.system.values.names), np.array(parameters, dtype=float), dt)
 
 
 def processors() -> int:
@@ -132,7 +133,8 @@ class _Runner:
         except MbseError as error:
             return 0, error
         try:
-            run.complete()
+            with np.errstate(over='ignore', invalid='ignore'):      # a run that leaves the numbers is marked
+                run.complete()
         except CompilationError:
             raise
         except MbseError as error:
