@@ -9,6 +9,7 @@ from cli_support import mbse, refused
 from four_bar_by_hand import forward_euler_error
 
 from mbse_ros.dynamics.model import load_model
+from mbse_ros.resources import share_directory
 from mbse_ros.studies import peers, simulation
 from mbse_ros.studies import scaling as benchmark_scaling
 from mbse_ros.studies.energy import run_case
@@ -158,10 +159,18 @@ def test_the_rows_of_the_simulation_study(tmp_path):
     assert rows['dop853']['error'] < 1e-8 and result['batch']['runs'] == 3 and result['batch']['failed'] == 0
     assert 'runs of four_bar' in done.out
     assert set(rows['ali3p']) == {'mechanism', 'scheme', 'dt', 'duration_s', 'us_per_step', 'error', 'peer',
-                                  'peer_us_per_step', 'peer_error'}
+                                  'peer_us_per_step', 'peer_error', 'no_peer'}
     assert rows['exponential']['error'] == pytest.approx(5.746931e-3, rel=1e-4)
     assert all(item['us_per_step'] > 0 and item['peer'] in ('none', 'exudyn', 'mujoco') for item in result['rows'])
     assert 'four_bar' in done.out
+
+
+def test_all_mechanisms_that_move_freely_are_simulated():
+    """Each with peers, or with the reason why there are none."""
+    shipped = {path.stem for path in (share_directory() / 'config' / 'mechanisms').glob('*.yaml')}
+    assert set(simulation.MECHANISMS) == shipped - {'n_four_bar', 'four_bar_adams_driven'}
+    assert {**simulation.CHAINS, **simulation.OTHERWISE}.keys() == simulation.MECHANISMS.keys()
+    assert not simulation.CHAINS.keys() & simulation.OTHERWISE.keys()
 
 
 def test_what_the_peers_are_given():

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..compiled import Runs
 from ..errors import CompilationError, MbseError, SettingError, check_choice
+from .forcing import Forcing, RunForcing
 from .integrators import COMPILED
 from .integrators.fixed_step import Scheme, stepped
 from .integrators.point import Field, Point
-from .integrators.stretch import Rule, affordable_step, step_inputs, stretch_function
+from .integrators.stretch import Begin, Rule, affordable_step, step_inputs, stretch_function
 from .integrators.task import Record, Task
 from .model import Model, State
 from .motion import step_count
@@ -29,7 +30,7 @@ class Batch:
     """Runs of a mechanism at the times ``t`` (k,), s; SI.
 
     ``q, qd`` (runs, k, n) of the coordinates ``names`` (n,), NaN from where a run ended early. ``failures`` (runs,):
-    the error that ended it, or None; ``steps`` (runs,) that were made; ``parameters`` (runs, p) by
+    the error that ended it, or None; ``steps`` (runs,) of ``dt``, s, that were made; ``parameters`` (runs, p) by
     ``parameter_names``.
     """
 
@@ -41,16 +42,18 @@ class Batch:
     failures: tuple[MbseError | None, ...]
     parameter_names: tuple[str, ...]
     parameters: np.ndarray
+    dt: float
 
 
 def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'exponential', *, z: np.ndarray,
                   zd: np.ndarray, parameters: np.ndarray, every: int = 1, jobs: int | None = None,
-                  **options: object) -> Batch:
+                  forcing: Forcing | None = None, **options: object) -> Batch:
     """Motions over ``duration``, s, in steps of ``dt``, s, of which every ``every``-th is kept.
 
     ``z, zd`` (runs, g): starts, ``model.independent`` coordinates and velocities, on the branch of the model's start;
     ``parameters`` (runs, p) as ``Model.parameters``. ``scheme``: one of ``COMPILED`` with its options. ``jobs``:
-    threads, default the processors of this machine; the results do not depend on their number. A run that fails is
+    threads, default the processors of this machine; the results do not depend on their number. ``forcing``: inputs
+    over time and random forces, by the names of ``model.inputs``; None: inputs are zero. A run that fails is
     marked, the others go on. Raises SettingError; CompilationError where the mechanism is too large for the compiler,
     or there is none.
     """
@@ -60,12 +63,12 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
         raise SettingError('every', every, f'a whole number that divides the {steps} steps')
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1):
         raise SettingError('jobs', jobs, 'a whole number of threads from 1 on')
-    runner = _Runner(model, dt, steps, every, scheme, options)
+    runner = _Runner(model, dt, steps, every, scheme, options, forcing)
     runs, rows, n = len(z), steps // every + 1, len(model.names)
     kept, made, failures = np.full((runs, rows, 2 * n), np.nan), np.zeros(runs, int), [None] * runs
 
     def one(i: int) -> None:
-        made[i], failures[i] = runner.run(z[i], zd[i], parameters[i], kept[i])
+        made[i], failures[i] = runner.run(i, z[i], zd[i], parameters[i], kept[i])
     pool = ThreadPoolExecutor(jobs or processors())
     try:
         for _ in pool.map(one, range(runs)):
@@ -73,7 +76,7 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
     finally:
         pool.shutdown(cancel_futures=True)
     return Batch(model.names, runner.times[::every], kept[:, :, :n], kept[:, :, n:], made, tuple(failures),
-                 tuple(model.system.values.names), np.array(parameters, dtype=float))
+                 tuple(model.system.values.names), np.array(parameters, dtype=float), dt)
 
 
 def processors() -> int:
@@ -96,16 +99,15 @@ def start_of(model: Model, z: np.ndarray, zd: np.ndarray) -> State:
 class _Runner:
     """What all runs share; nothing of it changes but the compiled steps that are added."""
 
-    def __init__(self, model: Model, dt: float, steps: int, every: int, scheme: str, options: dict[str, object]
-                 ) -> None:
-        if model.system.driven:
-            raise SettingError('model', model.description.name, 'a mechanism without drivers')
+    def __init__(self, model: Model, dt: float, steps: int, every: int, scheme: str, options: dict[str, object],
+                 forcing: Forcing | None) -> None:
         if not set(options) <= set(known := list(signature(COMPILED[scheme]).parameters)):
             raise SettingError('options', sorted(options), f'options of {scheme}: {", ".join(known) or "none"}')
         self.model, self.dt, self.every, self.name = model, dt, every, scheme
         self.scheme: Scheme = COMPILED[scheme](**options)
         self.times = model.start.t + dt * np.arange(steps + 1)
         self.inputs = step_inputs(self.times, 0.0)
+        self.forcing = forcing if forcing is not None or not model.system.driven else Forcing(model.inputs, {}, {})
         self.auto = not model.description.independent
         self._lock = Lock()
         partition, start = model.partition(), model.start
@@ -113,26 +115,40 @@ class _Runner:
         self.compiled(partition, self.first)
         start_of(model, start.q[model.z], start.qd[model.z])     # what it takes is built once, for all runs
 
+    def begin(self, rule: Rule) -> Begin | None:
+        """Where a rule's steps take f and A from."""
+        if self.forcing is None:
+            return None
+        return Begin.MIDDLE if rule.middle else Begin.AGAIN if self.forcing.intensities else Begin.KEPT
+
     def compiled(self, partition: Partitioned, rule: Rule) -> Runs:
         """The step of a rule, for any parameters."""
-        kept, key = partition.kept, f'runs {rule.key}'
+        kept, begin = partition.kept, self.begin(rule)
+        key = f'runs {rule.key} {begin}'
         with self._lock:
             if key not in kept:
-                if not affordable_step(partition, rule):
+                if not affordable_step(partition, rule, begin or Begin.KEPT):
                     raise CompilationError(rule.key, 'cc', 'the mechanism is too large for a compiled step')
-                kept[key] = Runs(stretch_function(partition, rule), in_lanes=False)
+                kept[key] = Runs(stretch_function(partition, rule, begin), in_lanes=False)
             return kept[key]
 
-    def run(self, z: np.ndarray, zd: np.ndarray, parameters: np.ndarray, kept: np.ndarray
+    def rows(self, given: RunForcing | None, least: float) -> np.ndarray:
+        """Series of all steps of a run."""
+        begin = self.begin(self.first)
+        rows = self.inputs if not least else step_inputs(self.times, least)
+        return rows if given is None or begin is None else np.hstack([rows, given.rows(begin.share)])
+
+    def run(self, i: int, z: np.ndarray, zd: np.ndarray, parameters: np.ndarray, kept: np.ndarray
             ) -> tuple[int, MbseError | None]:
-        """One run into ``kept`` (k, 2n): the steps made, and what ended it early."""
+        """Run ``i`` into ``kept`` (k, 2n): the steps made, and what ended it early."""
         model = self.model.with_parameters(np.array(parameters, dtype=float))
         try:
-            run = _Run(self, model, start_of(model, z, zd), kept)
+            run = _Run(self, i, model, start_of(model, z, zd), kept)
         except MbseError as error:
             return 0, error
         try:
-            run.complete()
+            with np.errstate(over='ignore', invalid='ignore'):      # a run that leaves the numbers is marked
+                run.complete()
         except CompilationError:
             raise
         except MbseError as error:
@@ -146,12 +162,15 @@ class _Run:
     """A run with ``k`` the number of its next step, 0 the start: steps in C, and one by one in the manner of ``march``
     where something has to be decided."""
 
-    def __init__(self, runner: _Runner, model: Model, start: State, kept: np.ndarray) -> None:
+    def __init__(self, runner: _Runner, i: int, model: Model, start: State, kept: np.ndarray) -> None:
         self._runner, self._model, self._kept, self.k = runner, model, kept, 0
-        self._partition, self._rule, self._inputs = model.partition(), runner.first, runner.inputs
+        forcing = runner.forcing
+        self._given = None if forcing is None else RunForcing(forcing, i, runner.times, runner.dt)
+        self._partition, self._rule, self._inputs = model.partition(), runner.first, runner.rows(self._given, 0.0)
         g = len(self._partition.independent)
         self._x = np.concatenate([start.q, start.qd, np.zeros(len(start.q) + 2 * g * g + 1)])
-        self.task = Task(model, start, runner.times, runner.dt, runner.name)
+        self.task = Task(model, start, runner.times, runner.dt, runner.name,
+                         None if self._given is None or not model.inputs else self._given_now)
         self._field: Field | None = None
         self._settled = True        # the distance from a dead point is known
 
@@ -169,7 +188,8 @@ class _Run:
         step = self._runner.compiled(self._partition, self._rule)
         p, rows = self._partition.parameters, self._inputs[self.k:]
         if not self._settled:
-            stay = np.array([[self._runner.times[self.k - 1], 0.0, rows[0, 2]]])
+            stay = self._inputs[self.k - 1:self.k].copy()
+            stay[0, 1] = 0.0
             self._settled = step(self._x, stay, p, np.empty((1, 0))) == 1
         if self._settled:
             self.k += step(self._x, rows, p, self._kept, self._runner.every, self.k)
@@ -204,7 +224,12 @@ class _Run:
             point = stepped(self._field, point, t, self._runner.scheme.step)
         self._take(point)
         if choice.partition.independent != self._partition.independent or choice.auto:
-            self._partition, self._inputs = choice.partition, step_inputs(times, 1.0 / choice.limit)
+            self._partition, self._inputs = choice.partition, self._runner.rows(self._given, 1.0 / choice.limit)
+
+    def _given_now(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Inputs within the step that is made."""
+        assert self._given is not None
+        return self._given.during(self.k, t)
 
     def _take(self, point: Point) -> None:
         """The state after a step of the march."""

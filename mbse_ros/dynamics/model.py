@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -111,6 +111,21 @@ class Model:
         other = copy(self)
         other.__dict__['start'] = self.start
         other.parameters, other._partitions, other._origin = parameters, {}, self._origin or self
+        return other
+
+    def with_forces(self, coordinates: Sequence[str]) -> Model:
+        """The same mechanism with a force on each of these coordinates (N, of an angle N m) as a further input.
+
+        The inputs have the names of the coordinates. Raises SettingError for an unknown one.
+        """
+        other, system, w = copy(self), self.system, ca.SX.sym('w', len(coordinates))
+        push = ca.SX.zeros(system.n)
+        push[system.indices(coordinates)] = w
+        other.system = replace(system, u=ca.vertcat(system.u, w), Q=system.Q + push, applied=system.applied + push,
+                               other_forces=system.other_forces + push, inputs=(*self.inputs, *coordinates))
+        other.__dict__['start'] = self.start
+        other.__dict__.pop('_terms', None)
+        other.inputs, other._partitions, other._origin = other.system.inputs, {}, None
         return other
 
     def partition(self, independent: Sequence[int] | None = None) -> Partitioned:

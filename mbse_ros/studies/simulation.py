@@ -25,14 +25,19 @@ from .timing import machine_name
 
 # mechanism: s that it moves without a dead point or a free fall through its own bars
 MECHANISMS = {'four_bar': 5.0, 'five_bar': 5.0, 'four_bar_spring': 5.0, 'slider_crank': 5.0, 'spatial_four_bar': 5.0,
-              'excavator_arm': 1.0, 'andrews': 0.03}
-SHORTER = {'andrews': 0.01}         # of the step asked for
+              'excavator_arm': 1.0, 'andrews': 0.03, 'pendulum': 5.0, 'four_bar_adams': 5.0, 'three_rrr': 0.5,
+              'spatial_crane': 0.5}
+SHORTER = {'andrews': 0.01, 'three_rrr': 0.4}         # of the step asked for
 SCHEMES = ('exponential', 'trapezoid', 'ali3p')
 REFERENCE = 1e-10       # tolerance of the row of DOP853
 VARIED = 0.01           # deviations of a batch: of lengths, by their size, and of the start, rad
 # pins of the ground, m, points between, and masses of the bars, kg
 CHAINS = {'four_bar': ((0.0, 0.0), ('P1', 'P2'), (10.0, 0.0), (2.0, 8.0, 5.0)),
           'five_bar': ((0.0, 0.0), ('P1', 'P2', 'P3'), (3.0, 0.0), (3.0, 1.0, 2.0, 3.0))}
+# why no peer does the others: ``peers.Chain`` is all that it is given
+OTHERWISE = {'four_bar_spring': 'a spring', 'slider_crank': 'a slider', 'spatial_four_bar': 'not plane',
+             'excavator_arm': 'cylinders', 'andrews': 'bodies that are not bars', 'pendulum': 'an open chain',
+             'four_bar_adams': 'gravity of its own', 'three_rrr': 'slots and a platform', 'spatial_crane': 'not plane'}
 LENGTHS = ('crank', 'coupler', 'rocker', 'ground')
 Row = dict[str, Any]
 
@@ -53,7 +58,7 @@ def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float,
     print_table(console, 'us of the processor a step; error: of the first independent coordinate at the end',
                 ['mechanism', 'scheme', 'dt s', 's', 'us', 'error', 'peer', 'peer us', 'peer error'],
                 [[row['mechanism'], row['scheme'], number(row['dt']), number(row['duration_s']),
-                  *(_cell(row[key]) for key in ('us_per_step', 'error')), row['peer'],
+                  *(_cell(row[key]) for key in ('us_per_step', 'error')), _peer(row),
                   *(_cell(row[key]) for key in ('peer_us_per_step', 'peer_error'))] for row in rows])
     if batch:
         console.print(f'{runs:,} runs of four_bar, {number(batch["duration_s"])} s each, in {batch["jobs"]} threads: '
@@ -74,9 +79,10 @@ def rows_of(name: str, dt: float, repeats: int) -> list[Row]:
     for scheme in SCHEMES:
         cost, error = timed(model, scheme, dt, steps, repeats, true[place])
         row = {'mechanism': name, 'scheme': scheme, 'dt': dt, 'duration_s': duration, 'us_per_step': cost,
-               'error': error, 'peer': 'none', 'peer_us_per_step': None, 'peer_error': None}
+               'error': error, 'peer': 'none', 'peer_us_per_step': None, 'peer_error': None,
+               'no_peer': OTHERWISE.get(name) or ('not installed' if not installed() else None)}
         peers = peer_rows(name, model, dt, steps, repeats, true[place]) if scheme == SCHEMES[0] else []
-        rows += [{**row, **peer} for peer in peers] or [row]
+        rows += [{**row, **peer, 'no_peer': None} for peer in peers] or [row]
     cost, error = timed(model, 'dop853', dt, steps, repeats, true[place], rtol=REFERENCE, atol=REFERENCE)
     return [*rows, {**row, 'scheme': 'dop853', 'us_per_step': cost, 'error': error}]
 
@@ -132,6 +138,11 @@ def chain_of(name: str, model: Model) -> Chain:
     first, between, last, masses = CHAINS[name]
     at = [[model.start.q[model.names.index(f'{point}.{axis}')] for axis in 'xy'] for point in between]
     return Chain(np.array([first, *at, last], dtype=float), masses)
+
+
+def _peer(row: Row) -> str:
+    """The peer, or none and why."""
+    return str(row['peer']) if row['no_peer'] is None else f'none: {row["no_peer"]}'
 
 
 def _cell(value: float | None) -> str:

@@ -17,7 +17,8 @@ def simulate(
             help='Name of a file in config/machines or config/mechanisms, n_four_bar:N, or a path.')],
         output: Annotated[Path, typer.Option('-o', '--output', help='Bag of a machine; folder of a mechanism.')],
         payload: Annotated[float | None, typer.Option(help='Machine: true payload, kg. [50]')] = None,
-        seed: Annotated[int | None, typer.Option(help="Machine: seed of the sensors' noise. [1]")] = None,
+        seed: Annotated[int | None, typer.Option(
+            help="Machine: seed of the sensors' noise. With --runs: of what is drawn. [1]")] = None,
         cycle: Annotated[str | None, typer.Option(
             help='Machine: lift_hold_lower or boom (the first valve alone), random (all), dig. [lift_hold_lower]'
             )] = None,
@@ -45,22 +46,39 @@ def simulate(
             help="Mechanism: independent coordinates, separated by commas, or auto. [the file's]")] = None,
         pictures: Annotated[bool | None, typer.Option(
             '--pictures/--no-pictures', help='Mechanism: plots and an animation. [of 500 steps and more]')] = None,
+        runs: Annotated[int | None, typer.Option(
+            help='Mechanism: as many runs, each with numbers drawn from the standard deviations of the file and of '
+                 '--vary.')] = None,
+        vary: Annotated[list[str] | None, typer.Option(
+            help="With --runs: standard deviation of a start (theta='2 deg', theta_dot=0.1) or of a number of the file "
+                 '(crank=1%, in SI without a percent sign) about its value; 0: it stays; repeat it.')] = None,
+        outputs: Annotated[int | None, typer.Option(
+            help='With --runs: instants after the start in the tables, a divisor of the steps. [about 100]')] = None,
+        states: Annotated[bool | None, typer.Option(
+            '--states', help='With --runs: the states of all runs in runs.npz too.')] = None,
+        jobs: Annotated[int | None, typer.Option(help='With --runs: threads. [all processors]')] = None,
         json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
-    """Simulate a machine to a bag, or a mechanism's motion."""
+    """Simulate a machine to a bag, a mechanism's motion, or many of its motions (--runs)."""
     from ...description.described import describe
-    machine = {'payload': payload, 'seed': seed, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
+    machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
                  'independent': independent, 'pictures': pictures}
+    many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs}
     description = describe(name)
     if description.cylinders:
         from ..simulate import simulate_bag
-        refuse_options('a mechanism', {**mechanism, 'json': json_})
-        simulate_bag(description, output, **_given(machine))
+        refuse_options('a mechanism', {**mechanism, 'runs': runs, **many, 'json': json_})
+        simulate_bag(description, output, **_given({**machine, 'seed': seed}))
+    elif runs is not None:
+        from ..mechanism_runs import RunsRequest, simulate_runs_of
+        refuse_options('a machine', machine)
+        simulate_runs_of(RunsRequest(name, runs=runs, **_given({**mechanism, **many, 'seed': seed})), output, json_)
     else:
         from ..mechanism_simulate import Request, simulate_mechanism
-        refuse_options('a machine', machine)
+        refuse_options('a machine', {**machine, 'seed': seed})
+        refuse_options('many runs (--runs)', many)
         simulate_mechanism(Request(name, **_given(mechanism)), output, json_)
 
 

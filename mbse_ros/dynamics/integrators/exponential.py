@@ -45,9 +45,9 @@ def _step(order: str, field: Field, point: Point, t: float) -> Point:
 def _rule(order: str, A: np.ndarray, dt: float) -> Rule:
     """The same for compiled steps; an exact one with as many halvings as A and twice as large a one need."""
     if order == 'exact':
-        halvings = 2 * (halvings_for(float(np.linalg.norm(A, 1)) * abs(dt)) // 2 + 1)
-        return Rule(f'exact_{halvings}', partial(_exact, halvings))
-    return Rule(f'order_{order}', partial(_series, int(order)))
+        halvings = 2 * (halvings_for(float(np.linalg.norm(A, 1)) * abs(dt) if A.size else 0.0) // 2 + 1)
+        return Rule(f'exact_{halvings}', partial(_exact, halvings), middle=True)
+    return Rule(f'order_{order}', partial(_series, int(order)), middle=True)
 
 
 def _exact(halvings: int, s: Symbols) -> tuple[ca.SX, ca.SX]:

@@ -9,6 +9,7 @@ series needs a shorter step) are left to the march step by step, with the same s
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple
 
 import casadi as ca
@@ -17,8 +18,9 @@ import numpy as np
 from ...compiled import Scan
 from ...compiled.backend import requested
 from ...compiled.compiler import have_compiler
-from ..partitioned import LARGEST_COMPILED, Partitioned, newton_function
-from ..state_equations import Maps, Pieces, is_small, state_symbols
+from ...mechanism.assembly import MechanismSystem
+from ..partitioned import LARGEST_COMPILED, Partitioned, newton_function, velocity_function
+from ..state_equations import Expression, Maps, Pieces, is_small, state_symbols
 from .point import LARGEST, TOLERANCE, Field, Point
 
 SHORT = 1000            # steps of a motion, below which it is not worth the compiler
@@ -50,7 +52,7 @@ class Iterate(NamedTuple):
 
 class Rule(NamedTuple):
     """A scheme: ``advance`` gives X after the step, and a number that must not exceed 1 for it to hold; ``key`` tells
-    one from another.
+    one from another. ``middle``: where inputs or drivers depend on time, f and A are those in the middle of the step.
 
     An implicit one has ``correct``, which gives a better X and the number of the X before it, and so many
     ``corrections``, after which the last X must hold as it is.
@@ -60,6 +62,24 @@ class Rule(NamedTuple):
     advance: Callable[[Symbols], tuple[ca.SX, ca.SX]]
     correct: Callable[[Iterate], tuple[ca.SX, ca.SX]] | None = None
     corrections: int = 0
+    middle: bool = False
+
+
+class Begin(Enum):
+    """Where f and A of a step with inputs or drivers come from.
+
+    ``KEPT``: from the end of the step before; ``AGAIN``: from there too, with inputs that are others in this step;
+    ``MIDDLE``: from the middle of the step, at the independent coordinates of its start.
+    """
+
+    KEPT = 'kept'
+    AGAIN = 'again'
+    MIDDLE = 'middle'
+
+    @property
+    def share(self) -> float:
+        """How far that is before the end of the step, in steps."""
+        return 0.5 if self is Begin.MIDDLE else 1.0
 
 
 class Stretches:
@@ -137,16 +157,21 @@ class Stretches:
                      record.lam[k, model.active].copy(), np.concatenate([qd[z], qdd[z]]), A)
 
 
-def affordable_step(partition: Partitioned, rule: Rule) -> bool:
+def affordable_step(partition: Partitioned, rule: Rule, begin: Begin = Begin.KEPT) -> bool:
     """Whether a C compiler turns the step into code in a few seconds."""
-    copies = 1 + rule.corrections if _written_out(partition, rule) else 1
+    copies = _copies(rule, begin) if _written_out(partition, rule, begin) else 1
     return copies * partition.operations <= LARGEST_COMPILED
 
 
-def _written_out(partition: Partitioned, rule: Rule) -> bool:
+def _copies(rule: Rule, begin: Begin) -> int:
+    """State equations in a step."""
+    return 1 + rule.corrections + (begin is not Begin.KEPT)
+
+
+def _written_out(partition: Partitioned, rule: Rule, begin: Begin) -> bool:
     """Whether the step is one series of scalar operations; else it calls functions, each of which is compiled once."""
     small = is_small(partition.system)
-    return small and (1 + rule.corrections) * partition.function.n_instructions() <= WRITTEN_OUT
+    return small and _copies(rule, begin) * partition.function.n_instructions() <= WRITTEN_OUT
 
 
 def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
@@ -154,38 +179,60 @@ def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
     return np.stack([times, np.diff(times, prepend=times[0]), np.full(len(times), least)], axis=1)
 
 
-def stretch_function(partition: Partitioned, rule: Rule) -> ca.Function:
+def stretch_function(partition: Partitioned, rule: Rule, begin: Begin | None = None) -> ca.Function:
     """Step ``(x, (t, dt, least), p) -> (x, y)`` of a scan; ``x = (q, qd, qdd, lower half of A by columns, near)``.
 
     ``y = (q, qd, qdd, lam, lower half of A, 1 where the step holds)``, all after the step, at the position that two
     Newton steps find from the coordinates ahead. ``near``: 1 / volume (see ``Choice``) before the step, 0: unknown. A
-    first step with dt = 0 needs no more than q and the independent velocities, and finds the rest.
+    first step with dt = 0 needs no more than q and the independent velocities, and finds the rest. With ``begin`` the
+    series is ``(t, dt, least, inputs where f and A come from, inputs at the end)``, without it inputs are zero.
     """
     system, p_ = partition.system, partition.system.values.symbol
-    kind, g, n = ca.SX if _written_out(partition, rule) else ca.MX, len(partition.independent), system.n
+    kind = ca.SX if _written_out(partition, rule, begin or Begin.KEPT) else ca.MX
+    g, n = len(partition.independent), system.n
     q, _, u, t, p = state_symbols(system, p_, kind)
     qd, qdd, lower, dt, before, least = (kind.sym(name, *size) for name, size in (
         ('qd', (n, 1)), ('qdd', (n, 1)), ('lower', (g, 2 * g)), ('dt', (1, 1)), ('before', (1, 1)), ('least', (1, 1))))
     z = partition.independent
-    X0, f0 = ca.vertcat(q[z], qd[z]), ca.vertcat(qd[z], qdd[z])
-    X, over = _jump(rule, g)(X0, f0, lower, dt)
-    new, newton, zero = q + dt * (qd + dt / 2 * qdd), newton_function(system), kind.zeros(*u.shape)
+    newton, there = newton_function(system), kind.sym('there', *u.shape)
+    end = kind.zeros(*u.shape) if begin is None else u
+    X0, first, size, rate = ca.vertcat(q[z], qd[z]), lower, kind(0), qdd
+    if begin is Begin.AGAIN or begin is Begin.MIDDLE:
+        ago, at = t - begin.share * dt, q
+        if system.driven and begin is Begin.MIDDLE:
+            still = velocity_function(system)(q, kind.zeros(g, 1), t - dt, p)       # of what drivers move
+            at = q + (dt - begin.share * dt) * still
+            at = newton(newton(at, ago, p)[0], ago, p)[0]
+            size = _violation(system, at, ago, p)
+        _, A, _, rate, _, _ = partition.function(at, qd[z], there, ago, p)
+        first = A[g:, :]
+    f0 = ca.vertcat(qd[z], rate[z])
+    X, over = _jump(rule, g)(X0, f0, first, dt)
+    new = q + dt * (qd + dt / 2 * rate)
     for left in range(rule.corrections, -1, -1):
         guess = ca.vertcat(new)
         guess[z] = X[:g]
         new = newton(newton(guess, t, p)[0], t, p)[0]
-        _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], zero, t, p)
+        _, A, _, new_qdd, lam, new_qd = partition.function(new, X[g:], end, t, p)
         if rule.correct is not None:
             better, over = _correction(rule.correct, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
             X = better if left else X
-    residual = ca.Function('residual', [system.q, system.t, p_], [system.Phi])
-    size = ca.norm_inf(residual(new, t, p)) if system.m else kind(0)
+    last = _violation(system, new, t, p)
+    size = ca.fmax(size, last) if begin is Begin.MIDDLE and system.driven else last
     rates = ca.vec(ca.densify(A[g:, :]))
     near = 1 / _volume(partition)(new, t, p)
     y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
     holds = holding_function()(ca.fmax(1, ca.norm_inf(new)), ca.sumsqr(y), size, over, before, near, least)
-    return ca.Function(f'mbse_{rule.key}', [ca.vertcat(q, qd, qdd, ca.vec(lower), before), ca.vertcat(t, dt, least), p],
+    series = ca.vertcat(t, dt, least, *([] if begin is None else [there, end]))
+    name = f'mbse_{rule.key}' + ('' if begin is None else f'_{begin.value}')
+    return ca.Function(name, [ca.vertcat(q, qd, qdd, ca.vec(lower), before), series, p],
                        [ca.vertcat(new, new_qd, new_qdd, rates, near), ca.vertcat(y, holds)], {'cse': True})
+
+
+def _violation(system: MechanismSystem, at: Expression, t: Expression, p: Expression) -> Expression:
+    """Largest ``|Phi|``."""
+    residual = ca.Function('residual', [system.q, system.t, system.values.symbol], [system.Phi])
+    return ca.norm_inf(residual(at, t, p)) if system.m else type(at)(0)
 
 
 def holding_function() -> ca.Function:
@@ -221,12 +268,16 @@ def _volume(partition: Partitioned) -> ca.Function:
 def _jump(rule: Rule, g: int) -> ca.Function:
     """Function ``(X, f, lower half of A, dt) -> (X after the step, number that must not exceed 1)``."""
     X, f, lower, dt = _symbols(g, 'X f lower dt')
+    if not g:
+        return ca.Function('jump', [X, f, lower, dt], [X, ca.SX(0)])
     return ca.Function('jump', [X, f, lower, dt], list(rule.advance(Symbols(X, f, _whole(lower), dt))))
 
 
 def _correction(correct: Callable[[Iterate], tuple[ca.SX, ca.SX]], g: int) -> ca.Function:
     """Function ``(X0, f0, X, f, lower half of A, dt) -> (better X, number of X that must not exceed 1)``."""
     X0, f0, X, f, lower, dt = arguments = _symbols(g, 'X0 f0 X f lower dt')
+    if not g:
+        return ca.Function('correction', arguments, [X, ca.SX(0)])
     return ca.Function('correction', arguments, list(correct(Iterate(X0, f0, X, f, _whole(lower), dt))))
 
 
