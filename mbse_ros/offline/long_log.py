@@ -60,9 +60,7 @@ class LongLog:
         names = reader.channels
         for block in reader.blocks():
             self.samples += len(block.stamps)
-            samples = zip([names[place] for place in block.channels.tolist()], block.stamps.tolist(),
-                          block.values.tolist())
-            yield self.pipeline.all_segments(samples, self._refuse)
+            yield self.pipeline.all_segments(names, *block, self._refuse)
 
     def _segments_one_by_one(self, reader: SourceReader) -> Iterator[Sequence[Segment]]:
         """Samples that may be worth less than others."""
