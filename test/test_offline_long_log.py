@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long logs: the same results in three threads as in one, nothing kept, errors and early ends leave nothing behind."""
+"""Long logs: the same results in threads and processes as in one, nothing kept, errors and early ends leave nothing."""
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import SampleError
 from mbse_ros.machine import Machine, load_machine
+from mbse_ros.offline import long_log
 from mbse_ros.offline.ahead import ahead
 from mbse_ros.offline.long_log import LongLog
 from mbse_ros.simulation.crane import SimulatedCrane
@@ -38,23 +40,61 @@ def bag(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize('segment', [0.0, 0.1])
-def test_the_same_as_in_one_thread(machine: Machine, bag: Path, segment: float) -> None:
-    log = LongLog(SampleReader(bag, machine.channels, machine.commands), machine, {}, segment=segment)
-    found, pipeline, expected, refused = list(log), Pipeline(machine, segment=segment), [], 0
+@pytest.fixture(scope='module')
+def laps(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five laps of 1.2 s with pauses, after which the estimate starts again."""
+    path, frames = tmp_path_factory.mktemp('laps') / 'bag', list(SimulatedCrane(machine).advance(1_200_000_000))
+    with BagWriter(path) as writer:
+        for lap in range(5):
+            for frame in frames:
+                writer.write_samples(frame.stamp_ns + lap * 1_700_000_000, frame.samples, frame.commands)
+    return path
+
+
+def check_as_in_one_thread(log: LongLog, pipeline: Pipeline, bag: Path) -> int:
+    """All outputs, and what is known at the end; how often the estimate started."""
+    machine, expected, refused = pipeline.machine, [], 0
+    found = list(log)
     for sample in SampleReader(bag, machine.channels, machine.commands):
         try:
             expected += pipeline.add(*sample)
         except SampleError:
             refused += 1
     expected += pipeline.flush()
-    assert len(found) == len(expected) > 30 and refused == 1 and log.dropped == {'pressure/lift_rod': 1}
+    assert len(found) == len(expected) > 30 and refused == sum(log.dropped.values())
     for one, other in zip(found, expected):
         assert repr(one.payload) == repr(other.payload) and one.segment.sequence == other.segment.sequence
-        assert np.array_equal(one.state.mean, other.state.mean, equal_nan=True)
-        assert np.array_equal(one.state.covariance, other.state.covariance)
+        for field in ('mean', 'covariance', 'weighing', 'innovation', 'innovation_stddev', 'measured'):
+            assert getattr(one.state, field).tobytes() == getattr(other.state, field).tobytes(), field
+        assert (one.state.status, one.state.reason, one.state.nis) == (
+            other.state.status, other.state.reason, other.state.nis)
     assert log.pipeline.payload.loads == pipeline.payload.loads
     assert log.samples == sum(1 for _ in SampleReader(bag, machine.channels, machine.commands))
+    return sum(output.state.restart for output in found)
+
+
+@pytest.mark.parametrize('segment', [0.0, 0.1])
+def test_the_same_as_in_one_thread(machine: Machine, bag: Path, segment: float) -> None:
+    log = LongLog(SampleReader(bag, machine.channels, machine.commands), machine, {}, segment=segment)
+    check_as_in_one_thread(log, Pipeline(machine, segment=segment), bag)
+    assert log.dropped == {'pressure/lift_rod': 1} and log.processes == 0
+
+
+def test_the_same_in_processes(machine: Machine, laps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_log, 'SHORT', 1000)
+    log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {})
+    assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5
+    assert log.processes == 2 and not multiprocessing.active_children()
+
+
+def test_threads_where_there_can_be_no_processes(laps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a kind of machine that only this process knows."""
+    class Own(Machine):
+        pass
+    monkeypatch.setattr(long_log, 'SHORT', 1000)
+    machine = load_machine('patu655_lift', make=Own)
+    log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {})
+    assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5 and log.processes == 0
 
 
 def test_many_samples_at_once_are_interpolated_as_one_by_one() -> None:
@@ -86,22 +126,26 @@ def test_many_samples_at_once_are_interpolated_as_one_by_one() -> None:
         assert (many.dropped, many.waiting_for, many.clocks.words) == (one.dropped, one.waiting_for, one.clocks.words)
 
 
-def test_errors_come_through_and_an_early_end_ends_the_threads(machine: Machine, bag: Path,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize('short', [1000, 10 ** 9], ids=['processes', 'threads'])
+def test_errors_come_through_and_an_early_end_ends_all(machine: Machine, laps: Path, short: int,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_log, 'SHORT', short)
     before, interval = threading.active_count(), sys.getswitchinterval()
-    outputs = iter(LongLog(SampleReader(bag, machine.channels, machine.commands), machine, {}, segment=0.0))
+    outputs = iter(LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}, segment=0.0))
     next(outputs)
+    assert bool(multiprocessing.active_children()) == (short == 1000)
     outputs.close()
     assert threading.active_count() == before and sys.getswitchinterval() == interval
+    assert not multiprocessing.active_children()
 
     def broken(reader: SampleReader) -> Iterator:
         yield from real(reader)
         raise OSError('the disk is gone')
-    real = SampleReader.blocks
+    real, found = SampleReader.blocks, []
     monkeypatch.setattr(SampleReader, 'blocks', broken)
     with pytest.raises(OSError, match='the disk is gone'):
-        list(LongLog(SampleReader(bag, machine.channels, machine.commands), machine, {}))
-    assert threading.active_count() == before
+        found.extend(LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}))
+    assert len(found) > 50 and threading.active_count() == before and not multiprocessing.active_children()
 
 
 class OneByOne:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log of any length through the pipeline, with bounded memory: what comes out is handed on and not kept.
 
-One thread reads and interpolates, one observes, and the caller's weighs. At once, since NumPy, decompression and the
-compiled functions give the interpreter away; the results are those of one thread, bit for bit.
+The caller's thread reads, interpolates and weighs, and processes observe, each a stretch between two restarts. A log
+that is too short for processes, or where none can be started, takes threads: one reads and interpolates, one observes,
+and the caller's weighs. The results are those of one thread, bit for bit.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -18,37 +19,61 @@ from ..errors import SampleError
 from ..machine import Machine
 from ..sources.reader import SourceReader
 from ..streams.pipeline import Output, Pipeline
-from ..streams.records import Segment, StateEstimate
+from ..streams.records import Segment
 from .ahead import ahead
+from .observers import SWITCH, Observed, Observers, observed
 
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
 AHEAD = 4           # blocks of samples that may wait between two threads
-SWITCH = 0.0005     # s that a thread waits at most for the interpreter; of itself Python takes ten times as much
+PROCESSES = 2       # more would wait for who weighs
+SHORT = 600_000     # steps of the observer, up to which a log is done before processes that take seconds to start
+WAITING = 200_000   # steps that may wait: memory, but a process needs the stretch after the one that another is at
 FEW = 32            # segments at a time where a reader gives samples one by one
 
 
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
-    ``segment``, s: see ``Pipeline``. ``dropped``: how many samples were refused, by channel; ``pipeline``: its payload
-    has ``loads`` and ``budget``, complete at the end. Raises what the reader raises.
+    ``segment``, s: see ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps; 0:
+    threads; as many as there were, in the end. ``dropped``: how many samples were refused, by channel; ``pipeline``:
+    its payload has ``loads`` and ``budget``, complete at the end. Raises what the reader raises; MbseError where a
+    process of the observer ends before the log.
     """
 
     def __init__(self, reader: SampleReader | SourceReader, machine: Machine, tuning: dict[str, Any],
-                 backend: str = 'auto', segment: float = SEGMENT) -> None:
+                 backend: str = 'auto', segment: float = SEGMENT, processes: int = PROCESSES) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
-        self._reader = reader
+        self._reader, self._backend, self.processes = reader, backend, processes
         self.dropped: Counter[str] = Counter()
         self.samples = 0
 
     def __iter__(self) -> Iterator[Output]:
         payload = self.pipeline.payload
-        with _quick_switches(), closing(ahead(self._states(ahead(self._segments(), AHEAD)), AHEAD)) as states:
-            for found in states:
+        with closing(self._observed()) as observed_blocks:
+            for found in observed_blocks:
                 for segment, state in found:
                     yield Output(segment, state, payload.process(state))
 
-    def _segments(self) -> Iterator[Sequence[Segment]]:
+    def _observed(self) -> Generator[Observed, None, None]:
+        blocks, is_long = _begun(self._segments(), SHORT)
+        observers = self._observers() if is_long and self.processes else None
+        self.processes = 0 if observers is None else self.processes
+        if observers is not None:
+            with closing(observers):
+                yield from observed(blocks, observers, WAITING)
+        else:
+            with _quick_switches(), closing(ahead(self._states(ahead(blocks, AHEAD)), AHEAD)) as states:
+                yield from states
+
+    def _observers(self) -> Observers | None:
+        """Processes, where they can be started."""
+        observer = self.pipeline.observer
+        try:
+            return Observers(observer.machine, observer.settings, self._backend, self.processes)
+        except OSError:
+            return None
+
+    def _segments(self) -> Generator[Sequence[Segment], None, None]:
         """What the samples complete, some at a time."""
         if isinstance(self._reader, SampleReader):
             yield from self._segments_of_blocks(self._reader)
@@ -60,9 +85,7 @@ class LongLog:
         names = reader.channels
         for block in reader.blocks():
             self.samples += len(block.stamps)
-            samples = zip([names[place] for place in block.channels.tolist()], block.stamps.tolist(),
-                          block.values.tolist())
-            yield self.pipeline.all_segments(samples, self._refuse)
+            yield self.pipeline.all_segments(names, *block, self._refuse)
 
     def _segments_one_by_one(self, reader: SourceReader) -> Iterator[Sequence[Segment]]:
         """Samples that may be worth less than others."""
@@ -82,12 +105,33 @@ class LongLog:
         self.dropped[error.channel] += 1
 
     def _states(self, blocks: Generator[Sequence[Segment], None, None]
-                ) -> Iterator[list[tuple[Segment, StateEstimate]]]:
+                ) -> Generator[Observed, None, None]:
         """The segments of each block, observed."""
         process = self.pipeline.observer.process
         with closing(blocks):
             for segments in blocks:
                 yield [(segment, process(segment)) for segment in segments]
+
+
+def _begun(blocks: Iterator[Sequence[Segment]], most: int
+           ) -> tuple[Generator[Sequence[Segment], None, None], bool]:
+    """The same blocks, and whether they have more than so many steps; an error is raised where it came."""
+    first: deque[Sequence[Segment]] = deque()
+    steps, problem = 0, None
+    try:
+        while steps <= most and (segments := next(blocks, None)) is not None:
+            first.append(segments)
+            steps += sum(len(segment.values) for segment in segments)
+    except Exception as error:
+        problem = error
+
+    def again() -> Generator[Sequence[Segment], None, None]:
+        while first:
+            yield first.popleft()
+        if problem is not None:
+            raise problem
+        yield from blocks
+    return again(), steps > most
 
 
 @contextmanager

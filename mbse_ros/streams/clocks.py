@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 EVERY = 61          # samples from look to look: a prime, so that every input has its turn
 LIMIT = 500_000_000     # ns, beyond which it is no delay of the transport
 TURNS = 5           # samples of each input, after which one that has not sent is no measure
@@ -27,6 +29,20 @@ class Clocks:
         self._newest[name] = stamp, count
         if count % EVERY == 0:
             self._look(name, stamp)
+
+    def take_rows(self, names: Sequence[str], stamps: Sequence[int]) -> None:
+        """Rows of samples, one of each of at least two inputs with one stamp, rising by less than ``LIMIT``: as by
+        ``take``, where from the second row on each look finds clocks that agree."""
+        for name in names:
+            self.take(name, stamps[0])
+        first, self._count = self._count, self._count + len(names) * (len(stamps) - 1)
+        if self._suspects or self._apart:
+            for count in range(first + EVERY - first % EVERY, self._count + 1, EVERY):
+                name = names[(count - first - 1) % len(names)]
+                self._apart.pop(name, None)
+                self._suspects.pop(name, None)
+        for number, name in enumerate(names, self._count - len(names) + 1):
+            self._newest[name] = stamps[-1], number
 
     @property
     def apart(self) -> dict[str, float]:

@@ -44,13 +44,18 @@ from dataclasses import dataclass
 from math import isfinite
 from operator import index as integer
 
+import numpy as np
+
 from ..errors import SampleError
 from ..settings import Settings, setting
 from .channel_buffer import ChannelBuffer
-from .clocks import Clocks
+from .clocks import LIMIT, Clocks
 from .records import Segment
+from .regular import periods, take_rows
 from .reorder import Reorder
+from .rows import regular_rows
 from .segment_grid import SegmentGrid
+from .stretch import Stretch
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,47 @@ class Interpolator:
                 continue
             found.extend(grid.release(buffer))
         return found
+
+    def add_block(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
+                  refuse: Callable[[SampleError], None]) -> list[Segment | Stretch]:
+        """The same of samples as arrays (n,): ``places`` among ``names``, stamps, ns, and values; where all inputs come
+        in rows, many segments at a time."""
+        found: list[Segment | Stretch] = []
+
+        def one_by_one(first: int, stop: int) -> None:
+            part = slice(first, stop)
+            found.extend(self.add_all(zip([names[place] for place in places[part].tolist()], stamps[part].tolist(),
+                                          values[part].tolist()), refuse))
+        done, count = 0, len(names)
+        for first, stop in self._stretches(names, places, stamps, values):
+            one_by_one(done, first)
+            order = [names[place] for place in places[first:first + count].tolist()]
+            while first < stop:
+                stretch = self._take_rows(order, stamps[first:stop:count], values[first:stop].reshape(-1, count))
+                done = first + count * (1 if stretch is None else len(stretch))
+                if stretch is None:
+                    one_by_one(first, done)
+                else:
+                    found.append(stretch)
+                first = done
+            done = stop
+        one_by_one(done, len(stamps))
+        return found
+
+    def _stretches(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray
+                   ) -> list[tuple[int, int]]:
+        """Where samples come in rows."""
+        if self._reorder.delay or len(names) < 2 or set(names) != set(self._inputs) or len(names) != len(self._inputs):
+            return []
+        shortest, longest = periods(self._grid)
+        return regular_rows(places, stamps, values, len(names), shortest, min(longest, LIMIT))
+
+    def _take_rows(self, names: list[str], stamps: np.ndarray, values: np.ndarray) -> Stretch | None:
+        """Segments of the first rows, taken; None where they have to come one by one."""
+        stretch = take_rows(self._grid, [self._inputs[name] for name in names], stamps, values)
+        if stretch is not None:
+            self.clocks.take_rows(names, stamps[:len(stretch)].tolist())
+        return stretch
 
     def flush(self) -> tuple[Segment, ...]:
         """Segments of the samples that wait for late ones, at the end of a log; samples that cannot be used are

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..errors import SampleError
 from ..estimators.settings import ObserverSettings
@@ -57,11 +59,19 @@ class Pipeline:
         drives the stages himself. Raises SampleError as ``add``."""
         return self._joined(self.interpolator.add(channel, stamp_ns, value, share))
 
-    def all_segments(self, samples: Iterable[tuple[str, int, float]], refuse: Callable[[SampleError], None]
-                     ) -> tuple[Segment, ...]:
-        """The same of many samples, all of channels and commands of the machine; ``refuse`` gets those that cannot be
-        used."""
-        return self._joined(tuple(self.interpolator.add_all(samples, refuse)))
+    def all_segments(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
+                     refuse: Callable[[SampleError], None]) -> list[Segment]:
+        """The same of many samples, as arrays (n,): ``places`` among ``names``, all of channels and commands of the
+        machine, stamps, ns, and values, SI; ``refuse`` gets those that cannot be used."""
+        found: list[Segment] = []
+        for item in self.interpolator.add_block(names, places, stamps, values, refuse):
+            if isinstance(item, Segment):
+                found.extend(self._joined((item,)))
+            elif self._merger is not None:
+                found.extend(self._merger.add_stretch(item))
+            else:
+                found.extend(item.segments())
+        return found
 
     def _joined(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         if segments and self._merger is not None:

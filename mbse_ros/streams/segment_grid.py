@@ -23,14 +23,15 @@ class SegmentGrid:
 
     ``step``, ``gap``, ``wait`` and ``patience``, ns, are set by ``configure``. ``sensors`` and ``held`` are the buffers
     of the channels and commands, ``live`` the sensors that are waited for, ``blocker`` the input whose next sample may
-    release a segment; where that is a command, so may a sensor's from ``deadline``, ns, on. ``dropped`` counts samples
-    that found no use.
+    release a segment; where that is a command, so may a sensor's from ``deadline``, ns, on. ``sequence`` of the last
+    segment; ``restart``: of the next one. ``line`` (steps, 2): 1 and the time, ns, of the last steps from the end on.
+    ``dropped`` counts samples that found no use.
     """
 
     def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
         self.channels, self.commands = channels, commands
         self.dropped: Counter[str] = Counter()
-        self._sequence = 0
+        self.sequence = 0
         self.reset()
 
     def reset(self) -> None:
@@ -40,7 +41,7 @@ class SegmentGrid:
         self.live = list(self.sensors)
         self.blocker, self.deadline = self.sensors[0], UNKNOWN
         self.cursor: int | None = None
-        self._restart = True
+        self.restart = True
 
     def inputs(self) -> dict[str, ChannelBuffer]:
         """The buffers by name."""
@@ -52,7 +53,7 @@ class SegmentGrid:
         self.deadline = NEVER       # look again with the next sample of a sensor
         self._most_steps = max(gap // step, 1)
         to_end = np.arange(1.0 - self._most_steps, 1.0) * step
-        self._line = np.column_stack((np.ones_like(to_end), to_end))
+        self.line = np.column_stack((np.ones_like(to_end), to_end))
         for buffer in self.sensors:
             buffer.target = -1
 
@@ -119,7 +120,7 @@ class SegmentGrid:
                 self.blocker, self.deadline = buffer, UNKNOWN
                 return None
         self.cursor = cursor = max(buffer.stamps[0] for buffer in self.live + self.held)
-        self._restart = True
+        self.restart = True
         for buffer in self.held:
             buffer.trim(cursor)
             buffer.since = cursor                               # its rate is learnt again: until then wait for it,
@@ -196,17 +197,17 @@ class SegmentGrid:
         """The segment from the cursor to ``end``, where the cursor then is."""
         step = self.step
         steps = (end - cursor) // step
-        if self._restart:       # a sample before the start may have come after it
+        if self.restart:       # a sample before the start may have come after it
             for buffer in self.sensors:
                 self.dropped['before the start'] += buffer.trim(cursor)
         values, repeats = self._interpolate(cursor, end, steps)
         commands = np.empty((steps, len(self.held)))
         for column, buffer in enumerate(self.held):
             buffer.hold(commands[:, column], cursor, step)
-        self._sequence += 1
-        segment = Segment(self._sequence, cursor, step, self._restart, self.channels, values, repeats, self.commands,
+        self.sequence += 1
+        segment = Segment(self.sequence, cursor, step, self.restart, self.channels, values, repeats, self.commands,
                           commands)
-        self.cursor, self._restart = end, False
+        self.cursor, self.restart = end, False
         for buffer in self.sensors:
             buffer.trim(end)
         for buffer in self.held:
@@ -226,7 +227,7 @@ class SegmentGrid:
             at_end.append(line[0])
             slopes.append(line[1])
             repeats.append((line[2] / step if line[2] > step else 1.0) * buffer.share)
-        to_end = self._line[-steps:]
+        to_end = self.line[-steps:]
         values = to_end.dot(np.array((at_end, slopes)))
         for column in pieced:
             buffer = self.sensors[column]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The observer of a long log in processes of their own: between two restarts a log is a stretch of its own.
+
+With a segment that restarts the observer begins afresh, so each stretch is observed by one process, as in one thread,
+and several stretches at once. What a process is given and what it has found wait in its own threads, so nobody who
+sends waits for one who sends.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pickle import HIGHEST_PROTOCOL, PicklingError, dumps, loads
+from queue import SimpleQueue
+from threading import Thread
+
+from ..description.model import MechanismDescription
+from ..errors import MbseError
+from ..estimators.settings import ObserverSettings
+from ..machine import Machine
+from ..streams.records import Segment, StateEstimate
+from ..streams.stages import ObserverStage
+
+SWITCH = 0.0005     # s that a thread waits at most for the interpreter; of itself Python takes ten times as much
+Observed = list[tuple[Segment, StateEstimate]]
+
+
+class Observers:
+    """Processes that observe one log; ``waiting``: steps given and not taken. To be closed.
+
+    Raises OSError where no process can be started.
+    """
+
+    def __init__(self, machine: Machine, settings: ObserverSettings, backend: str, count: int) -> None:
+        self.waiting = 0
+        self._workers: list[_Worker] = []
+        self._given: deque[tuple[_Worker, Sequence[Segment]]] = deque()
+        try:
+            if type(machine) is not Machine:
+                raise OSError('the machine cannot be made again in another process')
+            for _ in range(count):
+                self._workers.append(_Worker(machine.description, settings, backend))
+        except (OSError, AssertionError, PicklingError, TypeError, AttributeError) as error:
+            self.close()        # a daemon may have no children, a description of one's own may not be pickled
+            raise OSError(f'no process for the observer: {error}') from error
+        self._last = self._workers[0]
+
+    def give(self, segments: Sequence[Segment]) -> None:
+        """Segments that follow those given before. Raises MbseError where the process has ended."""
+        starts = [k for k, segment in enumerate(segments) if segment.restart and k]
+        for first, stop in zip([0, *starts], [*starts, len(segments)]):
+            part = segments[first:stop]
+            if not part:
+                continue
+            if part[0].restart:
+                self._last = min(self._workers, key=lambda worker: worker.waiting)
+            self._last.give(part)
+            self._given.append((self._last, part))
+            self.waiting += _steps(part)
+
+    @property
+    def ready(self) -> bool:
+        """Whether ``take`` need not wait."""
+        return bool(self._given) and self._given[0][0].ready
+
+    def take(self) -> Observed:
+        """The next ones observed, in the order in which they were given. Raises what the observer raises; MbseError
+        where its process has ended."""
+        worker, segments = self._given.popleft()
+        self.waiting -= _steps(segments)
+        return list(zip(segments, worker.take(_steps(segments))))
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker:
+    """One process; ``waiting``: steps given to it and not taken."""
+
+    def __init__(self, description: MechanismDescription, settings: ObserverSettings, backend: str) -> None:
+        context = get_context('spawn')
+        self._connection, other = context.Pipe()
+        self._process = context.Process(target=_observe, args=(other, description, settings, backend), daemon=True)
+        self.waiting = 0
+        try:
+            self._process.start()
+        except BaseException:
+            self._connection.close()
+            raise
+        finally:
+            other.close()       # so that the end of the process is the end of the connection
+
+    def give(self, segments: Sequence[Segment]) -> None:
+        self.waiting += _steps(segments)
+        try:
+            self._connection.send_bytes(dumps(segments, HIGHEST_PROTOCOL))
+        except OSError:
+            raise self._ended() from None
+
+    @property
+    def ready(self) -> bool:
+        return self._connection.poll()
+
+    def take(self, steps: int) -> list[StateEstimate]:
+        try:
+            good, found = loads(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            raise self._ended() from None
+        if not good:
+            raise found
+        self.waiting -= steps
+        states: list[StateEstimate] = found
+        return states
+
+    def _ended(self) -> MbseError:
+        self._process.join()
+        return MbseError(f'a process of the observer ended with code {self._process.exitcode} before the log did')
+
+    def close(self) -> None:
+        self._connection.close()
+        self._process.terminate()
+        self._process.join()
+        self._process.close()
+
+
+def _steps(segments: Sequence[Segment]) -> int:
+    return sum(len(segment.values) for segment in segments)
+
+
+def _observe(connection: Connection, description: MechanismDescription, settings: ObserverSettings,
+             backend: str) -> None:
+    """In the process: segments in, (True, states) out, or (False, error) once; until the other side closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C: the caller ends this process
+    sys.setswitchinterval(SWITCH)
+    given: SimpleQueue[bytes | None] = SimpleQueue()
+    found: SimpleQueue[bytes] = SimpleQueue()
+    Thread(target=_receive, args=(connection, given), daemon=True).start()
+    Thread(target=_send, args=(connection, found), daemon=True).start()
+    good = True
+    try:
+        stage = ObserverStage(Machine(description), settings, backend)
+        for data in iter(given.get, None):
+            found.put(dumps((True, [stage.process(segment) for segment in loads(data)]), HIGHEST_PROTOCOL))
+    except Exception as error:      # whatever it is, who takes raises it
+        found.put(_pickled(error))
+        good = False
+    while not good and given.get() is not None:     # the error is on its way
+        pass
+
+
+def _pickled(error: Exception) -> bytes:
+    try:
+        data = dumps((False, error), HIGHEST_PROTOCOL)
+        loads(data)
+        return data
+    except Exception:       # one that cannot be made again there
+        return dumps((False, MbseError(f'{type(error).__name__}: {error}')), HIGHEST_PROTOCOL)
+
+
+def _receive(connection: Connection, given: SimpleQueue[bytes | None]) -> None:
+    try:
+        while True:
+            given.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        given.put(None)
+
+
+def _send(connection: Connection, found: SimpleQueue[bytes]) -> None:
+    try:
+        while True:
+            connection.send_bytes(found.get())
+    except OSError:     # nobody takes any more: the receiving thread has found out, too
+        return
+
+
+def observed(blocks: Iterator[Sequence[Segment]], observers: Observers, most: int) -> Generator[Observed, None, None]:
+    """The segments of all blocks, observed, while up to ``most`` steps, or those of one block, wait; an error of the
+    blocks is raised where it came."""
+    problem: Exception | None = None
+    while True:
+        try:
+            segments = next(blocks, None)
+        except Exception as error:
+            problem = error
+            break
+        if segments is None:
+            break
+        observers.give(segments)
+        while observers.waiting and (observers.waiting > most or observers.ready):
+            yield observers.take()
+    while observers.waiting:
+        yield observers.take()
+    if problem is not None:
+        raise problem

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that observe: in order, bounded, errors with their type, and no waiting for one that is dead."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from mbse_ros.errors import MbseError, SampleError
+from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.offline.observers import Observers, observed
+from mbse_ros.simulation.crane import SimulatedCrane
+from mbse_ros.streams.interpolation import Interpolator
+from mbse_ros.streams.records import Segment
+
+
+@pytest.fixture(scope='module')
+def machine() -> Machine:
+    return load_machine('patu655_lift')
+
+
+@pytest.fixture(scope='module')
+def segments(machine: Machine) -> list[Segment]:
+    """Ninety-odd segments of ten steps; every twentieth starts again."""
+    interpolator, found = Interpolator(machine.channels, machine.commands), []
+    for frame in SimulatedCrane(machine).advance(1_000_000_000):
+        for name, value in {**frame.samples, **frame.commands}.items():
+            found += interpolator.add(name, frame.stamp_ns, value)
+    return [replace(segment, restart=k % 20 == 0) for k, segment in enumerate(found)]
+
+
+def observers_of(machine: Machine, count: int = 2) -> Observers:
+    return Observers(machine, ObserverSettings(), 'auto', count)
+
+
+def test_in_order_and_no_more_than_may_wait(machine: Machine, segments: list[Segment]) -> None:
+    made: list[int] = []
+
+    def blocks() -> Iterator[list[Segment]]:
+        for first in range(0, len(segments), 7):
+            made.append(min(first + 7, len(segments)))
+            yield segments[first:first + 7]
+    taken = 0
+    with closing(observers_of(machine)) as observers:
+        for found in observed(blocks(), observers, 300):
+            for segment, state in found:
+                assert segment is segments[taken] and state.sequence == segment.sequence
+                taken += 1
+            assert made[-1] - taken <= 30 + 7
+    assert taken == len(segments) > 80
+
+
+def test_an_error_comes_with_its_type_after_what_was_before(machine: Machine, segments: list[Segment]) -> None:
+    wrong = replace(segments[50], channels=('position/other',))
+    with closing(observers_of(machine)) as observers:
+        for given in (segments[:50], [wrong], segments[51:]):
+            observers.give(given)
+        count = 0
+        with pytest.raises(SampleError, match='position/other') as caught:
+            while True:
+                count += len(observers.take())
+        assert count == 50 and caught.value.channel == 'segment'
+    assert not multiprocessing.active_children()
+
+
+def test_a_killed_process_is_an_error(machine: Machine, segments: list[Segment]) -> None:
+    with closing(observers_of(machine)) as observers:
+        observers.give(segments[:20])
+        assert len(observers.take()) == 20
+        for child in multiprocessing.active_children():
+            child.kill()
+            child.join()
+        with pytest.raises(MbseError, match='ended with code -9'):
+            observers.give(segments[20:])
+            observers.take()
+
+
+def test_a_machine_of_another_kind_is_refused() -> None:
+    class Own(Machine):
+        pass
+    with pytest.raises(OSError, match='made again'):
+        observers_of(load_machine('patu655_lift', make=Own))
+    assert not multiprocessing.active_children()
