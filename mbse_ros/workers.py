@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from functools import partial
@@ -15,6 +16,11 @@ from .errors import MissingModuleError, SettingError
 T = TypeVar('T')
 R = TypeVar('R')
 PATIENCE = 20           # s for a scheduler, and for its first worker
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
 def processes(jobs: int) -> Callable[[], Executor]:

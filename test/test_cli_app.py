@@ -47,7 +47,7 @@ def test_every_command_and_option_is_documented():
     page = (ROOT / 'docs' / 'command_line.md').read_text()
     for command in (*COMMANDS[:-1], *(f'benchmark {study}' for study in STUDIES)):
         assert f'mbse {command}' in page, command
-        words = {word.strip('[],') for word in mbse(*command.split(), '--help').out.split()}
+        words = {word.strip('[],.:;') for word in mbse(*command.split(), '--help').out.split()}
         options = {word for word in words if word.startswith('--') and word not in ('--help', '--')}
         assert not {option for option in options if f'`{option}' not in page}, command
 

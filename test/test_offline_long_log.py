@@ -80,11 +80,12 @@ def test_the_same_as_in_one_thread(machine: Machine, bag: Path, segment: float) 
     assert log.dropped == {'pressure/lift_rod': 1} and log.processes == 0
 
 
-def test_the_same_in_processes(machine: Machine, laps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize('processes', [1, 2])
+def test_the_same_in_processes(machine: Machine, laps: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_log, 'SHORT', 1000)
-    log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {})
+    log = LongLog(SampleReader(laps, machine.channels, machine.commands), machine, {}, processes=processes)
     assert check_as_in_one_thread(log, Pipeline(machine, segment=0.1), laps) == 5
-    assert log.processes == 2 and not multiprocessing.active_children()
+    assert log.processes == processes and not multiprocessing.active_children()
 
 
 def test_threads_where_there_can_be_no_processes(laps: Path, monkeypatch: pytest.MonkeyPatch) -> None:

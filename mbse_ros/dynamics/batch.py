@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..compiled import Runs
 from ..errors import CompilationError, MbseError, SettingError, check_choice
+from ..workers import processors
 from .forcing import Forcing, RunForcing
 from .integrators import COMPILED
 from .integrators.fixed_step import Scheme, stepped
@@ -77,11 +77,6 @@ def simulate_runs(model: Model, duration: float, dt: float, scheme: str = 'expon
         pool.shutdown(cancel_futures=True)
     return Batch(model.names, runner.times[::every], kept[:, :, :n], kept[:, :, n:], made, tuple(failures),
                  tuple(model.system.values.names), np.array(parameters, dtype=float), dt)
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
 
 
 def start_of(model: Model, z: np.ndarray, zd: np.ndarray) -> State:

@@ -20,12 +20,13 @@ from ..machine import Machine
 from ..sources.reader import SourceReader
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import Segment
+from ..workers import processors
 from .ahead import ahead
 from .observers import SWITCH, Observed, Observers, observed
 
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
 AHEAD = 4           # blocks of samples that may wait between two threads
-PROCESSES = 2       # more would wait for who weighs
+PROCESSES = 2       # at most, and one less than there are processors: more would wait for who weighs
 SHORT = 600_000     # steps of the observer, up to which a log is done before processes that take seconds to start
 WAITING = 200_000   # steps that may wait: memory, but a process needs the stretch after the one that another is at
 FEW = 32            # segments at a time where a reader gives samples one by one
@@ -41,9 +42,10 @@ class LongLog:
     """
 
     def __init__(self, reader: SampleReader | SourceReader, machine: Machine, tuning: dict[str, Any],
-                 backend: str = 'auto', segment: float = SEGMENT, processes: int = PROCESSES) -> None:
+                 backend: str = 'auto', segment: float = SEGMENT, processes: int | None = None) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
-        self._reader, self._backend, self.processes = reader, backend, processes
+        self._reader, self._backend = reader, backend
+        self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
         self.dropped: Counter[str] = Counter()
         self.samples = 0
 

@@ -2,8 +2,8 @@
 """The observer of a long log in processes of their own: between two restarts a log is a stretch of its own.
 
 With a segment that restarts the observer begins afresh, so each stretch is observed by one process, as in one thread,
-and several stretches at once. What a process is given and what it has found wait in its own threads, so nobody who
-sends waits for one who sends.
+and several stretches at once. What a process is given and what it has found wait in its own threads, so that two
+that send never wait for each other.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from ..dynamics.batch import processors, simulate_runs
+from ..dynamics.batch import simulate_runs
 from ..dynamics.integrators import INTEGRATORS
 from ..dynamics.integrators.task import Record, Task
 from ..dynamics.model import Model, load_model
@@ -20,6 +20,7 @@ from ..errors import MbseError, SettingError
 from ..report.files import check_file, write_json
 from ..report.sections import print_table, wide_console
 from ..report.text import number
+from ..workers import processors
 from .peers import Chain, installed
 from .timing import machine_name
 

@@ -59,7 +59,10 @@ def simulate(
         jobs: Annotated[int | None, typer.Option(help='With --runs: threads. [all processors]')] = None,
         json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
-    """Simulate a machine to a bag, a mechanism's motion, or many of its motions (--runs)."""
+    """Simulate a machine to a bag, or motions of a mechanism.
+
+    With --runs many motions, with numbers drawn at random.
+    """
     from ...description.described import describe
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
