@@ -42,23 +42,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``-m ros`` files that have no such test are not imported: that takes longer than many of the tests."""
-    if config.getoption('markexpr') == 'ros' and collection_path.suffix == '.py':
-        return True if not _may_need_ros(collection_path) else None
+    """With ``-m ros`` files that have no such test are not imported, with ``-m 'not ros'`` files that have no other:
+    that takes longer than many of the tests."""
+    if collection_path.suffix != '.py':
+        return None
+    chosen = config.getoption('markexpr')
+    if chosen == 'ros' and not _may_need_ros(collection_path) or chosen == 'not ros' and _of_nodes(collection_path):
+        return True
     return None
+
+
+def _of_nodes(path: Path) -> bool:
+    return path.name.startswith('test_nodes_')
 
 
 @cache
 def _may_need_ros(path: Path) -> bool:
     says_so = re.search(r'\b(mark\.ros|ros_domain)\b', path.read_text())
-    return path.name.startswith('test_nodes_') or says_so is not None
+    return _of_nodes(path) or says_so is not None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the nodes carry the marker ros; without ROS 2 all that carry it are skipped."""
     without_ros = importlib.util.find_spec('rclpy') is None
     for item in items:
-        if item.path.name.startswith('test_nodes_') or 'ros_domain' in getattr(item, 'fixturenames', ()):
+        if _of_nodes(item.path) or 'ros_domain' in getattr(item, 'fixturenames', ()):
             item.add_marker('ros')
         if item.get_closest_marker('ros') and not _may_need_ros(item.path):
             raise pytest.UsageError(f'{item.nodeid} needs ROS 2 and its file does not say so: -m ros would miss it')
