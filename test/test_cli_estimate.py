@@ -205,7 +205,7 @@ def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
     assert refused('estimate', tmp_path, '--json', tmp_path) == (
         f"--json: got '{tmp_path}', expected a file, not a folder")
     assert refused('estimate', tmp_path, '--report', tmp_path / 'file') == (
-        f"--report: got '{tmp_path}/file', expected a folder")
+        f"--report: got '{tmp_path}/file', expected a folder: this is a file")
 
 
 def test_a_file_that_cannot_be_written(bag, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCED = ('python', 'test', 'graph', 'display', 'cluster', 'parquet', 'table')     # lists beside a sourced ROS
 STAND_IN = r"""#!/usr/bin/env bash
 echo "making ${1##*/} from ${@:3}" >&2
 mkdir -p "$1/bin"
@@ -27,9 +28,8 @@ def tree(tmp_path):
     script = root / 'tools' / 'make_environment.sh'
     script.write_text(STAND_IN)
     script.chmod(0o755)
-    for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(
-            f'tools/requirements/{name}' for name in ('python.in', 'test.in', 'graph.in', 'display.in',
-                                                    'ros-jazzy.txt', 'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
+    for name in ('CMakeLists.txt', 'package.xml', 'cmake/a', 'msg/A.msg', *(f'tools/requirements/{name}' for name in (
+            *(f'{part}.in' for part in SOURCED), 'ros-jazzy.txt', 'ros-kilted.txt', 'ros-jazzy.hashed.txt'))):
         (root / name).write_text(name)
     return root
 
@@ -88,7 +88,7 @@ def test_a_sourced_ros_is_used(tree, tmp_path):
     prefix = sourced_ros(tmp_path / 'ros')
     output, made = run(tree, 'printenv', 'AMENT_PREFIX_PATH', AMENT_PREFIX_PATH=prefix, ROS_DISTRO='humble')
     assert output == f'{tree}/.env/sourced-humble:{prefix}\n'
-    lists = ' '.join(f'tools/requirements/{name}.in' for name in ('python', 'test', 'graph', 'display'))
+    lists = ' '.join(f'tools/requirements/{name}.in' for name in SOURCED)
     assert made == f'making sourced-humble from {lists}\n'
 
 
