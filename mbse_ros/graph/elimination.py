@@ -73,8 +73,8 @@ class Packing:
         self._buffer = np.zeros(sum(rows * (columns + 1) for rows, columns in (s.shape for s in self.stacks)))
 
     def blocks(self, linear: Sequence[Linear]) -> Iterator[tuple[Terms, np.ndarray]]:
-        """Of each stack the keys of its nodes with their blocks of A, and b, of ``A dx = b = -e``: views, until the next
-        linearisation fills them again."""
+        """Of each stack the keys of its nodes with their blocks of A, and b, of ``A dx = b = -e``: views, until the
+        next linearisation fills them again."""
         self._buffer[:] = 0.0
         for item, target, side in zip(linear, self._targets, self._sides):
             self._buffer[target] = item.J
