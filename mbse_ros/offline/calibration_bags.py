@@ -21,6 +21,7 @@ from ..sources.reader import sample_reader
 from .bag import frame_of
 from .channel_series import series_of
 from .findings import machine_lines
+from .log_samples import LogSamples
 
 OPTION = '--payload'
 FORMAT = 'BAG=KG, BAG=KG+-DEVIATION or BAG=unknown'
@@ -50,7 +51,7 @@ def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None
         if name in [item.name for item in found]:
             raise BagError(str(bag), f'another bag is named {name}, too, and loads are given by name: rename one')
         reader = sample_reader(source, machine, namespace, sources)
-        samples = list(reader)
+        samples = LogSamples.read(reader)
         frame = frame_of(source, reader, TopicMap(namespace=namespace))
         if frame != machine.name and frame in known_machines():
             raise BagError(str(bag), f'a bag of the machine {frame}, expected one of {machine.name}')
@@ -59,10 +60,9 @@ def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None
         if len(frames) > 1:
             raise BagError(str(bag), 'bags of one machine, these are of ' + ' and '.join(
                 f'{item} ({path})' for item, path in frames.items()))
-        if not samples:
+        if not samples.count:
             raise BagError(str(bag), f'it has no sample of a channel of {machine.name}: see mbse topics')
-        first = min(sample.stamp_ns for sample in samples)
-        date = datetime.fromtimestamp(first * 1e-9, tz=timezone.utc).date().isoformat()
+        date = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc).date().isoformat()
         warnings = (*reader.warnings, *machine_lines(frame, machine))
         found.append(Recording(name, series_of(samples), date, tuple(f'{name}: {line}' for line in warnings)))
     return found

@@ -24,7 +24,8 @@ from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.pipeline import Pipeline
 from .bag import TUNING, frame_of
-from .findings import dropped_lines, machine_lines
+from .findings import machine_lines
+from .log_samples import Dropped
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
@@ -108,13 +109,13 @@ class _Run:
     def read(self, bag: str | Path, pipeline: Pipeline, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
         """One bag, sample by sample."""
-        source, dropped, first, last = open_bag(bag), [], None, 0
+        source, dropped, first, last = open_bag(bag), Dropped(), None, 0
         reader = sample_reader(source, self.machine, namespace, sources)
         for sample in reader:
             try:
                 outputs = pipeline.add(*sample)
             except SampleError as error:
-                dropped.append(error)
+                dropped.add(error)
                 continue
             for output in outputs:
                 if first is None:
@@ -124,7 +125,7 @@ class _Run:
                 last = self._last_ns = output.state.stamp_ns
                 self._judge()
         name = Path(bag).resolve().name
-        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped_lines(dropped), *machine_lines(
+        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped.lines(), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
         if first is None:
             missing = ', '.join(pipeline.interpolator.waiting_for)
