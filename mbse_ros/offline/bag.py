@@ -119,16 +119,17 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
                  backend: str = 'auto', sources: SourceMap | None = None, states: bool = True,
-                 take: Callable[[Output], None] | None = None) -> Estimate:
+                 take: Callable[[Output], None] | None = None, processes: int | None = 0) -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
     ``states``: keep what the end of each segment has of them; ``take`` gets each Output as it comes, none is kept.
+    ``processes`` of the observer of a long log, see ``LongLog``; a script that has them is imported by them, too.
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
     there is no memory left, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    found = _Passed(reader, machine, tuning, backend, states)
+    found = _Passed(reader, machine, tuning, backend, states, processes)
     found.run(take, str(source.path))
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
@@ -151,10 +152,10 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
 class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
-    def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool
-                 ) -> None:
+    def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
+                 processes: int | None = 0) -> None:
         self.samples, self.tracker, self.seconds = LogSamples(), Tracker(states), 0.0
-        self.log = LongLog(reader, machine, tuning, backend, segment=0.0, keep=self.samples)
+        self.log = LongLog(reader, machine, tuning, backend, 0.0, processes, self.samples)
 
     def run(self, take: Callable[[Output], None] | None = None, name: str = 'samples') -> None:
         """All of it."""

@@ -13,6 +13,7 @@ from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
 from ..errors import SampleError
 from ..sources.reader import SourceReader
+from .growing import Growing
 
 MANY = 4096     # single samples that become arrays at once
 LIMIT = 200     # characters of a refused sample's message
@@ -33,7 +34,7 @@ class LogSamples:
     def __init__(self) -> None:
         self.count = 0
         self._order: dict[str, dict[str, None]] = {'used': {}, 'finite': {}, 'missing': {}}
-        self._columns: dict[str, list[Column]] = {}
+        self._columns: dict[str, tuple[Growing, Growing, Growing]] = {}
         self._block: tuple[Sequence[str], np.ndarray, np.ndarray, np.ndarray] | None = None
         self._refused: list[int] = []
 
@@ -93,11 +94,9 @@ class LogSamples:
     def __getitem__(self, name: str) -> Column:
         """All samples of a channel; none of one that has not sent."""
         self._settle()
-        parts = self._columns.get(name, [])
-        if len(parts) != 1:
-            parts[:] = [Column(*map(np.concatenate, zip(*parts)))] if parts else [
-                Column(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))]
-        return parts[0]
+        if name not in self._columns:
+            return Column(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
+        return Column(*(column.array for column in self._columns[name]))
 
     def _settle(self) -> None:
         """The last block goes to its channels."""
@@ -115,7 +114,9 @@ class LogSamples:
         ends = np.cumsum(np.bincount(places, minlength=len(names)))
         for name, own in zip(names, np.split(order, ends[:-1])):
             if len(own):
-                self._columns.setdefault(name, []).append(Column(stamps[own], values[own], used[own]))
+                for column, found in zip(self._columns.setdefault(name, (Growing(), Growing(), Growing())),
+                                         (stamps, values, used)):
+                    column.extend(found[own])
 
 
 class Dropped:

@@ -38,15 +38,18 @@ class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
     ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused. ``segment``, s: see
-    ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps; 0: threads; as many as there
-    were, in the end. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and ``budget``, complete at
-    the end. Raises what the reader raises; MbseError where a process of the observer ends before the log.
+    ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps, 0: threads; as many as there
+    were, in the end. Without ``threads`` the caller's does all. ``dropped``: what was refused; ``pipeline``: its
+    payload has ``loads`` and ``budget``, complete at the end. Raises what the reader raises; MbseError where a process
+    of the observer ends before the log.
     """
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str = 'auto',
-                 segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None) -> None:
+                 segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None,
+                 threads: bool = True) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
         self._reader, self._backend, self._keep = reader, backend, keep
+        self._threads = threads
         self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
         self.dropped = Dropped()
         self.samples = 0
@@ -59,6 +62,10 @@ class LongLog:
                     yield Output(segment, state, payload.process(state))
 
     def _observed(self) -> Generator[Observed, None, None]:
+        if not self._threads:
+            self.processes = 0
+            yield from self._states(self._segments())
+            return
         blocks, is_long = _begun(self._segments(), SHORT)
         observers = self._observers() if is_long and self.processes else None
         self.processes = 0 if observers is None else self.processes

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..streams.pipeline import Output
 from ..streams.records import PayloadStatus
+from .growing import Growing
 
 CHUNK = 256             # outputs that wait to become rows
 FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits
@@ -92,8 +94,8 @@ class Tracker:
 
     def __init__(self, states: bool = True) -> None:
         self._states, self._waiting, self._count = states, list[Output](), 0
-        self._rows: dict[str, list[np.ndarray]] = {}
-        self._wide: dict[str, list[np.ndarray]] = {}
+        self._rows: dict[str, Growing] = defaultdict(Growing)
+        self._wide: dict[str, Growing] = defaultdict(Growing)
         self._reasons: dict[str, int] = {}
         self._far = self._worst = self._worst_at = np.zeros(0)
 
@@ -111,8 +113,8 @@ class Tracker:
         """Of all that came, one or more; ends the taking."""
         last = self._waiting[-1]
         self._settle(self._waiting)
-        states = States(**{name: _joined(self._wide, name) for name in list(self._wide)}) if self._states else None
-        return Track(**{name: _joined(self._rows, name) for name in list(self._rows)}, reasons=tuple(self._reasons),
+        states = States(**{name: rows.array for name, rows in self._wide.items()}) if self._states else None
+        return Track(**{name: rows.array for name, rows in self._rows.items()}, reasons=tuple(self._reasons),
                      far=self._far, worst=self._worst, worst_at=self._worst_at, last=last, states=states)
 
     def _settle(self, outputs: list[Output]) -> None:
@@ -153,11 +155,6 @@ class Tracker:
                         np.int32)
 
 
-def _put(columns: dict[str, list[np.ndarray]], **found: np.ndarray) -> None:
-    for name, column in found.items():
-        columns.setdefault(name, []).append(column)
-
-
-def _joined(columns: dict[str, list[np.ndarray]], name: str) -> np.ndarray:
-    """The whole column; its parts are forgotten."""
-    return np.concatenate(columns.pop(name))
+def _put(columns: dict[str, Growing], **found: np.ndarray) -> None:
+    for name, rows in found.items():
+        columns[name].extend(rows)
