@@ -4,8 +4,8 @@
     python benchmarks/fleet.py [--bags 200] [--seconds 60] [--json F]       # where dask.distributed is installed
 
 Bags of a crane that lifts two loads. Prints s with one worker and with two, their ratio, the processor time of workers,
-scheduler and ``mbse fleet``, s of one worker for an hour of bags, and whether tables are the same and complete after a worker was killed (-9), and after the scheduler was killed
-and started again and the fleet run once more.
+scheduler and ``mbse fleet``, s of one worker for an hour of bags, and whether tables are the same and complete after a
+worker was killed (-9), and after the scheduler was killed and started again and the fleet run once more.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def worker() -> object:
 def run(bags: Path, output: Path, pattern: str = '*') -> subprocess.Popen:
     """A fleet on the cluster."""
     return subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', 'fleet', f'{bags}/{pattern}', '--machine', MACHINE,
-                             '-o', str(output), '--cluster', ADDRESS], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                             '-o', str(output), '--cluster', ADDRESS],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def tables(output: Path) -> dict[str, bytes]:

@@ -165,7 +165,7 @@ def run_mechanism_demo(console: Console, folder: Path) -> None:
 def _observe(console: Console, folder: Path) -> None:
     """Some filters on a model that is wrong, with two kinds of sensors."""
     cases = estimator_benchmark.benchmark_cases([MECHANISM], FILTERS, SENSORS, 1, OBSERVED)
-    results = list(estimator_benchmark.run_cases(cases))
+    results = [estimator_benchmark.run_case(case) for case in cases]
     write_estimator_plots(results, folder)
     rows = {(result.case.estimator, result.case.sensor): result.row for result in results}
     print_table(console, 'observers of it, gravity wrong by 1 m/s2 and the start by 0.196 rad: error of the position '
