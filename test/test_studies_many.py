@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_support import mbse, recorded
+from cli_support import mbse, recorded, refused
 
+from mbse_ros.cli import mechanism_runs
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.calibration_bags import recorded as read_bags
 from mbse_ros.studies.many import add_workers, many
@@ -38,6 +39,26 @@ def _who(_: int) -> int:
 
 def _inverse(k: int) -> float:
     return 1 / k
+
+
+def test_a_cluster_makes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of a mechanism in parts, bit for bit; with the same draws."""
+    distributed = pytest.importorskip('distributed', reason='dask.distributed is not installed')
+    words = ['four_bar', '--runs', 5, '--vary', 'theta=2 deg', '--vary', 'crank=1%', '--duration', 0.05, '--states']
+    monkeypatch.setattr(mechanism_runs, 'PART', 2)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
+                                  dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        assert many(neg, range(5), cluster=address) == [-k for k in range(5)]
+        assert mbse('simulate', *words, '-o', tmp_path / 'there', '--cluster', address).status == 0
+    assert mbse('simulate', *words, '-o', tmp_path / 'here').status == 0
+    for file in 'ends.csv', 'quantiles.csv':
+        assert (tmp_path / 'there' / file).read_bytes() == (tmp_path / 'here' / file).read_bytes(), file
+    there, here = (np.load(tmp_path / name / 'runs.npz', allow_pickle=False) for name in ('there', 'here'))
+    assert there.files == here.files
+    for name in here.files:
+        np.testing.assert_array_equal(there[name], here[name], name)
+    assert '--jobs' in refused('simulate', *words, '-o', tmp_path / 'x', '--cluster', address, '--jobs', 2)
 
 
 def test_options_of_a_benchmark() -> None:
