@@ -11,8 +11,8 @@ import typer
 from ..errors import SettingError
 from .arguments import Cluster, Jobs, Json, Plots, names_of, whole_numbers
 
-benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures time '
-                        'runs alone: only estimators and faults have --jobs and --cluster.')
+benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures '
+                        'time runs alone: only estimators and faults have --jobs and --cluster.')
 
 
 @benchmark.command()
