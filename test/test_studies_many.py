@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from cli_support import mbse, recorded, refused
 
-from mbse_ros.cli import mechanism_runs
+from mbse_ros.cli.mechanisms import mechanism_runs
 from mbse_ros.machine import load_machine
-from mbse_ros.offline.calibration_bags import recorded as read_bags
+from mbse_ros.offline.calibration.calibration_bags import recorded as read_bags
 from mbse_ros.studies.many import add_workers, many
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'

@@ -18,21 +18,21 @@ from ..bags.reader import SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import BagError, MbseError, SampleError, SettingError
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.loads import Load
+from ..payload.load_log import Load
 from ..payload.mass import Cause
-from ..payload.settings import PayloadSettings
+from ..payload.payload_settings import PayloadSettings
 from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import SourceReader, sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
+from .checks.findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
+from .checks.plausibility import judged
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .memory import check_memory
-from .plausibility import judged
 from .track import States, Track, Tracker
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}

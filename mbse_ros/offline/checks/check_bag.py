@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the data of a bag for a machine: its names, then its samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...bags.bag import open_bag
+from ...bags.topics import TopicMap
+from ...machine import Machine
+from ...sources.map import SourceMap
+from ...sources.reader import sample_reader
+from ..bag import frame_of
+from ..log_samples import LogSamples
+from .findings import machine_lines
+from .plausibility import judged
+from .remedies import Finding
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Findings on a bag; what was ``unchecked``, with reasons; ``notes`` of the reader; how much was looked at."""
+
+    findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...]
+    notes: tuple[str, ...]
+    samples: int
+    seconds: float
+
+
+def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
+              sources: SourceMap | None = None) -> Checked:
+    """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's, and
+    DescriptionError for a map that does not fit the bag."""
+    topics, source = TopicMap(namespace=namespace), open_bag(bag)
+    reader = sample_reader(source, machine, namespace, sources)
+    samples = LogSamples.read(reader)
+    findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
+                for line in machine_lines(frame_of(source, reader, topics), machine)]
+    silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in samples.names)
+    if silent:
+        remedy = 'record them under these names, or name the machine that it is (--machine)'
+        if all(name.startswith('command/') for name in silent):
+            remedy += ', or do without commands (--valve unknown)'
+        findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
+    verdict = judged(samples, machine)
+    notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
+    first, last = samples.span_ns
+    return Checked((*findings, *verdict.findings), verdict.unchecked, notes, samples.count, (last - first) * 1e-9)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was odd about the samples of a log and about the estimates, one line each: nothing is lost silently."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...machine import Machine
+from ...resources import share_directory
+from ...streams.records import ObserverStatus, PayloadStatus
+from ..log_samples import LogSamples, counted
+from ..track import FAR, Track
+
+WORDS = {'before the start': 'came before every sensor and command had sent',
+         'before a restart': 'were still waiting for another sensor when the estimate started again'}
+STROKE_MARGIN = 0.01
+VERY_FAR = 20.0     # standard deviations
+ODD_SHARE = 0.02
+HELD = (PayloadStatus.NO_DATA, PayloadStatus.OUTSIDE_STROKE, PayloadStatus.NOT_OBSERVABLE)
+
+
+def unused_lines(dropped: dict[str, int]) -> list[str]:
+    """Samples that found no use, out of the interpolation's counters."""
+    return [f'{counted(dropped[reason])} not used: they {text}' for reason, text in WORDS.items()
+            if dropped.get(reason)]
+
+
+def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int) -> list[str]:
+    """Pauses longer than ``gap_ns`` and missing values of each channel, without what was refused; channels with the
+    same fate share a line. ``start_ns``: instant of t = 0."""
+    fates: dict[str, list[str]] = {}
+    used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
+    end = max((int(stamps[-1]) for stamps in used.values()), default=0)
+    for channel, stamps in used.items():
+        for line in _pauses(stamps, start_ns, end, gap_ns):
+            held = '; its last value was held' if channel.startswith('command/') else ''
+            fates.setdefault(line + held, []).append(channel)
+    for channel in samples.by_first('missing'):
+        column = samples[channel]
+        instants = column.stamps[column.used & np.isnan(column.values)]
+        line = f'{counted(len(instants))} without a value (NaN), the first at t = {_time(instants[0], start_ns)}'
+        fates.setdefault(line, []).append(channel)
+    return [f'{", ".join(channels)}: {line}' for line, channels in fates.items()]
+
+
+def stroke_lines(samples: LogSamples, machine: Machine) -> list[str]:
+    """Positions that the machine cannot have: outside a stroke or a joint's limits by more than 1 % of them."""
+    lines = []
+    for name, (low, high, what, unit) in _ranges(machine).items():
+        position, room = samples[f'position/{name}'].values, STROKE_MARGIN * (high - low)
+        outside = position[(position < low - room) | (position > high + room)]
+        if outside.size:
+            lines.append(f'position/{name}: {counted(outside.size)} of {position.size} outside {what} of '
+                         f'{low:g} to {high:g} {unit}, the first {outside[0]:.4g} {unit}')
+    return lines
+
+
+def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
+    """Strokes of pistons and limits of joints by coordinate, with the words for them and the unit."""
+    found = {name: (*stroke, 'the stroke', 'm') for name, stroke in zip(machine.cylinders, machine.stroke.tolist())}
+    for name, coordinate in machine.description.coordinates.items():
+        joint = machine.description.joints.get(coordinate.joint)
+        if joint is not None and joint.limits is not None:
+            found[name] = (*joint.limits, 'the limits', 'rad' if joint.type == 'revolute' else 'm')
+    return found
+
+
+def _pauses(stamps: np.ndarray, start: int, end: int, gap: int) -> list[str]:
+    """The longest of the pauses, and the silence before the end of the log."""
+    lines, steps = [], np.diff(stamps)
+    steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
+    count = int(np.sum(steps > gap))
+    if count:
+        place = int(np.argmax(steps))
+        number = '' if count == 1 else (f', the longest of {count} pauses of more than {gap * 1e-9:g} s '
+                                        '(interpolation.max_gap)')
+        lines.append(f'silent for {steps[place] * 1e-9:.2f} s from t = {_time(stamps[place], start)}{number}')
+    if end - stamps[-1] > gap:
+        lines.append(f'silent from t = {_time(stamps[-1], start)} to the end')
+    return lines
+
+
+def machine_lines(frame: str, machine: Machine) -> list[str]:
+    """A bag whose headers name another of the known machines."""
+    known = {path.stem for path in (share_directory() / 'config' / 'machines').glob('*.yaml')}
+    if frame == machine.name or frame not in known:
+        return []
+    return [f'the bag was recorded on {frame} (frame_id of its samples) and is estimated as {machine.name}']
+
+
+def _time(stamp_ns: int, start_ns: int) -> str:
+    return f'{(int(stamp_ns) - start_ns) * 1e-9:.2f} s'
+
+
+def state_lines(track: Track) -> list[str]:
+    """Restarts, and how long the observer coasted without a sensor or was lost, with the first reason."""
+    t, restarts = track.elapsed, np.flatnonzero(track.restart[1:]) + 1
+    lines = []
+    if len(restarts):
+        more = '' if len(restarts) == 1 else f', and {len(restarts) - 1} times more'
+        back = np.any(track.start_ns[restarts] < track.stamp_ns[restarts - 1])
+        reason = 'the clock was set back' if back else 'no sensor had sent for longer than interpolation.max_gap'
+        lines.append(f'the estimate started again at t = {t[restarts[0]]:.2f} s{more}: {reason}')
+    for status, word in ((ObserverStatus.COASTING, 'coasted'), (ObserverStatus.LOST, 'was lost')):
+        found = np.flatnonzero(track.observer_status == status)
+        if len(found):
+            lines.append(f'the observer {word} for {int(track.length_ns[found].sum()) * 1e-9:.2f} s in all, first at '
+                         f't = {t[found[0]]:.2f} s: {track.reasons[track.observer_reason[found[0]]]}')
+    return lines
+
+
+def fit_lines(track: Track) -> list[str]:
+    """Channels whose samples lie too far, or too often far, from what the observer predicts."""
+    lines, count = [], len(track)
+    for channel, far, worst, at in zip(track.last.state.channels, track.far, track.worst, track.worst_at):
+        if worst > VERY_FAR or far > ODD_SHARE * count:
+            lines.append(f'{channel}: {far} of {count} samples lie more than {FAR:g} sigma from their prediction, the '
+                         f'farthest {worst:.0f}, at t = {track.elapsed[at]:.2f} s: the sensor jumped, or the model '
+                         'does not fit')
+    return lines
+
+
+def mass_lines(track: Track, limits: tuple[float, float]) -> list[str]:
+    """A mass that the machine cannot carry, and one that is old because data ended or the state was lost."""
+    last, (low, high) = track.last.payload, limits
+    if not math.isfinite(last.mass):
+        return []
+    lines = []
+    if last.upper < low or last.lower > high:
+        lines.append(f'the mass is not within {low:g} to {high:g} kg (payload.limits of the machine): another machine, '
+                     'unit or zero of a sensor?')
+    if last.status in HELD:
+        used = track.elapsed[track.status == PayloadStatus.UPDATING]
+        lines.append(f'the mass is held: no sample of it after t = {np.max(used, initial=0.0):.2f} s ({last.reason})')
+    return lines
