@@ -111,9 +111,10 @@ def _drawn(request: RunsRequest, varied: Sequence[Variation]) -> tuple[dict[str,
 def _by_cluster(request: RunsRequest) -> Batch:
     """All runs, so many at a time."""
     parts = many(partial(_part, request), range(0, request.runs, PART), cluster=request.cluster, what='parts')
-    columns = {name: np.concatenate([getattr(part, name) for part in parts])
-               for name in ('q', 'qd', 'steps', 'parameters')}
-    return replace(parts[0], failures=tuple(item for part in parts for item in part.failures), **columns)
+    q, qd, steps, parameters = (np.concatenate([getattr(part, name) for part in parts])
+                                for name in ('q', 'qd', 'steps', 'parameters'))
+    return replace(parts[0], q=q, qd=qd, steps=steps, parameters=parameters,
+                   failures=tuple(item for part in parts for item in part.failures))
 
 
 def _part(request: RunsRequest, first: int) -> Batch:
