@@ -24,7 +24,7 @@ def packed(records: Sequence[Record]) -> bytes:
         for value in vars(record).values():
             if type(value) is np.ndarray and value.dtype is FLOAT:
                 shapes.append(value.shape)
-                arrays.append(np.ascontiguousarray(value))
+                arrays.append(np.ascontiguousarray(value).data)
                 value = ...
             row.append(value)
         rows.append(row)
