@@ -303,7 +303,7 @@ class PayloadEstimator:
         total = self._low_pass.total
         if self._window_value is None or self._stated and total < self._least:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
-        mass, *sensitivity = self._window_value.tolist()
+        mass = float(self._window_value[0])
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
         low_passed = float(self._low_pass.sums[1]) / total
         if self._stated:
@@ -317,7 +317,7 @@ class PayloadEstimator:
                         sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised)
         if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
-        systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
+        systematic = sum(s * s * v for s, v in zip(self._window_value[1:].tolist(), self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance),
                     taken)
