@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiled import Kernel
 from ...errors import SettingError
-from ..formulations import accelerations
+from ..formulations.by_name import accelerations
 from .ali3p_functions import iteration_function, projection_function
 from .task import Record, Task
 

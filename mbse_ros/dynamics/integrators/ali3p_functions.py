@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import casadi as ca
 
 from ...mechanism.assembly import MechanismSystem
-from ..matrix_r import constraint_rates
+from ..formulations.matrix_r import constraint_rates
 
 LARGEST_SCALAR = 10     # coordinates up to which all is written out in scalar operations
 VIOLATION = 1e-3        # weight of Phi beside dq, so that no iteration ends far from the constraints
