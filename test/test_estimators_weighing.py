@@ -21,8 +21,6 @@ from mbse_ros.estimators.weighing import (
     KNOWN,
     STILL_KNOWN,
     MassInformation,
-    _deviation,
-    _residuals,
     _steep,
     _terms,
     balanced,
@@ -53,10 +51,11 @@ def machine_of(name: str) -> Machine:
 @cache
 def terms(machine: Machine) -> ca.Function:
     """``(X, P, dependent)`` in SI -> residuals, derivatives, variances, trust, friction, derivatives by numbers."""
-    n = len((model := hydraulic_model(machine, True)).names)
+    model = hydraulic_model(machine, True)
+    n = len(model.names)
     X, P, near = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('near', len(machine.system.dependent))
-    slopes = _steep(machine, model, X, P, near, ca.SX(directions(machine)))
-    found = _terms(machine, model, X, P, near, ca.SX(FORCE_PSD), ca.SX(DT), slopes)
+    at = machine, model, X, P, near
+    found = _terms(*at, ca.SX(FORCE_PSD), ca.SX(DT), _steep(*at, ca.SX(directions(machine))))
     return ca.Function('terms', [X, P, near, machine.parameters.symbol], list(found))
 
 
@@ -87,22 +86,6 @@ def test_forces_balance_where_the_machine_carries_its_mass(name: str) -> None:
     """Against the equations of motion by the mass matrix."""
     g, H, _, sure, _, _ = evaluated(name, carried(name))
     assert np.abs(g).max() < 1e-6 * np.abs(H[:, -1]).max() * MACHINES[name] and (sure > KNOWN).all()
-
-
-@pytest.mark.parametrize('name', MACHINES)
-def test_derivatives_along_directions_are_those_of_each_equation(name: str) -> None:
-    """Bit for bit, though the directions are not known before: as many as lanes, those beyond the equations 0."""
-    machine, model, X = machine_of(name), hydraulic_model(machine_of(name), True), carried(name)
-    (balance, g, by), unit, numbers = _residuals(machine, model), directions(machine), machine.parameters.symbol
-    x, P, along = ca.SX.sym('x', len(X)), ca.SX(covariance(name)), ca.SX.sym('along', *unit.shape)
-    near = ca.SX(machine.position(X[:len(machine.coordinates)])[machine.system.dependent])
-    q, spread = machine.joined(near, x[:len(machine.coordinates)]), _deviation(machine, balance, x, P, near)
-    each = ca.Function('each', [machine.system.q, balance.X, numbers, balance.deviation], [g, ca.jacobian(g, by)])
-    results = *_steep(machine, model, x, P, near, along), *each(q, x, numbers, spread)
-    both = ca.Function('both', [x, numbers, along], results)
-    found, slopes, residuals, expected = (item.full() for item in both(X, machine.parameters.mean, unit))
-    np.testing.assert_array_equal(found, residuals)
-    np.testing.assert_array_equal(slopes, np.pad(expected, ((0, max(4 - len(expected), 0)), (0, 0))))
 
 
 @pytest.mark.parametrize('name', MACHINES)
