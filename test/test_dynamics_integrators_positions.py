@@ -101,13 +101,15 @@ def test_redundant_constraints_and_a_singular_mass_matrix():
         assert found.violation.max() < 1e-10
 
 
-@pytest.mark.parametrize('name', ['spatial_four_bar', 'n_four_bar:5'])
-def test_larger_and_spatial_mechanisms(name):
+@pytest.mark.parametrize('name, coordinates', [('spatial_four_bar', 'relative'), ('spatial_four_bar', 'reference_point'),
+                                               ('n_four_bar:5', None)])
+def test_larger_and_spatial_mechanisms(name, coordinates):
     """Both ways of the compiled functions: scalar operations and sparse factorisations."""
-    reference = simulate(model(name), 0.2, 0.2, 'dop853')
+    mechanism = load_model(name, coordinates)
+    reference = simulate(mechanism, 0.2, 0.2, 'dop853')
     assert np.abs(reference.balance).max() < 1e-9
     for scheme in ('exponential', 'ali3p'):
-        found = simulate(model(name), 0.2, 1e-3, scheme)
+        found = simulate(mechanism, 0.2, 1e-3, scheme)
         assert np.abs(found.q[-1] - reference.q[-1]).max() < 1e-5
 
 

@@ -54,7 +54,7 @@ class Iterated:
     def __post_init__(self) -> None:
         inputs = [[f.size_in(i) for i in range(f.n_in())] for f in (self.iterate, self.finish)]
         if inputs[0] != inputs[1] or not 0 < self.iterate.numel_out(0) <= self.finish.numel_in(0):
-            raise ValueError(f'{self.finish.name()}: got {inputs} and {self.iterate.size_out(0)}, expected two functions'
+            raise ValueError(f'{self.finish.name()}: got {inputs} and {self.iterate.size_out(0)}, expected functions'
                              ' of the same (x, u, p), the first of which gives the first entries of x')
 
     def dense(self, name: str) -> Iterated:

@@ -28,7 +28,7 @@ from .timing import machine_name
 MECHANISMS = {'four_bar': 5.0, 'five_bar': 5.0, 'four_bar_spring': 5.0, 'slider_crank': 5.0, 'spatial_four_bar': 5.0,
               'excavator_arm': 1.0, 'andrews': 0.03, 'pendulum': 5.0, 'four_bar_adams': 5.0, 'three_rrr': 0.5,
               'spatial_crane': 0.5}
-SHORTER = {'andrews': 0.01, 'three_rrr': 0.4}         # of the step asked for
+SHORTER = {'andrews': 0.01, 'three_rrr': 0.4, 'spatial_crane': 0.25}         # of the step asked for
 SCHEMES = ('exponential', 'trapezoid', 'ali3p')
 REFERENCE = 1e-10       # tolerance of the row of DOP853
 VARIED = 0.01           # deviations of a batch: of lengths, by their size, and of the start, rad
