@@ -101,8 +101,8 @@ def test_redundant_constraints_and_a_singular_mass_matrix():
         assert found.violation.max() < 1e-10
 
 
-@pytest.mark.parametrize('name, coordinates', [('spatial_four_bar', 'relative'), ('spatial_four_bar', 'reference_point'),
-                                               ('n_four_bar:5', None)])
+@pytest.mark.parametrize('name, coordinates', [
+    ('spatial_four_bar', 'relative'), ('spatial_four_bar', 'reference_point'), ('n_four_bar:5', None)])
 def test_larger_and_spatial_mechanisms(name, coordinates):
     """Both ways of the compiled functions: scalar operations and sparse factorisations."""
     mechanism = load_model(name, coordinates)

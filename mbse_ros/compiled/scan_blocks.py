@@ -154,7 +154,7 @@ class BlocksVm(dict[int, Block]):
 
     def _mapped(self, n: int, *arrays: np.ndarray) -> Callable[[], int]:
         """All steps as one function; CasADi's columns side by side are the rows of C-ordered arrays."""
-        buffer, trigger = self._step.mapaccum(f'mbse_scan{n}', n).buffer()
+        buffer, trigger = shapes_of(self._step).mapaccum(f'mbse_scan{n}', n).buffer()
         for i, array in enumerate(arrays[:3]):
             buffer.set_arg(i, array.data)
         for i, array in enumerate(arrays[3:]):
