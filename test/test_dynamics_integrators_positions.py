@@ -14,7 +14,7 @@ from mbse_ros.errors import DivergenceError, PositionProblemError, SingularConfi
 pytestmark = pytest.mark.usefixtures('vm')
 
 IN_INDEPENDENT = [('forward_euler', 2e-3), ('augmented_euler', 2e-3), ('exponential', 2e-3), ('exponential', 1e-2),
-                  ('trapezoid', 2e-3), ('dop853', 0.5), ('radau', 0.5)]
+                  ('rk4', 2e-3), ('trapezoid', 2e-3), ('dop853', 0.5), ('radau', 0.5)]
 FLAT = (-0.195020301949435, -0.980799205662174)        # B0 of the two loops at 1 s
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..description.basics import GROUND
-from .peer_model import Z, Coil, Link, NoPeerError, PeerModel, Pose
+from .peer_model import Coil, Link, NoPeerError, PeerModel, Pose, Z
 
 
 class Setting(NamedTuple):
@@ -108,7 +108,8 @@ class _Plane(_System):
         self.mbs.AddLoad(items.LoadMassProportional(markerNumber=mass, loadVector=self.peer.gravity.tolist()))
         if name in self.peer.torques:
             turn = self.mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=number))
-            self.mbs.AddLoad(items.LoadTorqueVector(markerNumber=turn, loadVector=(self.peer.torques[name] * Z).tolist()))
+            torque = self.peer.torques[name] * Z
+            self.mbs.AddLoad(items.LoadTorqueVector(markerNumber=turn, loadVector=torque.tolist()))
         return number
 
     def local(self, body: str, point: np.ndarray) -> np.ndarray:

@@ -111,9 +111,10 @@ class PeerModel:
 
 def peer_model(model: Model) -> PeerModel:
     """Of a model where it starts; its inputs are zero, its first independent coordinate is watched. NoPeerError."""
-    description, name = model.description, model.independent[0]
+    description = model.description
     if description.drivers or description.cylinders:
         raise NoPeerError('drivers or cylinders')
+    name = model.independent[0]
     if name not in description.coordinates:
         raise NoPeerError(f'its coordinate {name} has no meaning in other programs')
     found = PeerModel(description, _spatial([scalar.value for scalar in description.gravity]), _bodies(model),
