@@ -155,7 +155,7 @@ def test_the_rows_of_the_simulation_study(tmp_path):
     result, done = studied(tmp_path, 'simulation', '--mechanism', 'four_bar', '--dt', '5e-3', '--rounds', '1',
                            '--runs', '3')
     rows = {item['scheme']: item for item in result['rows']}
-    assert set(rows) == {'exponential', 'trapezoid', 'rk4', 'ali3p', 'dop853'}
+    assert set(rows) == {'exponential', 'trapezoid', 'rk4', 'ali3p', 'dop853', 'cvodes'}
     assert rows['dop853']['error'] < 1e-8 and result['batch']['runs'] == 3 and result['batch']['failed'] == 0
     assert 'runs of four_bar' in done.out
     assert set(rows['ali3p']) == {'mechanism', 'scheme', 'dt', 'duration_s', 'us_per_step', 'error'}
