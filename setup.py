@@ -30,7 +30,7 @@ setup(
     license='Apache-2.0',
     packages=find_packages(include=['mbse_ros', 'mbse_ros.*']),
     package_data={'mbse_ros': ['report/*.html', 'report/*.js', 'report/*.css',
-                               'nodes/display_page/*']},
+                               'nodes/display/page/*']},
     data_files=shared(),
     python_requires='>=3.10',
     install_requires=requirements('python.in'),

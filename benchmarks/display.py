@@ -27,9 +27,9 @@ from report_browser import PROGRAM, Browser  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from websockets.sync import client  # noqa: E402
 
-from mbse_ros.nodes.graph import machine_graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.processor import cpu_seconds  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
+from mbse_ros.nodes.measuring.processor import cpu_seconds  # noqa: E402
 
 START = 120.0       # s
 NODES = ('display_node', 'scale_node', 'machine_nodes')

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from mbse_ros.description.basics import Scalar
-from mbse_ros.graph.machine_factors import MachineKinds, machine_kinds
-from mbse_ros.graph.machine_log import MachineLog
-from mbse_ros.graph.machine_smoother import smooth_machine
+from mbse_ros.graph.factors.machine_factors import MachineKinds, machine_kinds
+from mbse_ros.graph.machines.machine_log import MachineLog
+from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle, lift_hold_lower, random_cycle

@@ -29,7 +29,7 @@ from wrong_numbers import draw, with_errors
 
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
-from mbse_ros.machine.load import with_valves
+from mbse_ros.machine.find_machine import with_valves
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

@@ -30,9 +30,9 @@ from nodes_support import Peer, own_domain  # noqa: E402
 from visualization_msgs.msg import MarkerArray  # noqa: E402
 
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment  # noqa: E402
-from mbse_ros.nodes._messages import to_ns  # noqa: E402
-from mbse_ros.nodes.graph import machine_graph, parse_arguments  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments  # noqa: E402
+from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
+from mbse_ros.nodes.messages.wire import to_ns  # noqa: E402
 
 WELL, CHILDREN, START = 5.0, 2.0, 120.0     # s
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'markers': MarkerArray}

@@ -23,12 +23,12 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes._messages import stamp_of, to_ns
-from mbse_ros.nodes._run import _Executor as Executor
-from mbse_ros.nodes.graph import Graph
-from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.processor import cpu_seconds
-from mbse_ros.nodes.up import RunningGraph
+from mbse_ros.nodes.base.run import _Executor as Executor
+from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.graphs.machine_graph import Graph
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
+from mbse_ros.nodes.measuring.processor import cpu_seconds
+from mbse_ros.nodes.messages.wire import stamp_of, to_ns
 
 PREPARED = ('DEKF', 'errorEKF_FE', 'errorEKF_EJ')
 FILTERS = (*PREPARED, 'UKF')        # compiled in the background when it is asked for

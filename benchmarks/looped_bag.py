@@ -35,9 +35,9 @@ from soak import GROWTH, START, growth, resident  # noqa: E402
 from mbse_ros.bags.play import Playback  # noqa: E402
 from mbse_ros.bags.topics import TopicMap  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes._messages import message_class, stamp_of, unpacked  # noqa: E402
-from mbse_ros.nodes.graph import TOPICS, machine_graph, parse_arguments, sensor_topics  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import TOPICS, machine_graph, parse_arguments, sensor_topics  # noqa: E402
+from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
+from mbse_ros.nodes.messages.wire import message_class, stamp_of, unpacked  # noqa: E402
 
 SECOND = 10 ** 9
 PAYLOAD = 50.0          # kg

@@ -10,7 +10,7 @@ import yaml
 
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.machine import Machine
-from mbse_ros.machine.load import with_valves
+from mbse_ros.machine.find_machine import with_valves
 
 NUMBERS = 'file', 'exact', 'wide'
 """Deviations: of the file; none but the load's centre; of a machine of which little is known (``_wide``)."""

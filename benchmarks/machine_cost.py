@@ -27,9 +27,9 @@ import numpy as np
 from machine_accuracy import CYCLES, LIMITS, PAYLOADS, frames_of, machine_of
 
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.payload.estimator import PayloadEstimator
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.merge import Merger
 from mbse_ros.streams.records import PayloadEstimate, Segment, StateEstimate

@@ -36,9 +36,15 @@ from mbse_ros.bags.bag import Bag  # noqa: E402
 from mbse_ros.bags.messages import typestore  # noqa: E402
 from mbse_ros.bags.topics import FLUID_PRESSURE, JOINT_STATE  # noqa: E402
 from mbse_ros.machine import load_machine  # noqa: E402
-from mbse_ros.nodes._messages import message_class, unpacked  # noqa: E402
-from mbse_ros.nodes.graph import TOPICS, Graph, machine_graph, parse_arguments, sensor_topics  # noqa: E402
-from mbse_ros.nodes.up import RunningGraph  # noqa: E402
+from mbse_ros.nodes.graphs.machine_graph import (  # noqa: E402
+    TOPICS,
+    Graph,
+    machine_graph,
+    parse_arguments,
+    sensor_topics,
+)
+from mbse_ros.nodes.graphs.run_graph import RunningGraph  # noqa: E402
+from mbse_ros.nodes.messages.wire import message_class, unpacked  # noqa: E402
 
 GROWTH, LOOK, DRAIN, START = 0.05, 2.0, 30.0, 180.0     # share; s
 RECORDS = ('segment', 'state', 'payload')

@@ -31,9 +31,9 @@ from plant_filter import STEPS, Dynamics, Filter, along, bound, ekf, truth_of
 
 from mbse_ros.errors import DivergenceError
 from mbse_ros.estimators.hydraulic_sensors import direct
-from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.graph.machine_log import MachineLog
-from mbse_ros.graph.machine_smoother import smooth_machine
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.graph.machines.machine_log import MachineLog
+from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline

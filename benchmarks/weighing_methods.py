@@ -22,9 +22,9 @@ from machine_changes import changed_machine
 from wrong_numbers import draw, frames_of, with_errors
 
 from mbse_ros.errors import MbseError
-from mbse_ros.estimators.settings import ObserverSettings
-from mbse_ros.graph.machine_log import MachineLog
-from mbse_ros.graph.machine_smoother import smooth_machine
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.graph.machines.machine_log import MachineLog
+from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline

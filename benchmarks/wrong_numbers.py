@@ -30,7 +30,7 @@ from machine_accuracy import CYCLES, PAYLOADS
 from machine_changes import NUMBERS, changed_machine
 
 from mbse_ros.estimators.hydraulic_model import center_numbers
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
 from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of

@@ -12,7 +12,7 @@ from mbse_ros.calibration.balance import Balance
 from mbse_ros.calibration.fit import Fit, Load, Log, Problem, fit
 from mbse_ros.calibration.windows import WINDOW, Samples, windows_of
 from mbse_ros.machine import Machine
-from mbse_ros.offline.calibrated_file import prior_machine
+from mbse_ros.offline.calibration.calibrated_file import prior_machine
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant

@@ -16,7 +16,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from mbse_ros.nodes.dds import dds_profile
+from mbse_ros.nodes.graphs.dds import dds_profile
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_DOMAIN = itertools.count(os.getpid())

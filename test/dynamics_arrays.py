@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbse_ros.dynamics.terms_arrays import Terms
+from mbse_ros.dynamics.formulations.terms_arrays import Terms
 
 
 def random_terms(seed: int, n: int = 10, m: int = 6, redundant: int = 0, massless: int = 0) -> Terms:

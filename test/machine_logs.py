@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from mbse_ros.graph.machine_factors import MachineKinds, machine_kinds
-from mbse_ros.graph.machine_log import MachineLog
+from mbse_ros.graph.factors.machine_factors import MachineKinds, machine_kinds
+from mbse_ros.graph.machines.machine_log import MachineLog
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle

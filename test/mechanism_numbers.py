@@ -16,9 +16,9 @@ from mechanism_samples import PLANAR
 from spatial_samples import SPATIAL
 
 from mbse_ros.dynamics.configurations import assemble, neighbours
-from mbse_ros.dynamics.matrix_r import constraint_rates
+from mbse_ros.dynamics.formulations.matrix_r import constraint_rates
+from mbse_ros.dynamics.formulations.redundancy import independent_rows
 from mbse_ros.dynamics.partition import choose_independent
-from mbse_ros.dynamics.redundancy import independent_rows
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
 from mbse_ros.mechanism.inertia import center_of_mass
 

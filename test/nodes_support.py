@@ -23,10 +23,10 @@ from sensor_msgs.msg import FluidPressure, JointState
 
 from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import load_mechanism
-from mbse_ros.nodes._messages import header, packed_record
-from mbse_ros.nodes._publishing import attempt, persistent
-from mbse_ros.nodes._qos import OUTPUT
-from mbse_ros.nodes._run import _Executor as Executor
+from mbse_ros.nodes.base.publishing import attempt, persistent
+from mbse_ros.nodes.base.qos import OUTPUT
+from mbse_ros.nodes.base.run import _Executor as Executor
+from mbse_ros.nodes.messages.wire import header, packed_record
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
 MATCH = 60.0        # s: the longest that anything takes on a machine with much else to do

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.offline.plausibility import Verdict, judged
+from mbse_ros.offline.checks.plausibility import Verdict, judged
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.sensor_faults import FAULTS, faulty_samples

@@ -15,7 +15,7 @@ from mbse_ros.scale.journal import Journal
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.record import TAKEN, Record
 from mbse_ros.scale.scale_file import ScaleFile
-from mbse_ros.scale.settings import ScaleSettings
+from mbse_ros.scale.scale_settings import ScaleSettings
 from mbse_ros.scale.stage import ScaleStage
 from mbse_ros.streams.records import ObserverStatus, StateEstimate
 from mbse_ros.studies.shifts import NAMES, Shift, payload_of

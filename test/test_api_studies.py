@@ -9,7 +9,7 @@ from cli_support import mbse as command
 from matplotlib import pyplot
 
 import mbse_ros as mbse
-from mbse_ros.dynamics.inverse_dynamics import inverse_dynamics
+from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import GraphError, SettingError
 

@@ -65,7 +65,7 @@ def test_rooms(path):
 @pytest.mark.parametrize('rule, text', [
     (broken_floors, 'from ..streams.records import Segment'),
     (broken_floors, 'from .. import machine'),
-    (broken_floors, 'def later():\n    import mbse_ros.nodes.graph'),
+    (broken_floors, 'def later():\n    import mbse_ros.nodes.graphs.machine_graph'),
     (ros_imports, 'import rclpy.node'),
     (ros_imports, 'from sensor_msgs.msg import JointState'),
     (ros_imports, 'from mbse_ros.msg import SensorSegment'),

@@ -13,11 +13,11 @@ from mcap.writer import CompressionType, Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as RosbagsWriter
 
-from mbse_ros.bags import storage
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import make_message, typestore
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.series import read_payload, read_states, read_truth
+from mbse_ros.bags.storage.storage_writer import storage_writer as storage
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 

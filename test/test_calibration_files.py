@@ -18,12 +18,12 @@ from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.errors import DescriptionError, SettingError
 from mbse_ros.estimators.force_balance import force_balance
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import by_doubtful
 from mbse_ros.machine.machine import Machine
 from mbse_ros.offline.bag import estimate_bag
-from mbse_ros.offline.calibrate import calibrated
-from mbse_ros.offline.calibration_bags import Recording
+from mbse_ros.offline.calibration.calibrate_machine import calibrated
+from mbse_ros.offline.calibration.calibration_bags import Recording
 
 TWO = '''
 calibration:

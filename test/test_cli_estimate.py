@@ -12,13 +12,13 @@ from cli_support import COMMAND, mbse, recorded, refused
 from source_tree import ROOT
 
 from mbse_ros.bags.series import read_payload, read_states, records
-from mbse_ros.cli import estimate as module
-from mbse_ros.cli.estimate import load_text
-from mbse_ros.cli.report_run import ONE_LIFT, _weighed, report_run
+from mbse_ros.cli.machines import estimate_machine as module
+from mbse_ros.cli.machines.estimate_machine import load_text
+from mbse_ros.cli.machines.report_run import ONE_LIFT, _weighed, report_run
 from mbse_ros.compiled import remarks
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.payload.loads import Load
+from mbse_ros.payload.load_log import Load
 from mbse_ros.streams.records import Segment
 
 PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'seconds', 'budget', 'loads', 'centre', 'centre_stddev'}

@@ -12,12 +12,12 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.cli.report_run import report_run
+from mbse_ros.cli.machines.report_run import report_run
 from mbse_ros.cli.units import unit_and_scale
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
-from mbse_ros.offline.findings import stroke_lines
+from mbse_ros.offline.checks.findings import stroke_lines
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.page import page
 from mbse_ros.report.scene import FROM_AXIS, scene_of

@@ -13,7 +13,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli import demo
 from mbse_ros.cli.demo import agreement, latencies
 from mbse_ros.offline.bag import truth_at
-from mbse_ros.offline.findings import elapsed, fit_lines, sample_lines
+from mbse_ros.offline.checks.findings import elapsed, fit_lines, sample_lines
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from mbse_ros.studies import timing
 

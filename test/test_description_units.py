@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.description import units
-from mbse_ros.description.units import parse_unit, split_number, unit_factor
+from mbse_ros.description.language import units
+from mbse_ros.description.language.units import parse_unit, split_number, unit_factor
 
 REGISTRY = pint.UnitRegistry()
 NAMES = {'kilogram': 'kg', 'meter': 'm', 'second': 's', 'ampere': 'A', 'radian': 'rad'}

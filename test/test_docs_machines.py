@@ -11,7 +11,7 @@ from source_tree import ROOT
 from test_mechanism_linkage_docs import laid_over
 
 from mbse_ros.description.load import known_machines, parse_mechanism
-from mbse_ros.description.load_sensors import _KINDS
+from mbse_ros.description.sections.load_sensors import _KINDS
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import Machine
 

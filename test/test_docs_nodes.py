@@ -7,16 +7,16 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.documents import PAGES, main
-from mbse_ros.nodes.graph import OUTPUTS, SCALE, machine_topics
-from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
+from mbse_ros.nodes.graphs.documents import PAGES, main
+from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
+from mbse_ros.nodes.graphs.machine_graph import OUTPUTS, SCALE, machine_topics
 
 TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
 
 
 @pytest.mark.parametrize('name', PAGES)
 def test_generated_pages_are_up_to_date(name):
-    assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run python -m mbse_ros.nodes.documents docs'
+    assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run python -m mbse_ros.nodes.graphs.documents docs'
 
 
 def test_pages_are_written(tmp_path):

@@ -9,10 +9,10 @@ from dynamics_arrays import assert_multipliers, assert_same, random_terms, slide
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
-from mbse_ros.dynamics.kkt import penalty, solve_symmetric
-from mbse_ros.dynamics.matrix_r_arrays import matrix_r, s_and_r
-from mbse_ros.dynamics.terms_arrays import Terms
+from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations
+from mbse_ros.dynamics.formulations.kkt import penalty, solve_symmetric
+from mbse_ros.dynamics.formulations.matrix_r_arrays import matrix_r, s_and_r
+from mbse_ros.dynamics.formulations.terms_arrays import Terms
 from mbse_ros.errors import SettingError, SingularConfigurationError, SingularEquationsError
 
 SEEDS = st.integers(0, 2 ** 32 - 1)

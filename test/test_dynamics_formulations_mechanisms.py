@@ -17,12 +17,12 @@ from spatial_samples import spatial_slider_crank
 
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.description.model import MechanismDescription
-from mbse_ros.dynamics.formulations import FORMULATIONS, accelerations
+from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations
+from mbse_ros.dynamics.formulations.projectors import WAYS, enforce
+from mbse_ros.dynamics.formulations.redundancy import redundant_rows
+from mbse_ros.dynamics.formulations.terms_arrays import Accelerations, Terms
+from mbse_ros.dynamics.formulations.udwadia_kalaba import batch, recursive
 from mbse_ros.dynamics.model import Model, load_model
-from mbse_ros.dynamics.projectors import WAYS, enforce
-from mbse_ros.dynamics.redundancy import redundant_rows
-from mbse_ros.dynamics.terms_arrays import Accelerations, Terms
-from mbse_ros.dynamics.udwadia_kalaba import batch, recursive
 from mbse_ros.errors import SingularEquationsError
 from mbse_ros.mechanism.levels import joint_groups, level_rows
 

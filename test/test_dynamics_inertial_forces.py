@@ -11,7 +11,7 @@ from machine_variants import variant
 from spatial_samples import ball_and_cross, flyer, spatial_four_bar
 
 from mbse_ros.description.load import load_mechanism
-from mbse_ros.dynamics.inertial_forces import inertial_forces
+from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.machine import load_machine
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
 

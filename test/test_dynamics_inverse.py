@@ -10,7 +10,7 @@ from sensor_mechanisms import THREE_CRANKS
 from source_tree import ROOT
 
 from mbse_ros.description.load import load_mechanism, parse_mechanism
-from mbse_ros.dynamics.inverse_dynamics import inverse_dynamics
+from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
 from mbse_ros.dynamics.model import Model, load_model
 from mbse_ros.errors import SettingError, SingularConfigurationError
 from mbse_ros.mechanism.inertia import center_of_mass, inertia

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.inverse_dynamics import inverse_dynamics
+from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
+from mbse_ros.dynamics.forces.motion_table import interpolated, oddities, read_motion_table, row_motion
 from mbse_ros.dynamics.model import load_model
-from mbse_ros.dynamics.motion_table import interpolated, oddities, read_motion_table, row_motion
 from mbse_ros.errors import BagError
 
 UNITS = {'theta': 'rad', 'stroke': 'm'}

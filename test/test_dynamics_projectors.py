@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import null_space
 
-from mbse_ros.dynamics.kkt import kkt
-from mbse_ros.dynamics.projectors import WAYS, enforce
-from mbse_ros.dynamics.terms_arrays import Terms
+from mbse_ros.dynamics.formulations.kkt import kkt
+from mbse_ros.dynamics.formulations.projectors import WAYS, enforce
+from mbse_ros.dynamics.formulations.terms_arrays import Terms
 
 LEVELS = [[4, 1], [0, 6, 2], [5], [3, 7]]
 

@@ -9,7 +9,7 @@ from dynamics_arrays import PARALLELOGRAM, parallelogram, random_terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.dynamics.redundancy import independent_rows, redundant_rows
+from mbse_ros.dynamics.formulations.redundancy import independent_rows, redundant_rows
 
 
 @settings(max_examples=40)

@@ -11,8 +11,8 @@ from lagrange_by_hand import Lagrange, spatial_tree
 
 from mbse_ros.compiled import Kernel
 from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.formulations.semi_recursive import semi_recursive, semi_recursive_partition, tree
 from mbse_ros.dynamics.model import Model, load_model
-from mbse_ros.dynamics.semi_recursive import semi_recursive, semi_recursive_partition, tree
 from mbse_ros.errors import SettingError
 from mbse_ros.mechanism.assembly import build_mechanism
 

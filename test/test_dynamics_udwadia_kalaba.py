@@ -12,10 +12,10 @@ from dynamics_arrays import assert_multipliers, assert_same, random_terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.dynamics.kkt import penalty
-from mbse_ros.dynamics.massless import with_definite_mass
-from mbse_ros.dynamics.terms_arrays import Terms
-from mbse_ros.dynamics.udwadia_kalaba import batch, inverse_root, recursive
+from mbse_ros.dynamics.formulations.kkt import penalty
+from mbse_ros.dynamics.formulations.massless import with_definite_mass
+from mbse_ros.dynamics.formulations.terms_arrays import Terms
+from mbse_ros.dynamics.formulations.udwadia_kalaba import batch, inverse_root, recursive
 from mbse_ros.errors import SingularEquationsError
 
 SEEDS = st.integers(0, 2 ** 32 - 1)

@@ -12,8 +12,8 @@ from core_support import kinematic
 from mbse_ros.estimators.activity import activity_of
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.sample_plan import SamplePlans
-from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 
 DT, AT = 1e-3, np.array([0.25, 5e6, 3e6])

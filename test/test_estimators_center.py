@@ -14,7 +14,7 @@ from core_support import VALVES, feed
 from machine_variants import changed, exact_sensors
 from test_estimators_weighing import evaluated_of
 
-from mbse_ros.cli.estimate import summary
+from mbse_ros.cli.machines.estimate_machine import summary
 from mbse_ros.estimators.hydraulic_model import center_numbers, hydraulic_model, state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves

@@ -12,7 +12,7 @@ from test_estimators_weighing import DT, MACHINES, carried, covariance, evaluate
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import HELD, doubtful, forgotten, frictions
 
 

@@ -14,7 +14,7 @@ from core_support import VALVES, crane, feed, kinematic
 from machine_variants import changed
 
 from mbse_ros.description.load import known_machines, parse_mechanism
-from mbse_ros.dynamics.inertial_forces import inertial_forces
+from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import DescriptionError
 from mbse_ros.estimators.hydraulic_model import hydraulic_model, state_names
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver

@@ -75,7 +75,7 @@ def test_joint_finds_the_bias_of_the_file(truth):
 
 def test_a_known_bias_is_taken_off(truth):
     text = FOUR_BAR.replace('body: crank, stddev: 983.943e-6 rad/s', 'body: crank, stddev: 1e-3 rad/s, bias: 0.02')
-    from mbse_ros.estimators.filters.problem import problem
+    from mbse_ros.estimators.filters.parts.problem import problem
     plain, off = (problem(made, ('crank_gyro',)) for made in (truth.model, load_model(parse_mechanism(text),
                                                                                      backend='vm')))
     at = (truth.motion.q[3], truth.motion.qd[3, truth.z], [0.0], [0.0, 0.0], 0.0, [])

@@ -14,9 +14,9 @@ from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.estimators.filters.cekf_penalty import penalty_rates, tangents
 from mbse_ros.estimators.filters.cekf_published import published_jacobian
 from mbse_ros.estimators.filters.observer import LinkageEstimates, LinkageObserver
-from mbse_ros.estimators.filters.problem import problem
-from mbse_ros.estimators.filters.square_root import conditioning, factor
-from mbse_ros.estimators.filters.update import correction
+from mbse_ros.estimators.filters.parts.problem import problem
+from mbse_ros.estimators.filters.parts.square_root import conditioning, factor
+from mbse_ros.estimators.filters.parts.update import correction
 from mbse_ros.simulation.three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 from mbse_ros.transition.noise import van_loan
 

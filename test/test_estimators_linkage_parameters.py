@@ -12,8 +12,8 @@ from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.joint import parameter_partials
 from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.estimators.filters.parameter_space import parameter_space
-from mbse_ros.estimators.filters.problem import problem
+from mbse_ros.estimators.filters.parts.parameter_space import parameter_space
+from mbse_ros.estimators.filters.parts.problem import problem
 from mbse_ros.simulation.three_simulations import Truth, noisy
 
 pytestmark = pytest.mark.usefixtures('vm')

@@ -11,9 +11,9 @@ from mbse_ros.errors import SettingError
 from mbse_ros.estimators.filters.defaults import default_noises
 from mbse_ros.estimators.filters.filters import FILTERS, make_filter
 from mbse_ros.estimators.filters.observer import LinkageObserver
-from mbse_ros.estimators.filters.problem import problem
-from mbse_ros.estimators.filters.standstill import RELAX, UNKNOWN
-from mbse_ros.estimators.filters.update import DOUBT, STRIDE, correction, widening
+from mbse_ros.estimators.filters.parts.problem import problem
+from mbse_ros.estimators.filters.parts.standstill import RELAX, UNKNOWN
+from mbse_ros.estimators.filters.parts.update import DOUBT, STRIDE, correction, widening
 from mbse_ros.streams.linkage.entries import entry_names
 
 DT = 0.005

@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.inertial_forces import inertial_forces
+from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
-from mbse_ros.estimators.machine_sight import machine_sight, sensor_slopes
-from mbse_ros.estimators.payload_observability import (
+from mbse_ros.estimators.sight.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
+from mbse_ros.estimators.sight.machine_sight import machine_sight, sensor_slopes
+from mbse_ros.estimators.sight.payload_observability import (
     measured_equations,
     payload_regressor,
     payload_sight,

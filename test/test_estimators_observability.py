@@ -7,9 +7,9 @@ import pytest
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SettingError
-from mbse_ros.estimators.filters.linearised import MODELS
-from mbse_ros.estimators.filters.sight import Motion, blind_in_words, echelon, sights
-from mbse_ros.estimators.observability import observability
+from mbse_ros.estimators.filters.analysis.sight import Motion, blind_in_words, echelon, sights
+from mbse_ros.estimators.filters.parts.linearised import MODELS
+from mbse_ros.estimators.sight.information import observability
 
 DT = 5e-3
 

@@ -15,7 +15,7 @@ from scipy.linalg import expm
 from mbse_ros.compiled import Kernel, have_compiler
 from mbse_ros.estimators.hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.transition.noise import van_loan
 

@@ -12,8 +12,8 @@ from core_support import feed
 from mbse_ros.cli.simulate import simulate_bag
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.outside_force import OPENED, STREAK, OutsideForce
-from mbse_ros.estimators.settings import ObserverSettings
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.streams.pipeline import Pipeline

@@ -15,7 +15,7 @@ from payload_states import Carrier
 
 from mbse_ros.estimators import observer_step as observer_step_module
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import (
     CONSTANT,
     KNOWN,
@@ -30,7 +30,7 @@ from mbse_ros.estimators.weighing import (
 )
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.estimator import PayloadEstimator
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.streams.pipeline import Pipeline

@@ -9,9 +9,9 @@ from mechanism_samples import PLANAR
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.graph import dynamics_factors, integration_factors
-from mbse_ros.graph.dynamics_factors import ROLES, constraint
-from mbse_ros.graph.equations import Equations
+from mbse_ros.graph.factors import dynamics_factors, integration_factors
+from mbse_ros.graph.factors.dynamics_factors import ROLES, constraint
+from mbse_ros.graph.factors.equations import Equations
 
 MECHANISMS = {                          # the third and fourth: coordinates without mass
     'four_bar': ('natural', ('bodies.coupler.mass', 'bodies.crank.length')), 'five_bar': ('natural', ()),

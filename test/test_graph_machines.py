@@ -14,12 +14,12 @@ from machine_variants import changed
 from mbse_ros.description.basics import Scalar
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import GraphError
-from mbse_ros.graph.machine_graph import machine_graph
-from mbse_ros.graph.machine_lag import lag_machine
-from mbse_ros.graph.machine_log import MachineLog, check_log, hold, readings, unused, unwrapped
-from mbse_ros.graph.machine_motion import followed, moving
-from mbse_ros.graph.machine_settings import MachineGraphSettings
-from mbse_ros.graph.machine_smoother import smooth_machine
+from mbse_ros.graph.machines.machine_factor_graph import machine_graph
+from mbse_ros.graph.machines.machine_lag import lag_machine
+from mbse_ros.graph.machines.machine_log import MachineLog, check_log, hold, readings, unused, unwrapped
+from mbse_ros.graph.machines.machine_motion import followed, moving
+from mbse_ros.graph.machines.machine_settings import MachineGraphSettings
+from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 
 FIXED = MachineGraphSettings(unknown_force=1.0)
@@ -155,7 +155,7 @@ def test_inclination_of_the_base_is_a_node() -> None:
     file = crane().description.file
     text = open(file, encoding='utf-8').read().replace(
         'sensors:\n', 'sensors:\n  pitch: {kind: inclination, axis: pitch, stddev: 0.1 deg}\n')
-    from mbse_ros.graph.machine_factors import machine_kinds
+    from mbse_ros.graph.factors.machine_factors import machine_kinds
     machine = Machine(parse_mechanism(text, file))
     kinds, n = machine_kinds(machine, 'vm'), 5
     y = np.full((n, len(machine.channels)), 0.2)

@@ -10,8 +10,8 @@ from test_graph_factors import check, point
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.graph.equations import Equations
-from mbse_ros.graph.sensor_factors import sample_noise, sensor_factor
+from mbse_ros.graph.factors.equations import Equations
+from mbse_ros.graph.factors.sensor_factors import sample_noise, sensor_factor
 
 MECHANISMS = [('four_bar', 'natural'), ('slider_crank', 'relative'), ('spatial_four_bar', 'reference_point'),
               ('driven_five_bar', 'natural')]

@@ -7,23 +7,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mbse_ros.dynamics.inverse_dynamics import inverse_dynamics
+from mbse_ros.dynamics.forces.driven_motion import inverse_dynamics
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, SettingError
 from mbse_ros.graph import (
     FactorGraph,
     forward_graph,
-    marginals,
     simulate_fixed_lag,
     solve_batch,
     solve_fixed_lag,
     solve_incremental,
     solve_inverse,
-    to_gtsam,
 )
+from mbse_ros.graph.factors.integration_factors import equality, prior
 from mbse_ros.graph.forward_lag import ForwardLag
-from mbse_ros.graph.integration_factors import equality, prior
+from mbse_ros.graph.solvers import marginals, to_gtsam
 
 DT = 1e-3
 

@@ -15,9 +15,9 @@ import zstandard
 from source_tree import ROOT
 
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.expand import FLOOR, Budget, expanded
-from mbse_ros.bags.mcap_file import McapFile
 from mbse_ros.bags.sensor_series import read_sensors
+from mbse_ros.bags.storage.expand import FLOOR, Budget, expanded
+from mbse_ros.bags.storage.mcap_file import McapFile
 from mbse_ros.bags.table import import_table
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.description.load import load_mechanism

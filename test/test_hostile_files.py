@@ -14,7 +14,7 @@ from source_tree import ROOT
 from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.table import import_table
 from mbse_ros.cli.tables import read_table
-from mbse_ros.description.document import read_document
+from mbse_ros.description.language.document import read_document
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.dynamics.model import Model
 from mbse_ros.errors import BagError, DescriptionError, MbseError
@@ -54,7 +54,7 @@ def test_a_fluid_too_stiff_for_any_step_is_refused(tmp_path: Path) -> None:
                                   '\n'.join(' ' * k + 'a:' for k in range(1_000))])
 def test_nesting_without_end_is_refused(text: str) -> None:
     """In a process of its own: it was a segmentation fault."""
-    code = ('import sys\nfrom mbse_ros.description.document import read_document\nfrom mbse_ros.errors import '
+    code = ('import sys\nfrom mbse_ros.description.language.document import read_document\nfrom mbse_ros.errors import '
             'DescriptionError\ntry:\n    read_document(sys.stdin.read(), "f")\nexcept DescriptionError as error:\n'
             '    print("refused", error)')
     done = subprocess.run([sys.executable, '-c', code], input=text, capture_output=True, text=True, timeout=LIMIT,

@@ -10,9 +10,9 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.errors import MbseError, SettingError
-from mbse_ros.nodes.graph import MachineArguments, machine_graph, parse_arguments, refuse_misspelt, word
-from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.up import BAD_START
+from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph, parse_arguments, refuse_misspelt, word
+from mbse_ros.nodes.graphs.run_graph import BAD_START
 
 GRAPHS = {'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),
           'linkage': (LinkageArguments, linkage_graph)}
@@ -22,7 +22,7 @@ MODULES = {'launch': ('Action', 'LaunchContext', 'LaunchDescription'), 'launch_r
            'launch.events': (), 'launch.events.process': ('ProcessExited',),
            'launch.substitutions': ('LaunchConfiguration',)}
 
-SHARED = 'mbse_ros.nodes.launching'
+SHARED = 'mbse_ros.nodes.graphs.launching'
 
 
 class Context(dict):
@@ -76,7 +76,7 @@ def test_arguments_are_those_of_the_graph(graph, stand_in):
 
 @pytest.mark.parametrize('given', [{}, {'simulate': 'false', 'rviz': 'true', 'namespace': 'a'}, {'final': '1'}])
 def test_processes_are_those_of_the_graph(graph, stand_in, given, monkeypatch):
-    monkeypatch.setattr('mbse_ros.nodes.up.shutil', SimpleNamespace(which=lambda name: f'/bin/{name}'))
+    monkeypatch.setattr('mbse_ros.nodes.graphs.run_graph.shutil', SimpleNamespace(which=lambda name: f'/bin/{name}'))
     kind, make = GRAPHS[graph]
     given = {{'final': {'linkage': 'duration'}.get(graph, 'cycles')}.get(key, key): given[key] for key in given}
     context = Context({item.name: word(item.default) for item in fields(kind)} | given)
@@ -92,7 +92,7 @@ def test_processes_are_those_of_the_graph(graph, stand_in, given, monkeypatch):
 
 
 def test_without_rviz_nothing_is_started(graph, stand_in, monkeypatch):
-    monkeypatch.setattr('mbse_ros.nodes.up.shutil', SimpleNamespace(which=lambda name: None))
+    monkeypatch.setattr('mbse_ros.nodes.graphs.run_graph.shutil', SimpleNamespace(which=lambda name: None))
     context = Context({item.name: word(item.default) for item in fields(GRAPHS[graph][0])} | {'rviz': 'true'})
     with pytest.raises(MbseError, match='rviz2 is not installed here'):
         stand_in.generate_launch_description().args[0][-1].function(context)
@@ -214,7 +214,7 @@ def test_real_launch_starts_what_dies_again_and_ends_with_the_final_one(tmp_path
     from launch import LaunchDescription, LaunchService
     from launch.actions import ExecuteProcess, Shutdown, TimerAction
 
-    from mbse_ros.nodes.launching import started_again
+    from mbse_ros.nodes.graphs.launching import started_again
 
     def counting(name, status):
         code = f'open({str(tmp_path / name)!r}, "a").write("x"); raise SystemExit({status})'

@@ -14,7 +14,7 @@ from lagrange_by_hand import Lagrange
 
 from mbse_ros.errors import DescriptionError, PositionProblemError
 from mbse_ros.machine import Machine, load_machine, with_valves
-from mbse_ros.machine.load import NEEDED
+from mbse_ros.machine.find_machine import NEEDED
 
 
 def test_names_in_the_order_of_all_vectors() -> None:

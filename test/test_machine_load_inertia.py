@@ -9,7 +9,7 @@ import pytest
 from core_support import crane
 from machine_variants import changed
 
-from mbse_ros.dynamics.inertial_forces import inertial_forces
+from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.machine import Machine
 from mbse_ros.mechanism.assembly import build_mechanism
 

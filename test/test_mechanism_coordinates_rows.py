@@ -13,7 +13,7 @@ from mechanism_numbers import Numbers
 from mechanism_samples import angle, bar, body, four_bar, inverted_slider, joint, mechanism, pins, three_legs, trammel
 
 from mbse_ros.description.model import MechanismDescription
-from mbse_ros.dynamics.matrix_r import constraint_rates
+from mbse_ros.dynamics.formulations.matrix_r import constraint_rates
 from mbse_ros.errors import DescriptionError
 from mbse_ros.mechanism.assembly import MechanismSystem, build_mechanism
 

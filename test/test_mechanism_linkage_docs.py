@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mbse_ros.description.explain import explain
-from mbse_ros.description.expressions import FUNCTIONS
+from mbse_ros.description.language.expressions import FUNCTIONS
 from mbse_ros.description.load import parse_mechanism
 
 TEXT = (Path(__file__).parents[1] / 'docs' / 'mechanism_yaml.md').read_text(encoding='utf-8')

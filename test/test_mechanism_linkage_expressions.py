@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbse_ros.description.expressions import evaluate, motion, names_in
+from mbse_ros.description.language.expressions import evaluate, motion, names_in
 
 NAMES = {'L': 2.0, 'crank': 3.0, 'start': math.pi / 3, 'zero': 0.0}
 

@@ -9,7 +9,7 @@ import pytest
 
 from mbse_ros.description.basics import scalars, uncertain
 from mbse_ros.description.explain import explain
-from mbse_ros.description.expressions import evaluate
+from mbse_ros.description.language.expressions import evaluate
 from mbse_ros.description.load import known_mechanisms, load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef, Scalar
 from mbse_ros.description.tables import Section

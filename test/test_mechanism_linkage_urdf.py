@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from mbse_ros.description.model import GROUND, PointRef
-from mbse_ros.description.urdf import entry_name, read_urdf
+from mbse_ros.description.robots.urdf import entry_name, read_urdf
 from mbse_ros.errors import DescriptionError
 
 ARM = """<?xml version="1.0"?>

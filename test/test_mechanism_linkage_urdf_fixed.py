@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from mbse_ros.compiled import Kernel
-from mbse_ros.description.entry import Entry
+from mbse_ros.description.language.entry import Entry
 from mbse_ros.description.load import _needed, load_mechanism, parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef
-from mbse_ros.description.urdf import MAX_BODIES, read_urdf
-from mbse_ros.description.urdf_rigid import rpy_of
+from mbse_ros.description.robots.urdf import MAX_BODIES, read_urdf
+from mbse_ros.description.robots.urdf_rigid import rpy_of
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.sensor_equations import sensor_function
 from mbse_ros.errors import DescriptionError

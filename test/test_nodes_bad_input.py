@@ -15,8 +15,8 @@ from sensor_msgs.msg import FluidPressure, JointState
 from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import load_mechanism
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
-from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments
-from mbse_ros.nodes.up import RunningGraph
+from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
 
 PERIOD = 10_000_000
 

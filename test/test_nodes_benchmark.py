@@ -8,7 +8,7 @@ import pytest
 from cli_support import refused
 
 from mbse_ros.cli.graph_benchmark import run_graph
-from mbse_ros.nodes._feeder import fed
+from mbse_ros.nodes.measuring.feeder import fed
 
 
 def test_nothing_is_lost_at_100_Hz(ros_domain, tmp_path, capfd):

@@ -29,12 +29,13 @@ from websockets.sync import client
 
 from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.msg import HydraulicState
-from mbse_ros.nodes import _display_server, display_node
-from mbse_ros.nodes._display_orders import read_order
-from mbse_ros.nodes._display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
-from mbse_ros.nodes._warnings import Warnings
+from mbse_ros.nodes import display_node
+from mbse_ros.nodes.base.warnings import Warnings
+from mbse_ros.nodes.display import display_server as _display_server
+from mbse_ros.nodes.display.display_orders import read_order
+from mbse_ros.nodes.display.display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
 from mbse_ros.nodes.display_node import DisplayNode
-from mbse_ros.nodes.graph import MachineArguments, machine_graph
+from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 
 LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,
         'status': 'too_slow', 'reason': 'piston too slow', 'carrying': True, 'since_ns': 1, 'counted': False,

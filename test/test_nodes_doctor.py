@@ -17,10 +17,10 @@ from mbse_ros.doctor.checks import FAILS, OK, WARNING
 from mbse_ros.doctor.traffic import Expected, Heard, traffic_checks
 from mbse_ros.errors import BagError
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes import doctor
-from mbse_ros.nodes._listening import Listener, listen
-from mbse_ros.nodes._messages import to_time
-from mbse_ros.nodes._probe import loopback, messages
+from mbse_ros.nodes.checks import ros_checks as doctor
+from mbse_ros.nodes.checks.listening import Listener, listen
+from mbse_ros.nodes.checks.probe import loopback, messages
+from mbse_ros.nodes.messages.wire import to_time
 
 LIFT, ROD, PISTON = 'sensors/position', 'sensors/pressure/lift_rod', 'sensors/pressure/lift_piston'
 COMMAND = 'sensors/valve_command'
@@ -122,7 +122,7 @@ def test_messages_that_were_built_from_other_files(monkeypatch):
         @staticmethod
         def get_fields_and_field_types():
             return {'header': 'std_msgs/Header'}
-    monkeypatch.setattr('mbse_ros.nodes._probe.message_class', lambda name: Old)
+    monkeypatch.setattr('mbse_ros.nodes.checks.probe.message_class', lambda name: Old)
     assert doctor.messages_check(messages()).status == FAILS and 'mbse_ros/msg/SensorSegment' in messages()
 
 

@@ -15,8 +15,8 @@ from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker
 
 from mbse_ros.estimators.hydraulic_model import state_names
-from mbse_ros.nodes._markers import payload_text
-from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.messages.markers import payload_text
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus

@@ -19,9 +19,9 @@ from test_machine_frames import frames_of  # noqa: E402
 from test_nodes_outputs import payload, state  # noqa: E402
 
 import mbse_ros as mbse  # noqa: E402
-from mbse_ros.nodes._joint_states import JointStates  # noqa: E402
-from mbse_ros.nodes._load_effects import LoadEffects, Pose  # noqa: E402
-from mbse_ros.nodes.settings import OutputsSettings  # noqa: E402
+from mbse_ros.nodes.base.node_settings import OutputsSettings  # noqa: E402
+from mbse_ros.nodes.messages.joint_states import JointStates  # noqa: E402
+from mbse_ros.nodes.messages.load_effects import LoadEffects, Pose  # noqa: E402
 
 PATIENCE = 30.0     # s, until a message that does not come is an error
 

@@ -15,8 +15,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 from watched_graph import Watched
 
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
-from mbse_ros.nodes import up
-from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.graphs import run_graph as up
+from mbse_ros.nodes.messages.wire import to_ns
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,
           'estimated/joint_states': JointState, 'markers': MarkerArray, 'sensors/position': JointState}

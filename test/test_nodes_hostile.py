@@ -18,10 +18,10 @@ from sensor_msgs.msg import FluidPressure, JointState
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.estimators.hydraulic_model import MASS, state_names
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes._messages import header, packed_record
-from mbse_ros.nodes._warnings import Strangers
+from mbse_ros.nodes.base.warnings import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.messages.wire import header, packed_record
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.visualization_node import VisualizationNode

@@ -15,9 +15,10 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState, SensorSegment
-from mbse_ros.nodes import _lifecycle, _plant
-from mbse_ros.nodes._lifecycle import FAILURE, SUCCESS
-from mbse_ros.nodes._plant import RealTimePlant
+from mbse_ros.nodes.base import lifecycle as _lifecycle
+from mbse_ros.nodes.base import real_time_plant as _plant
+from mbse_ros.nodes.base.lifecycle import FAILURE, SUCCESS
+from mbse_ros.nodes.base.real_time_plant import RealTimePlant
 from mbse_ros.nodes.observer_node import ObserverNode
 
 PERIOD = 10_000_000
@@ -56,7 +57,8 @@ def test_up_and_down_twice(node):
 def test_a_machine_that_cannot_be_used_fails(monkeypatch, node):
     logged = []
     monkeypatch.setattr(type(node.get_logger()), 'fatal', lambda self, text, **_: logged.append(text))
-    monkeypatch.setattr('mbse_ros.nodes.settings.load_machine', lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
+    monkeypatch.setattr('mbse_ros.nodes.base.node_settings.load_machine',
+                        lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
     assert node.trigger_configure() == FAILURE and label(node) == 'unconfigured'
     assert 'ZeroDivisionError' in logged[0] and 'Traceback' in logged[0]
     monkeypatch.undo()

@@ -18,11 +18,11 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes import up
-from mbse_ros.nodes._messages import to_ns
-from mbse_ros.nodes.graph import Graph, parse_arguments
-from mbse_ros.nodes.linkage_graph import LinkageArguments, linkage_graph
-from mbse_ros.nodes.up import RunningGraph
+from mbse_ros.nodes.graphs import run_graph as up
+from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
+from mbse_ros.nodes.graphs.machine_graph import Graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
+from mbse_ros.nodes.messages.wire import to_ns
 
 START = 180.0       # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,

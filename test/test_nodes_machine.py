@@ -16,7 +16,7 @@ from mbse_ros.bags.series import read_payload
 from mbse_ros.cli.demo import agreement
 from mbse_ros.machine import load_machine
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
-from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 
 TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadEstimate, 'truth': MachineTruth,

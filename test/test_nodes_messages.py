@@ -16,7 +16,7 @@ from mbse_ros.bags.messages import payload_record, segment_record, state_record
 from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
 from mbse_ros.errors import MbseError, SampleError
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes import _messages as m
+from mbse_ros.nodes.messages import wire as m
 from mbse_ros.streams.records import Health, LinkageEstimate, Measured, ObserverStatus, PayloadEstimate, PayloadStatus
 
 STAMP = 1_700_000_000_123_456_789

@@ -20,14 +20,14 @@ from rclpy.serialization import serialize_message
 
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import MbseError
-from mbse_ros.nodes import up as room
-from mbse_ros.nodes._messages import message_class
-from mbse_ros.nodes.graph import Graph, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs import run_graph as room
+from mbse_ros.nodes.graphs.machine_graph import Graph, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.messages.wire import message_class
 from mbse_ros.nodes.plant_node import ValveCommands
 from mbse_ros.nodes.recorder_node import free_folder
 from mbse_ros.nodes.replay_node import ReplayNode
-from mbse_ros.nodes.up import RunningGraph
 from mbse_ros.nodes.visualization_node import VisualizationNode
 
 LIMIT = 60.0        # s, on a machine with much else to do

@@ -20,9 +20,9 @@ from test_nodes_outputs import PERIOD, payload, state, vars_of
 
 from mbse_ros.machine.frames import LOAD, Transform
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
-from mbse_ros.nodes._messages import to_ns
-from mbse_ros.nodes.graph import Graph, Process, machine_graph, parse_arguments
-from mbse_ros.nodes.up import RunningGraph
+from mbse_ros.nodes.graphs.machine_graph import Graph, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
+from mbse_ros.nodes.messages.wire import to_ns
 
 AT = '/site/zx200'
 TOPICS = {f'{AT}/load/kg': Float64, f'{AT}/payload/wrench': WrenchStamped,

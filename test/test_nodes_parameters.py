@@ -12,8 +12,8 @@ from rclpy.exceptions import ParameterException
 from rclpy.parameter import Parameter
 
 from mbse_ros.errors import SettingError
-from mbse_ros.nodes import _lifecycle
-from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.base import lifecycle as _lifecycle
+from mbse_ros.nodes.graphs.catalogue import NODES
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.outputs_node import OutputsNode

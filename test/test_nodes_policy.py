@@ -16,12 +16,12 @@ from visualization_msgs.msg import MarkerArray
 
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes._lifecycle import SUCCESS, ManagedNode
-from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.base.lifecycle import SUCCESS, ManagedNode
 from mbse_ros.nodes.display_node import DisplayNode
-from mbse_ros.nodes.graph import SCALE, machine_topics
+from mbse_ros.nodes.graphs.catalogue import NODES
+from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
+from mbse_ros.nodes.graphs.machine_graph import SCALE, machine_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
-from mbse_ros.nodes.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.linkage_plant_node import LinkagePlantNode
 from mbse_ros.nodes.observer_node import ObserverNode

@@ -24,9 +24,10 @@ from std_msgs.msg import Empty, UInt32
 
 from mbse_ros.bags.bag import Bag
 from mbse_ros.msg import SensorSegment
-from mbse_ros.nodes import _publishing, _run
-from mbse_ros.nodes._publishing import farewell, persistent
-from mbse_ros.nodes.dds import VARIABLES
+from mbse_ros.nodes.base import publishing as _publishing
+from mbse_ros.nodes.base import run as _run
+from mbse_ros.nodes.base.publishing import farewell, persistent
+from mbse_ros.nodes.graphs.dds import VARIABLES
 from mbse_ros.nodes.recorder_node import RecorderNode
 
 # A writer that keeps all takes nothing more once it holds this much that a reader has not acknowledged.

@@ -13,15 +13,15 @@ import pytest
 
 from mbse_ros.doctor import realtime
 from mbse_ros.errors import SettingError
-from mbse_ros.nodes._latency import Latency
-from mbse_ros.nodes._real_time import RealTime, processors
-from mbse_ros.nodes.settings import LifecycleSettings, ManagedSettings, ReplaySettings
+from mbse_ros.nodes.base.latency import Latency
+from mbse_ros.nodes.base.node_settings import LifecycleSettings, ManagedSettings, ReplaySettings
+from mbse_ros.nodes.base.real_time import RealTime, processors
 
 OWN = sorted(os.sched_getaffinity(0))
 BEGUN = '''
 import os, threading
-from mbse_ros.nodes._real_time import RealTime
-from mbse_ros.nodes.settings import LifecycleSettings
+from mbse_ros.nodes.base.real_time import RealTime
+from mbse_ros.nodes.base.node_settings import LifecycleSettings
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
 thread.start()

@@ -18,11 +18,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from mbse_ros.bags import room
 from mbse_ros.bags.bag import Bag
+from mbse_ros.bags.storage.storage_writer import disk_room as room
 from mbse_ros.errors import DiskError
+from mbse_ros.nodes.base.node_settings import RecorderSettings
 from mbse_ros.nodes.recorder_node import RecorderNode, shortage
-from mbse_ros.nodes.settings import RecorderSettings
 
 OK, WARN, ERROR = b'\x00', b'\x01', b'\x02'
 MB = 1_000_000

@@ -18,11 +18,11 @@ from scale_support import excavator, state
 from std_srvs.srv import Trigger
 
 from mbse_ros.errors import RecordsError
-from mbse_ros.nodes._lifecycle import SUCCESS
-from mbse_ros.nodes.graph import SCALE, MachineArguments, machine_graph
+from mbse_ros.nodes.base.lifecycle import SUCCESS
+from mbse_ros.nodes.base.node_settings import RecorderSettings
+from mbse_ros.nodes.graphs.machine_graph import SCALE, MachineArguments, machine_graph
 from mbse_ros.nodes.recorder_node import wanted_topics
 from mbse_ros.nodes.scale_node import ScaleNode
-from mbse_ros.nodes.settings import RecorderSettings
 from mbse_ros.scale.reading import Place
 from mbse_ros.scale.record import LOAD, MISSED, TAKEN, TRUCK
 from mbse_ros.streams.records import PayloadStatus

@@ -20,11 +20,11 @@ from mbse_ros.bags.channel_samples import topic_readers
 from mbse_ros.bags.messages import segment_record
 from mbse_ros.bags.topics import SEGMENT, TopicMap
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes._messages import message_class, packed, to_ns, unpacked
-from mbse_ros.nodes._run import _Executor
-from mbse_ros.nodes._sensor_messages import SensorFields
-from mbse_ros.nodes.graph import sensor_topics
+from mbse_ros.nodes.base.run import _Executor
+from mbse_ros.nodes.graphs.machine_graph import sensor_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.messages.sensor_messages import SensorFields
+from mbse_ros.nodes.messages.wire import message_class, packed, to_ns, unpacked
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.plant_node import PlantNode, ValveCommands
 from mbse_ros.nodes.visualization_node import VisualizationNode

@@ -11,9 +11,9 @@ from std_srvs.srv import Trigger
 from test_nodes_linkage import TOPICS, Watched
 
 from mbse_ros.msg import LinkageState
-from mbse_ros.nodes import _lifecycle
-from mbse_ros.nodes._messages import to_ns
+from mbse_ros.nodes.base import lifecycle as _lifecycle
 from mbse_ros.nodes.linkage_node import LinkageNode
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.smoother_node import SmootherNode
 
 COUNT = 400         # instants of 2 s

@@ -29,21 +29,21 @@ from mbse_ros.bags.bag import open_bag
 from mbse_ros.bags.messages import typestore
 from mbse_ros.errors import DescriptionError, MbseError
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes._message_fields import class_fields, message_type
-from mbse_ros.nodes._messages import to_ns
-from mbse_ros.nodes._run import _Executor
-from mbse_ros.nodes._sources import ClockTime, node_sources
-from mbse_ros.nodes._surveying import Surveyor
-from mbse_ros.nodes._waiting import Waiting
-from mbse_ros.nodes.graph import machine_graph, parse_arguments
+from mbse_ros.nodes.base.run import _Executor
+from mbse_ros.nodes.checks.surveying import Surveyor
+from mbse_ros.nodes.graphs.machine_graph import machine_graph, parse_arguments
+from mbse_ros.nodes.inputs.foreign_inputs import ClockTime, node_sources
+from mbse_ros.nodes.inputs.waiting import Waiting
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.messages.message_fields import class_fields, message_type
+from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.recorder_node import RecorderNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.propose import propose
-from mbse_ros.sources.samples import TopicSamples
+from mbse_ros.sources.proposals.propose import propose
+from mbse_ros.sources.topic_samples import TopicSamples
 
 MAP = '''
 format: mbse/sources/1

@@ -22,11 +22,11 @@ from rclpy.node import Node
 
 from mbse_ros.cli.up import up_graph
 from mbse_ros.errors import DescriptionError, MbseError, SettingError
-from mbse_ros.nodes import up as room
-from mbse_ros.nodes.catalogue import NODES
-from mbse_ros.nodes.dds import VARIABLES, dds_profile
-from mbse_ros.nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
-from mbse_ros.nodes.up import RunningGraph, command, up
+from mbse_ros.nodes.graphs import run_graph as room
+from mbse_ros.nodes.graphs.catalogue import NODES
+from mbse_ros.nodes.graphs.dds import VARIABLES, dds_profile
+from mbse_ros.nodes.graphs.machine_graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph, command, up
 
 LIMIT = 300.0       # s, on a machine with much else to do
 SLEEP = f'import time; time.sleep({LIMIT})'

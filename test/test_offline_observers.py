@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from mbse_ros.errors import MbseError, SampleError
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.observers import Observers, observed
 from mbse_ros.simulation.crane import SimulatedCrane

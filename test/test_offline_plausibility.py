@@ -8,8 +8,8 @@ import pytest
 from plausibility_logs import HIGH, MACHINES, changed, log_of, machine_of, named, verdict, wrong_log
 from test_payload_accuracy import measured_samples
 
-from mbse_ros.offline.channel_series import means_of, series_of
-from mbse_ros.offline.force_fit import ForceFit
+from mbse_ros.offline.checks.channel_series import means_of, series_of
+from mbse_ros.offline.checks.force_fit import ForceFit
 from mbse_ros.simulation.sensor_faults import pair_of
 
 LIFT = 'patu655_lift'

@@ -24,9 +24,9 @@ from core_support import (
 )
 
 from mbse_ros.description.model import Scalar
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle, random_cycle
 from mbse_ros.simulation.plant import Plant

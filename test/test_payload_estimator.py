@@ -13,7 +13,7 @@ from payload_states import Carrier
 from mbse_ros.errors import PositionProblemError
 from mbse_ros.payload.estimator import PayloadEstimator
 from mbse_ros.payload.mass import Mass
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 
 DT, SPEED = 1e-3, 0.05
 STDDEV = np.array([5e-5, 1e-3, 0.05, 1e4, 1e4, 1e-3])

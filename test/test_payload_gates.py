@@ -14,7 +14,7 @@ from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES
 from mbse_ros.payload.inverse_dynamics import InverseDynamics, MassSamples, residual
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 
 LOAD = 300.0
 STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.01, 'pressure': 1e4, 'spool': 1e-3}

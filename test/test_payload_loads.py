@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from core_support import crane, estimate, simulate
 
-from mbse_ros.payload import loads as loads_module
-from mbse_ros.payload.loads import Load, LoadLog
+from mbse_ros.payload import load_log as loads_module
+from mbse_ros.payload.load_log import Load, LoadLog
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.pipeline import Output

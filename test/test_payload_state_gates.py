@@ -12,7 +12,7 @@ from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.payload.gates import GATES
 from mbse_ros.payload.inverse_dynamics import InverseDynamics
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.payload.state_gates import UNSURE, StateGates
 
 NOT_HERE = GATES.index('accelerating')

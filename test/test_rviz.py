@@ -5,8 +5,8 @@ import pytest
 import yaml
 from source_tree import ROOT
 
-from mbse_ros.nodes.graph import MARKERS_FRAME, TOPICS
-from mbse_ros.nodes.linkage_graph import LINKAGE_FRAME, LINKAGE_TOPICS
+from mbse_ros.nodes.graphs.linkage_graph import LINKAGE_FRAME, LINKAGE_TOPICS
+from mbse_ros.nodes.graphs.machine_graph import MARKERS_FRAME, TOPICS
 
 CONFIGS = {name: yaml.safe_load((ROOT / 'rviz' / f'{name}.rviz').read_text()) for name in ('machine', 'linkage')}
 GRAPHS = {'machine': (TOPICS, MARKERS_FRAME, {'measured', 'estimated', 'payload'}),

@@ -12,7 +12,7 @@ import pytest
 from mbse_ros.scale.detection import Detector
 from mbse_ros.scale.load import CARRIED, COUNTED, PUT_BACK, WEIGHED, Load
 from mbse_ros.scale.reading import Place, Reading
-from mbse_ros.scale.settings import ScaleSettings
+from mbse_ros.scale.scale_settings import ScaleSettings
 from mbse_ros.scale.uncertain import UncertainMass, total
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.studies.shifts import NAMES, TRUCK, Bucket, Shift, working_day

@@ -22,7 +22,7 @@ from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import parse_tuning
-from mbse_ros.offline.loads import KINDS, weigh_bags
+from mbse_ros.offline.weigh_bags import KINDS, weigh_bags
 from mbse_ros.scale import table
 from mbse_ros.scale.aemp import NAMESPACE, Equipment
 from mbse_ros.scale.export import write_loads

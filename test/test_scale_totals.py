@@ -329,7 +329,7 @@ def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_words() -> Non
 
 def test_the_numbers_are_those_that_the_observer_reports_by() -> None:
     from mbse_ros.payload.estimator import PayloadEstimator
-    from mbse_ros.payload.settings import PayloadSettings
+    from mbse_ros.payload.payload_settings import PayloadSettings
     machine = excavator()
     estimator = PayloadEstimator(machine, PayloadSettings(), 'vm')
     assert followed_numbers(machine) == tuple(machine.parameters.names[k] for k in estimator._followed)

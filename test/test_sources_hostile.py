@@ -17,8 +17,8 @@ from mbse_ros.errors import BagError, SampleError
 from mbse_ros.sources.definitions import LONGEST, bag_store
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.samples import TopicSamples
-from mbse_ros.sources.survey import survey_bag
+from mbse_ros.sources.proposals.survey import survey_bag
+from mbse_ros.sources.topic_samples import TopicSamples
 
 NAME = 'a_msgs/msg/A'
 MAP = 'format: mbse/sources/1\nchannels:\n  position/lift: {topic: a, path: x, unit: m, stamp: arrival}\n'

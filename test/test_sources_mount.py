@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from mbse_ros.errors import DescriptionError
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.map import parse_sources
-from mbse_ros.sources.samples import TopicSamples, as_object
+from mbse_ros.sources.topic_samples import TopicSamples, as_object
 
 FIELDS = store_fields(get_typestore(Stores.ROS2_JAZZY))
 IMU = 'sensor_msgs/msg/Imu'

@@ -10,9 +10,9 @@ import pytest
 from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cylinders
 
 from mbse_ros.errors import SampleError, SettingError
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
-from mbse_ros.payload.settings import PayloadSettings
+from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from nodes_support import Peer
 
-from mbse_ros.nodes.graph import Graph, machine_graph, parse_arguments
-from mbse_ros.nodes.up import RunningGraph
+from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
+from mbse_ros.nodes.graphs.run_graph import RunningGraph
 
 START = 180.0       # s, on a machine with much else to do
 

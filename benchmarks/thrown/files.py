@@ -19,8 +19,8 @@ from mbse_ros.bags.table import import_table
 from mbse_ros.cli.tables import _columns
 from mbse_ros.description.explain import explain
 from mbse_ros.description.load import load_mechanism
+from mbse_ros.dynamics.forces.motion_table import oddities, read_motion_table, row_motion
 from mbse_ros.dynamics.model import Model
-from mbse_ros.dynamics.motion_table import oddities, read_motion_table, row_motion
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import Machine
 from mbse_ros.machine.reach import reach_of

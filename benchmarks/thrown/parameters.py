@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from mbse_ros.errors import MbseError
-from mbse_ros.nodes.catalogue import NODES
+from mbse_ros.nodes.graphs.catalogue import NODES
 
 from .bags import McapBag
 from .kind import Case, Wrong

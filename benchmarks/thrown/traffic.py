@@ -17,7 +17,7 @@ from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
 from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.nodes._sensor_messages import SensorFields
+from mbse_ros.nodes.messages.sensor_messages import SensorFields
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.linkage import SimulatedLinkage
 from mbse_ros.streams.linkage.sources import FLOAT64, Sources

@@ -10,12 +10,12 @@ import numpy as np
 from ..bags.channels import UNITS
 from ..bags.sensor_series import read_sensors
 from ..dynamics.model import Model
-from ..estimators.filters.problem import problem
+from ..estimators.filters.parts.problem import problem
 from ..machine import Machine
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from .machine_units import channel_unit
-from .motion import channel_units
+from .results.machine_units import channel_unit
+from .results.motion_series import channel_units
 from .samples import Samples
 
 

@@ -17,8 +17,8 @@ from ..machine import Machine
 from ..offline.linkage import TRUTH
 from ..streams.linkage.sources import FLOAT64, JOINT_STATE, Sources
 from .estimate import stage_rows
+from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
-from .simulations import MachineSimulation, MotionSimulation
 
 
 def write_frames(path: str | Path, simulation: MachineSimulation, storage: str, namespace: str) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 from ..errors import SettingError
 from ..machine import Machine
 from .load import Loadable, loaded, loaded_sources
+from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
-from .simulations import MachineSimulation, MotionSimulation
 
 Written = Samples | Columns | MachineSimulation | MotionSimulation
 

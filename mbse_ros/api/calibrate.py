@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..offline.calibrate import Calibration
+    from ..offline.calibration.calibrate_machine import Calibration
     from ..sources.map import SourceMap
 
 
@@ -25,7 +25,7 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path, *,
     ``stddev_after``, SI), ``residual_rms_before`` and ``_after``, N, ``cannot_tell``, ``advice``,
     ``cross_validation()``, ``text`` of the new file. Raises SettingError, BagError, DescriptionError.
     """
-    from ..offline.calibrate import calibrate_bags  # here, as it takes its time to import
+    from ..offline.calibration.calibrate_machine import calibrate_bags  # here, as it takes its time to import
     some = [bags] if isinstance(bags, (str, Path)) else list(bags)
     loads = {name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in (payloads or {}).items()}
     found = calibrate_bags(machine, some, loads, [free] if isinstance(free, str) else free, namespace, sources)

@@ -13,8 +13,8 @@ from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine
 from .load import Loadable, loaded, loaded_sources
-from .machine_estimate import MachineEstimate
-from .motion_estimate import MotionEstimate
+from .results.machine_estimate import MachineEstimate
+from .results.motion_estimate import MotionEstimate
 from .samples import Columns, Samples, as_samples
 
 if TYPE_CHECKING:

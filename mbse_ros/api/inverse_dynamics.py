@@ -13,11 +13,11 @@ from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import SettingError
 from .load import Loadable, model_of
-from .motion import motion_series
-from .result import Result, Series
+from .results.motion_series import motion_series
+from .results.result import Result, Series
 
 if TYPE_CHECKING:
-    from ..dynamics.inverse_dynamics import InverseDynamics
+    from ..dynamics.forces.driven_motion import InverseDynamics
 
 FEWEST = 4      # instants, of a spline
 
@@ -83,8 +83,8 @@ def inverse_dynamics(model: Loadable, t: Sequence[float], z: np.ndarray | None =
     given (degree 5). ``inputs`` (k, i). Raises SettingError, PositionProblemError (out of reach),
     SingularConfigurationError (dead point).
     """
-    from ..dynamics.inverse_dynamics import inverse_dynamics as solve  # here, as they take their time to import
-    from ..dynamics.motion_table import MotionTable, interpolated
+    from ..dynamics.forces.driven_motion import inverse_dynamics as solve  # here, as they take their time to import
+    from ..dynamics.forces.motion_table import MotionTable, interpolated
     item, times = model_of(model), np.asarray(t, dtype=float)
     if z is None:
         return Forces(item, solve(item, times, None, inputs))

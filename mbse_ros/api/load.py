@@ -11,7 +11,7 @@ from ..description.described import describe
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine
-from ..machine.load import with_valves
+from ..machine.find_machine import with_valves
 
 if TYPE_CHECKING:
     from ..sources.map import SourceMap

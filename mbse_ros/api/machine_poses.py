@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..estimators.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
-from ..estimators.payload_observability import PayloadSight, measured_equations, payload_sight
+from ..estimators.sight.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
+from ..estimators.sight.payload_observability import PayloadSight, measured_equations, payload_sight
 from ..machine import Machine
 
 FEW = 12        # poses at which the motion is looked at

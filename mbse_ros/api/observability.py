@@ -12,18 +12,18 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
-from ..estimators.observability import BLIND
+from ..estimators.sight.information import BLIND
 from ..machine import Machine
 from ..report.chart import Curve, Panel
 from .load import Loadable, loaded
-from .result import Result, Series
-from .simulations import MotionSimulation
+from .results.result import Result, Series
+from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..estimators.filters.sight import Motion, Sight
-    from ..estimators.payload_observability import PayloadSight
+    from ..estimators.filters.analysis.sight import Motion, Sight
+    from ..estimators.sight.payload_observability import PayloadSight
 
 STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
@@ -110,7 +110,7 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
         raise SettingError('duration', duration, f'seconds, from window ({window:g}) up to 1000')
     if isinstance(item, Machine):
         return _of_machine(item, sensors, trajectory, window)
-    from ..estimators.filters.sight import sights  # here, because it takes its time to import
+    from ..estimators.filters.analysis.sight import sights  # here, because it takes its time to import
     motion = motion_along(item, trajectory, duration, window)
     (found,) = sights(item, tuple(sensors), motion, [kind], window)
     return Observability(middles(found, motion.dt, window) + motion.t[0], found)
@@ -119,7 +119,7 @@ def observability(model: Loadable, sensors: Sequence[str], *, trajectory: Trajec
 def motion_along(model: Model, trajectory: Trajectory, duration: float, window: float) -> Motion:
     """The free motion from the start, one window of standing there, or a simulated motion."""
     from ..dynamics.motion import simulate as integrate
-    from ..estimators.filters.sight import Motion
+    from ..estimators.filters.analysis.sight import Motion
     if isinstance(trajectory, MotionSimulation):
         t, dt = trajectory.t, float(trajectory.t[1] - trajectory.t[0])
         if trajectory.names != model.names or t[-1] - t[0] < window:
@@ -153,7 +153,7 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
     for name in sensors:
         if name not in machine.description.sensors:
             raise SettingError('sensors', name, 'one of ' + ', '.join(machine.description.sensors))
-    from ..estimators.machine_sight import machine_sight
+    from ..estimators.sight.machine_sight import machine_sight
     from .machine_poses import few_of, payload_sights, pose_sets
     sets = pose_sets(machine, trajectory)
     found = machine_sight(machine, sensors, few_of(list(sets.values())[-1]), window)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import PositionProblemError, SettingError
 from .load import Loadable, model_of
-from .motion_estimate import MotionEstimate
+from .results.motion_estimate import MotionEstimate
 from .samples import Samples
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ..errors import MbseError, SettingError
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageObserver
 from ..streams.linkage.entries import entry_names
-from .motion_estimate import MotionEstimate
+from .results.motion_estimate import MotionEstimate
 
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 

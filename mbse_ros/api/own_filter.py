@@ -12,9 +12,9 @@ from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from ..estimators.filters.defaults import START
-from ..estimators.filters.problem import problem
-from ..estimators.filters.sigma_filter import closed, moved, rated, sensed
-from .motion_estimate import MotionEstimate
+from ..estimators.filters.parts.problem import problem
+from ..estimators.filters.sigma.sigma_filter import closed, moved, rated, sensed
+from .results.motion_estimate import MotionEstimate
 
 Gaussian = tuple[np.ndarray, np.ndarray]
 

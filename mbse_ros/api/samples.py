@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SettingError
-from .result import Result, Series
+from .results.result import Result, Series
 
 if TYPE_CHECKING:
     from ..bags.channel_samples import Sample

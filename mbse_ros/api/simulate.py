@@ -14,10 +14,10 @@ from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine
 from .load import Loadable, loaded
-from .machine_units import channel_unit
-from .motion import channel_units
+from .results.machine_units import channel_unit
+from .results.motion_series import channel_units
+from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
-from .simulations import MachineSimulation, MotionSimulation
 
 if TYPE_CHECKING:
     from ..dynamics.motion import Motion
@@ -67,7 +67,7 @@ def _refuse(needs: str, given: dict[str, Any]) -> None:
 
 def _sampled(model: Model, motion: Motion, sensors: tuple[str, ...], rate: float, noise: float, seed: int) -> Samples:
     """Samples at multiples of the period."""
-    from ..estimators.filters.problem import problem
+    from ..estimators.filters.parts.problem import problem
     from ..simulation.three_simulations import noisy, sensor_outputs
     every = sample_steps(motion.t, rate)
     rows = np.arange(every, len(motion.t), every)

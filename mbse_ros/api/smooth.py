@@ -14,13 +14,13 @@ from ..errors import SettingError
 from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
 from .load import Loadable, loaded
-from .machine_estimate import KINDS, MachineEstimate
-from .machine_units import entry_unit
-from .motion_estimate import MotionEstimate
-from .result import Result, Series
+from .results.machine_estimate import KINDS, MachineEstimate
+from .results.machine_units import entry_unit
+from .results.motion_estimate import MotionEstimate
+from .results.result import Result, Series
 
 if TYPE_CHECKING:
-    from ..graph.machine_smoother import MachineSmoothed
+    from ..graph.machines.machine_smoother import MachineSmoothed
     from ..offline.smooth_linkage import SmoothedLog
 
 ENDINGS = {' rate': 'velocity', ' force': 'force'}
@@ -101,7 +101,7 @@ def smooth(log: Log, machine: Loadable, *, lag: float | None = None, tuning: Tun
 
 def _machine(log: Log, machine: Machine, tuning: Tuning, lag: float | None, namespace: str | None, backend: str
              ) -> SmoothedMachine:
-    from ..graph.machine_settings import MachineGraphSettings
+    from ..graph.machines.machine_settings import MachineGraphSettings
     from ..offline.bag import parse_tuning
     from ..offline.smooth_machine import smooth_estimate
     own = {name: value for name, value in tuning.items() if name.startswith('graph.')}

@@ -13,7 +13,7 @@ from .observer import Observer
 from .samples import Samples
 
 if TYPE_CHECKING:
-    from ..estimators.filters.tuning import Tuned
+    from ..estimators.filters.analysis.tuning import Tuned
 
 
 def tune(observer: Observer, logs: Samples | Sequence[Samples], *, z: Sequence[float] | None = None,
@@ -24,8 +24,8 @@ def tune(observer: Observer, logs: Samples | Sequence[Samples], *, z: Sequence[f
     The result: ``after.noises`` and ``before.noises`` by name with the quality of the innovations (log-likelihood, mean
     NIS, whiteness), ``stddev_log10`` of each noise, ``converged``. Raises SettingError.
     """
-    from ..estimators.filters.tuning import Log  # here, as it takes its time to import
-    from ..estimators.filters.tuning import tune as search
+    from ..estimators.filters.analysis.tuning import Log  # here, as it takes its time to import
+    from ..estimators.filters.analysis.tuning import tune as search
     from .our_filter import OurFilter
     core = observer.core
     if not isinstance(core, OurFilter):

@@ -13,13 +13,13 @@ import zstandard
 
 from ..errors import BagError, SampleError
 from ..resources import regular
-from .batch import Batch
-from .cdr import TYPES, read
-from .expand import Budget, blocks, expanded
-from .mcap_file import McapFile
+from .bulk.cdr import TYPES, read
+from .bulk.message_batch import Batch
 from .messages import PACKAGE, is_ours, typestore
-from .sqlite3_file import Sqlite3File
-from .storage import listed_files
+from .storage.expand import Budget, blocks, expanded
+from .storage.mcap_file import McapFile
+from .storage.sqlite3_file import Sqlite3File
+from .storage.storage_writer import listed_files
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore

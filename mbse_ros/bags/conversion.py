@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..description.entry import Entry
-from ..description.units import parse_unit, split_number
+from ..description.language.entry import Entry
+from ..description.language.units import parse_unit, split_number
 
 
 class Conversion(NamedTuple):

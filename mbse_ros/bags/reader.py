@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import BagError, SampleError
 from .bag import Bag, RawMessage, decode, open_bag
-from .bulk import Bulk, Samples
+from .bulk.bulk_samples import Bulk, Samples
+from .bulk.sample_blocks import blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
-from .sample_blocks import blocks
 from .topics import TopicMap
 
 

@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..description.document import read_document
-from ..description.entry import Entry
+from ..description.language.document import read_document
+from ..description.language.entry import Entry
 from ..errors import BagError, DescriptionError
 from ..resources import regular
 from .channels import COMMANDS, SENSORS, UNITS, Channel, examples, parse_channel

@@ -15,8 +15,8 @@ from ..errors import BagError, DiskError
 from ..streams.records import PayloadEstimate, Segment, StateEstimate
 from .channels import COMMANDS, IMU_FIELDS, UNITS, parse_channel
 from .messages import RECORDS, SensorTemplate, header, make_message, record_message, type_hash, typestore
-from .room import LEAST_FREE, free_bytes, megabytes
-from .storage import STORAGES, Contents, TopicInfo
+from .storage.disk_room import LEAST_FREE, free_bytes, megabytes
+from .storage.storage_writer import STORAGES, Contents, TopicInfo
 from .topics import IMU, JOINT_STATE, TRUTH, TopicMap, normalized
 
 LOOK_SECONDS, LOOK_BYTES = 1.0, 1 << 20     # between two looks at the disk: the first that is over

@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from ..description.load_payload import MASS
+from ..description.sections.load_payload import MASS
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..estimators.force_balance import ForceBalance, force_balance
 from ..estimators.hydraulic_model import state_names

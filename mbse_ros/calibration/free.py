@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from ..description.basics import Scalar, scalars, uncertain
 from ..description.edit import Number, in_file, with_numbers
-from ..description.entry import Entry
+from ..description.language.entry import Entry
+from ..description.language.quantity import not_negative, read_number
 from ..description.load import parse_mechanism
 from ..description.model import MechanismDescription
-from ..description.quantity import not_negative, read_number
 from ..errors import DescriptionError, SettingError
 
 OPTION = '--free'

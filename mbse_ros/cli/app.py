@@ -17,11 +17,13 @@ HELP = 'State and payload estimation of hydraulic machines: simulate, record, es
 BENCHMARK = 'benchmark'
 # in the order of the help: the module in this room whose function of the command's name, `-` as `_`, it is
 COMMANDS = {
-    'simulate': 'commands.simulate', 'inverse': 'commands.inverse', 'import': 'import_table',
+    'simulate': 'commands.simulate', 'inverse': 'commands.inverse', 'import': 'commands.import_table',
     'estimate': 'commands.estimate', 'smooth': 'commands.smooth', 'check': 'commands.check',
-    'check-data': 'commands.check_data', 'topics': 'topics', 'doctor': 'doctor', 'convert': 'commands.convert',
-    'export-c': 'export', 'graph': 'commands.graph', 'observability': 'commands.observability',
-    'tune': 'commands.tune', 'calibrate': 'calibrate', 'loads': 'loads', 'fleet': 'fleet', 'view': 'view',
+    'check-data': 'commands.check_data', 'topics': 'commands.topics',
+    'doctor': 'commands.doctor', 'convert': 'commands.convert', 'export-c': 'commands.export',
+    'graph': 'commands.graph', 'observability': 'commands.observability',
+    'tune': 'commands.tune', 'calibrate': 'commands.calibrate', 'loads': 'commands.loads',
+    'fleet': 'commands.fleet', 'view': 'commands.view',
     'up': 'commands.up', 'replay': 'commands.replay', 'demo': 'commands.demo'}
 FUNCTIONS = {'import': 'import_command'}
 SETTINGS: dict[str, dict[str, Any]] = {

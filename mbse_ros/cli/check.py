@@ -16,9 +16,9 @@ from ..description.described import describe
 from ..description.explain import explain
 from ..description.tables import Row, Section, show
 from ..dynamics.configurations import neighbours
+from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
-from ..dynamics.redundancy import RedundantRow, redundant_rows
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.reach import reach_of
@@ -63,7 +63,7 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
 
 def _draw(console: Console, model: Model, path: Path) -> None:
     from ..report.linkage_drawing import write_linkage  # here, because plots take their time to import
-    from .mechanism_picture import Picture
+    from .mechanisms.mechanism_picture import Picture
     path.parent.mkdir(parents=True, exist_ok=True)
     write_linkage(Picture(model).at(model.start.q), path)
     console.print(Text('drawn', 'green'), str(path), sep=': ', soft_wrap=True, markup=False, highlight=False)

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from ..machine import load_machine
-from ..offline.check import Checked, check_bag
+from ..offline.checks.check_bag import Checked, check_bag
 from ..report.files import check_file, write_json
 from ..sources.map import SourceMap
 

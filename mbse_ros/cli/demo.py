@@ -24,9 +24,9 @@ from ..dynamics.model import load_model
 from ..dynamics.motion import simulate
 from ..errors import MbseError
 from ..machine import load_machine
-from ..nodes.graph import COMPOSED, MachineArguments, machine_graph
-from ..nodes.processor import cpu_seconds
-from ..nodes.up import RunningGraph, check_ros
+from ..nodes.graphs.machine_graph import COMPOSED, MachineArguments, machine_graph
+from ..nodes.graphs.run_graph import RunningGraph, check_ros
+from ..nodes.measuring.processor import cpu_seconds
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
 from ..report.linkage_drawing import write_linkage
 from ..report.sections import print_table
@@ -37,9 +37,9 @@ from ..simulation import estimator_benchmark
 from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators import write_estimator_plots
 from .check import warnings
-from .mechanism_picture import Picture
-from .mechanism_simulate import write_motion, write_pictures
-from .report_run import report_run
+from .machines.report_run import report_run
+from .mechanisms.mechanism_picture import Picture
+from .mechanisms.mechanism_simulate import write_motion, write_pictures
 
 CYCLE_S = 24.0
 MEASURED = Path('../shared/data/patu655/lift_measured_100hz.csv')

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from ..description.described import describe
 from .demo import run_mechanism_demo
-from .estimate import estimate_machine
 from .logs import LogRequest
+from .machines.estimate_machine import estimate_machine
 from .simulate import simulate_bag
 
 MACHINE = 'patu655_lift'

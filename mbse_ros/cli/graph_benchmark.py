@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from ..nodes.benchmark import benchmark_rows, check_rates, row
+from ..nodes.measuring.graph_cost import benchmark_rows, check_rates, row
 from ..report.files import check_file, write_json
 
 BEHIND = 0.99       # of the instants, sent in time; below it the feeder was too slow

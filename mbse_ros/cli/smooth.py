@@ -27,10 +27,10 @@ def smooth_command(machine: str | None, mechanism: str | None, valve: str | None
         raise SettingError('--machine', machine, 'a machine or a mechanism, not both')
     request.check_outputs()
     if mechanism is not None:
-        from .smooth_linkage import smooth_linkage
+        from .mechanisms.smooth_linkage import smooth_linkage
         hand_over(smooth_linkage(mechanism, request), request)
     else:
-        from .smooth_machine import smooth_machine
+        from .machines.smooth_machine import smooth_machine
         hand_over(smooth_machine(machine or 'patu655_lift', valve, request), request)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.sight import Motion
+from ..estimators.filters.analysis.sight import Motion
 from ..resources import regular
 
 OPTION = '--trajectory'

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..bags.bag import open_bag
 from ..errors import BagError, SettingError
-from ..nodes.graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
-from ..nodes.linkage_graph import LinkageArguments, linkage_graph
-from ..nodes.up import up
+from ..nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
+from ..nodes.graphs.machine_graph import Graph, MachineArguments, Process, machine_graph, parse_arguments
+from ..nodes.graphs.run_graph import up
 
 GRAPHS: dict[str, tuple[type[Any], Callable[[Any], Graph]]] = {
     'machine': (MachineArguments, machine_graph), 'crane': (MachineArguments, machine_graph),

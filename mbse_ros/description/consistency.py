@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import DescriptionError
 from .basics import GROUND, MISSING, PointRef
+from .language.references import nominal
 from .model import Body, Joint, MechanismDescription
-from .references import nominal
 from .start import rpy_rotation
 
 _MOMENTS = ('xx', 'yy', 'zz')

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from .document import read_document
-from .entry import Entry
+from .language.document import read_document
+from .language.entry import Entry
 from .load import FORMAT, OLD
 
 _PLAIN = re.compile(r'[A-Za-z0-9+.-][A-Za-z0-9 +.*/^%_-]*')

@@ -12,8 +12,8 @@ import yaml
 
 from ..errors import DescriptionError
 from .convert import flow_text
+from .language.units import parse_unit, split_number
 from .model import MechanismDescription
-from .units import parse_unit, split_number
 
 _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}

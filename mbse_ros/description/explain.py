@@ -9,6 +9,7 @@ from dataclasses import fields
 from .assumptions import is_assumed
 from .basics import GROUND, MISSING, Scalar, uncertain
 from .fingerprint import fingerprint
+from .language.references import unit_of
 from .machine_parts import Cylinder, Hydraulics, Support, Valve, Volume
 from .model import (
     FORCES,
@@ -23,7 +24,6 @@ from .model import (
     Spring,
     sensor_unit,
 )
-from .references import unit_of
 from .tables import Row, Section, relative, row, show, vector_text
 
 _MOMENTS = ('xx', 'yy', 'zz', 'xy', 'xz', 'yz')

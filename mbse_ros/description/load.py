@@ -14,24 +14,24 @@ from ..resources import regular, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
-from .document import read_document
-from .entry import Entry
 from .generate import CHAIN, n_four_bar
-from .load_bodies import read_bodies
-from .load_calibration import read_calibration
-from .load_coordinates import read_drivers, read_independent, read_initial, read_named
-from .load_cylinders import read_cylinders
-from .load_forces import read_forces, read_springs
-from .load_hydraulics import read_hydraulics
-from .load_joints import read_joints, shared_joints
-from .load_levels import read_levels, read_modules
-from .load_payload import read_base, read_payload
-from .load_sensors import MachineParts, read_sensors
+from .language.document import read_document
+from .language.entry import Entry
+from .language.quantity import Kind, not_negative
+from .language.references import References, read_sketch
+from .language.scalar import Numbers
 from .machine_parts import Cylinder
 from .model import Driver, Initial, Level, MechanismDescription, Spring
-from .quantity import Kind, not_negative
-from .references import References, read_sketch
-from .scalar import Numbers
+from .sections.load_bodies import read_bodies
+from .sections.load_calibration import read_calibration
+from .sections.load_coordinates import read_drivers, read_independent, read_initial, read_named
+from .sections.load_cylinders import read_cylinders
+from .sections.load_forces import read_forces, read_springs
+from .sections.load_hydraulics import read_hydraulics
+from .sections.load_joints import read_joints, shared_joints
+from .sections.load_levels import read_levels, read_modules
+from .sections.load_payload import read_base, read_payload
+from .sections.load_sensors import MachineParts, read_sensors
 from .start import Guess, place_bodies
 
 T = TypeVar('T')
@@ -159,7 +159,7 @@ def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spr
 
 def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
     """Bodies, joints and dampers of the URDF file next to this one."""
-    from .urdf import read_urdf  # here: slow to import
+    from .robots.urdf import read_urdf  # here: slow to import
     entry = parts['urdf']
     robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
                       entry.file, entry.key, _needed(parts))

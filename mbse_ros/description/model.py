@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
-from .entry import Entry
+from .language.entry import Entry
 from .machine_parts import Base, Calibration, Cylinder, Hydraulics, Payload
 
 RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate

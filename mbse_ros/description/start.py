@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import DescriptionError
 from .basics import GROUND, PointRef, Vector
+from .language.references import References, nominal
 from .model import Body, Joint
-from .references import References, nominal
 
 Pose = tuple[np.ndarray, np.ndarray]   # rotation (d, d), position (d,) m
 

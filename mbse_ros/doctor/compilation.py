@@ -10,7 +10,7 @@ from pathlib import Path
 
 import casadi as ca
 
-from ..bags.room import megabytes
+from ..bags.storage.disk_room import megabytes
 from ..compiled import Kernel
 from ..compiled.backend import SLOW, requested
 from ..compiled.cache import cache_folder, private

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..bags.room import LEAST_FREE, MB, free_bytes, megabytes
+from ..bags.storage.disk_room import LEAST_FREE, MB, free_bytes, megabytes
 from .checks import FAILS, OK, WARNING, Check
 
 SCARCE = 1000 * MB      # the cache alone may take so much; a log of an excavator takes some 3 MB/s

@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import shown
 from ..machine import Machine
 from ..sources.map import SourceMap
+from ..sources.proposals.words import near
 from ..sources.rates import FEWEST, NEAR
-from ..sources.words import near
 from ..streams.limits import FAR, Limits
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE

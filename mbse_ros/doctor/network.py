@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..bags.room import megabytes
+from ..bags.storage.disk_room import megabytes
 from .checks import OK, WARNING, Check
 
 SETTINGS = Path('/proc/sys/net/core')

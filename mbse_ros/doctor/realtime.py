@@ -8,7 +8,7 @@ import resource
 from collections import Counter
 from pathlib import Path
 
-from ..bags.room import megabytes
+from ..bags.storage.disk_room import megabytes
 from .checks import OK, WARNING, Check
 
 CPUS = Path('/sys/devices/system/cpu')

@@ -18,11 +18,11 @@ from ..description.model import MechanismDescription
 from ..errors import DescriptionError, PositionProblemError
 from ..mechanism.assembly import MechanismSystem, build_mechanism
 from .configurations import assemble_towards, nearest, neighbours, slowest
-from .matrix_r import constraint_rates
+from .formulations.matrix_r import constraint_rates
+from .formulations.redundancy import independent_rows
+from .formulations.terms_arrays import Terms
 from .partition import choose_independent
 from .partitioned import Partitioned, affordable
-from .redundancy import independent_rows
-from .terms_arrays import Terms
 
 CLOSED = 1e-6        # residual, below which loops close
 
@@ -161,8 +161,8 @@ class Model:
 
     def accelerations(self, q: np.ndarray, qd: np.ndarray, u: np.ndarray | None = None, t: float = 0.0,
                       formulation: str = 'matrix_r', **options: object) -> np.ndarray:
-        """Accelerations (n,) by a formulation (``dynamics.formulations.FORMULATIONS``)."""
-        from .formulations import accelerations  # here, because only this method needs all of them
+        """Accelerations (n,) by a formulation (``dynamics.formulations.by_name.FORMULATIONS``)."""
+        from .formulations.by_name import accelerations  # here, because only this method needs all of them
         if formulation == 'matrix_r':
             options.setdefault('independent', self.z)
         return accelerations(formulation, self.terms(q, qd, u, t), **options).qdd

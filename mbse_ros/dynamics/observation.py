@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel, Scan
-from .matrix_r import constraint_rates
+from .formulations.matrix_r import constraint_rates
 from .model import Model
 
 OBSERVED = ('kinetic', 'potential', 'power', 'violation', 'violation_rate')

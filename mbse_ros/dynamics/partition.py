@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..errors import SingularConfigurationError
-from .decomposition import decompose
+from .formulations.decomposition import decompose
 from .lapack import pivoted
 
 WORST = 1e6     # condition, |R|, of a choice that is not offered and not taken: zdd keeps four digits there

@@ -15,11 +15,11 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError, SingularEquationsError
 from ..mechanism.assembly import MechanismSystem
-from .massless import UNDETERMINED, undetermined
-from .matrix_r import constraint_rates
+from .formulations.massless import UNDETERMINED, undetermined
+from .formulations.matrix_r import constraint_rates
+from .formulations.terms_arrays import Terms
 from .partition import WORST, alternatives, condition
 from .state_equations import Maps, Pieces, is_small, largest_entry, state_function
-from .terms_arrays import Terms
 
 POSITION_TOLERANCE = 1e-12      # of Phi, times the square of the largest coordinate above 1
 POSITION_ITERATIONS = 30

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import casadi as ca
 
 from ..mechanism.system import System
-from .matrix_r import constraint_rates, dependent_solver, places
+from .formulations.matrix_r import constraint_rates, dependent_solver, places
 
 LARGEST_BLOCK = 12      # coupled dependent coordinates up to which all is written out in scalar operations
 

@@ -13,12 +13,12 @@ import numpy as np
 from ..errors import SettingError
 from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..payload.filter import triangular_weights
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
-from ..payload.settings import PayloadSettings
+from ..payload.payload_settings import PayloadSettings
 from ..streams.jumps import Jumps
 from ..streams.limits import Limits
 from ..streams.linkage.channels import MOVED

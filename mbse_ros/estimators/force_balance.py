@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from ..dynamics.inertial_forces import inertial_forces
+from ..dynamics.forces.inertial_forces import inertial_forces
 from ..machine import Machine
 from .hydraulic_model import state_parts
 from .hydraulic_sensors import direct, errors_of

@@ -24,9 +24,9 @@ from . import observer_step as steps
 from .chi_squared import exceeded
 from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
+from .observer_settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
-from .settings import ObserverSettings
 from .swing import SPREAD, spread_of_rate
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
 

@@ -13,8 +13,8 @@ from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.machine import NEWTON
 from .activity import activity_of
-from .dekf import correct, correct_by, predict
-from .filters.update import wrapped
+from .exponential_dekf import correct, correct_by, predict
+from .filters.parts.update import wrapped
 from .hydraulic_model import BRIEFLY, HydraulicModel, below_tank, cavitation
 from .hydraulic_sensors import sample_of
 from .weighing import (

@@ -6,19 +6,19 @@ A graph is data: variables and factors of a few kinds, each kind compiled once. 
 linear algebra; nothing here imports it before a graph is solved.
 """
 
-from .batch import Solution, solve_batch
 from .check import check_graph
 from .draw import draw_graph
-from .equations import Equations
-from .fixed_lag import LagSolution, solve_fixed_lag
+from .factors.equations import Equations
+from .factors.kinds import FactorKind
 from .forward import ForwardNoises, GraphProblem, forward_graph
 from .forward_lag import ForwardLag, GraphMotion, simulate_fixed_lag
 from .graph import ALWAYS, FactorGraph
-from .incremental import solve_incremental
 from .inverse import GraphForces, InverseNoises, InverseProblem, inverse_graph, solve_inverse
-from .kinds import FactorKind
-from .marginals import Marginals, marginals
-from .to_gtsam import to_gtsam
+from .solvers.batch_solver import Solution, solve_batch
+from .solvers.fixed_lag import LagSolution, solve_fixed_lag
+from .solvers.incremental import solve_incremental
+from .solvers.marginals import Marginals, marginals
+from .solvers.to_gtsam import to_gtsam
 
 __all__ = ['ALWAYS', 'Equations', 'FactorGraph', 'FactorKind', 'ForwardLag', 'ForwardNoises', 'GraphProblem',
            'GraphForces', 'GraphMotion', 'InverseNoises', 'InverseProblem', 'LagSolution', 'Marginals', 'Solution',

@@ -17,14 +17,14 @@ import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import SettingError
-from .batch import ITERATIONS, Solution, solve_batch
 from .check import check_blind
-from .dynamics_factors import dynamics
-from .equations import Equations
+from .factors.dynamics_factors import dynamics
+from .factors.equations import Equations
+from .factors.integration_factors import equality, prior, trapezoid
+from .factors.sensor_factors import channels_of, sample_noise, sensor_factor
 from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion
 from .graph import ALWAYS, FactorGraph, Steps
-from .integration_factors import equality, prior, trapezoid
-from .sensor_factors import channels_of, sample_noise, sensor_factor
+from .solvers.batch_solver import ITERATIONS, Solution, solve_batch
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import numpy as np
 from ..dynamics.model import Model, State
 from ..dynamics.motion import step_count
 from ..errors import check_choice, check_positive
-from .dynamics_factors import constraint, dynamics, dynamics_independent
-from .equations import Equations
+from .factors.dynamics_factors import constraint, dynamics, dynamics_independent
+from .factors.equations import Equations
+from .factors.integration_factors import equality, euler, prior, trapezoid
 from .graph import FactorGraph
-from .integration_factors import equality, euler, prior, trapezoid
 
 Inputs = Callable[[float], np.ndarray]
 INTEGRATORS = ('trapezoid', 'euler')

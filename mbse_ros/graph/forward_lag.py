@@ -12,7 +12,7 @@ from ..dynamics.model import Model, State
 from ..dynamics.partitioned import affordable
 from ..errors import DivergenceError, SettingError
 from .forward import Coordinates, ForwardNoises, GraphProblem, Inputs, forward_graph, instants
-from .window import Window
+from .solvers.window import Window
 
 ITERATIONS = (2, 4, 15)     # of Gauss-Newton a step: more where fewer do not do; the paper allows 15
 TOLERANCE = 1e-6            # of the last of them, of each value above 1 in proportion; its error is that squared

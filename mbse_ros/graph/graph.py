@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import GraphError, SettingError
-from .kinds import FactorKind
+from .factors.kinds import FactorKind
 
 ALWAYS = -1      # the step of a variable that does not change over time
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..dynamics.forces.prescribed import checked_times
 from ..dynamics.model import Model
-from ..dynamics.prescribed import checked_times
 from ..errors import SettingError, check_choice
-from .batch import Solution, solve_batch
-from .dynamics_factors import dynamics, dynamics_independent
-from .equations import Equations
+from .factors.dynamics_factors import dynamics, dynamics_independent
+from .factors.equations import Equations
+from .factors.integration_factors import equality, prior
 from .forward import DEPENDENT, INDEPENDENT, Coordinates, GraphProblem, add_constraints, add_integrators
 from .graph import FactorGraph
-from .integration_factors import equality, prior
+from .solvers.batch_solver import Solution, solve_batch
 
 Path = Callable[[float], Sequence[float] | np.ndarray]       # t -> independent coordinates (g,)
 METHODS = ('staged', 'joint')

@@ -12,11 +12,11 @@ from ..compiled import Kernel
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
 from ..estimators.filters.defaults import START, default_noises
-from ..estimators.filters.problem import problem
-from .chain import Chain, Gaussian, Points, Swept
+from ..estimators.filters.parts.problem import problem
 from .estimate import EstimationNoises, Track
-from .sensor_factors import wraps
-from .strided_window import StridedWindow
+from .factors.sensor_factors import wraps
+from .solvers.chain import Chain, Gaussian, Points, Swept
+from .solvers.strided_window import StridedWindow
 
 ITERATIONS = 60
 TOLERANCE = 1e-6        # of a standard deviation: the last step of a whole log

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One machine: the model of its mechanism, its hydraulics and its sensors, from one file."""
 
-from .load import VALVE_KINDS, load_machine, with_valves
+from .find_machine import VALVE_KINDS, load_machine, with_valves
 from .machine import Machine
 
 __all__ = ['Machine', 'VALVE_KINDS', 'load_machine', 'with_valves']

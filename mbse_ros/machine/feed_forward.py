@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.load_payload import MASS
-from ..dynamics.inertial_forces import inertial_forces
+from ..description.sections.load_payload import MASS
+from ..dynamics.forces.inertial_forces import inertial_forces
 from ..errors import DescriptionError, SettingError, SingularConfigurationError
 from .joint_forces import carrying_joints
 from .machine import Machine

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..compiled import Kernel
 from ..description.fingerprint import content
-from ..description.load_payload import MASS
 from ..description.machine_parts import Hydraulics, Payload
 from ..description.model import MechanismDescription
-from ..dynamics.matrix_r import Reduced, reduce
+from ..description.sections.load_payload import MASS
+from ..dynamics.formulations.matrix_r import Reduced, reduce
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError

@@ -16,8 +16,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.load_payload import MASS
 from ..description.machine_parts import Support
+from ..description.sections.load_payload import MASS
 from ..errors import DescriptionError, SettingError
 from .frames import turned
 from .machine import Machine

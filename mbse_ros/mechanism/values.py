@@ -9,9 +9,9 @@ import casadi as ca
 import numpy as np
 
 from ..description.basics import Scalar, Vector
-from ..description.expressions import evaluate
-from ..description.load_payload import MASS
+from ..description.language.expressions import evaluate
 from ..description.model import MechanismDescription
+from ..description.sections.load_payload import MASS
 from ..errors import SettingError
 
 

@@ -23,14 +23,14 @@ from ..errors import MbseError, shown
 from ..machine import Machine
 from ..scale.record import LOAD
 from ..scale.scale_file import scale_of
-from ._display_orders import BUTTONS, TARE, Order
-from ._display_server import Door, Server, Viewer, answer_text, read_token
-from ._display_view import SideView, channel_values, machine_values
-from ._lifecycle import ManagedNode
-from ._qos import LASTING, LATEST, OUTPUT
-from ._records import state_of
-from ._scale_text import text_of
-from .settings import DisplayNodeSettings, DisplayTuning
+from .base.lifecycle import ManagedNode
+from .base.node_settings import DisplayNodeSettings, DisplayTuning
+from .base.qos import LASTING, LATEST, OUTPUT
+from .base.record_node import state_of
+from .display.display_orders import BUTTONS, TARE, Order
+from .display.display_server import Door, Server, Viewer, answer_text, read_token
+from .display.display_view import SideView, channel_values, machine_values
+from .messages.scale_text import text_of
 
 SCALE = 'scale_node'
 LOOK = 0.1          # s between two looks at orders and viewers

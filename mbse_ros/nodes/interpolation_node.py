@@ -13,10 +13,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from mbse_ros.msg import SensorSegment
 
-from ..bags.cdr import TYPES, read
+from ..bags.bulk.cdr import TYPES, read
+from ..bags.bulk.message_layout import Forms
 from ..bags.channel_samples import Sample, TopicReader, is_strange, topic_readers
 from ..bags.channels import parse_channel
-from ..bags.layout import Forms
 from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
@@ -24,14 +24,14 @@ from ..sources.machine import left_over
 from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.records import Segment
-from ._diagnostics import ERROR, OK, WARN, diagnostic_array
-from ._lifecycle import ManagedNode
-from ._messages import message_class, unpacked
-from ._qos import deep_input
-from ._sources import ForeignInputs, node_sources
-from ._waiting import Waiting
-from ._warnings import Strangers
-from .settings import SensorNodeSettings
+from .base.diagnostics import ERROR, OK, WARN, diagnostic_array
+from .base.lifecycle import ManagedNode
+from .base.node_settings import SensorNodeSettings
+from .base.qos import deep_input
+from .base.warnings import Strangers
+from .inputs.foreign_inputs import ForeignInputs, node_sources
+from .inputs.waiting import Waiting
+from .messages.wire import message_class, unpacked
 
 NUMBER = re.compile(r'\d+')
 SILENCE = 5.0       # s without a segment before a warning

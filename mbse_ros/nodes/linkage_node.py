@@ -17,16 +17,16 @@ from ..bags.messages import checked_stamp
 from ..dynamics.model import Model
 from ..errors import SampleError, SettingError
 from ..estimators.filters.filters import FILTERS
+from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.outline import Outline
-from ..streams.linkage.settings import LinkageSettings
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
 from ..streams.records import LinkageEstimate
-from ._markers import GREEN, GREY, ORANGE, Canvas, Colour
-from ._mechanism import MechanismNode
-from ._messages import packed_joints
-from ._qos import deep_input
-from .settings import LinkageNodeSettings
+from .base.mechanism_node import MechanismNode
+from .base.node_settings import LinkageNodeSettings
+from .base.qos import deep_input
+from .messages.markers import GREEN, GREY, ORANGE, Canvas, Colour
+from .messages.wire import packed_joints
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
 GHOST = 0.35        # opacity of what is not the estimate

@@ -9,9 +9,9 @@ from ..bags.topics import JOINT_STATE
 from ..dynamics.model import Model
 from ..simulation.linkage import LinkageFrame, SimulatedLinkage
 from ..streams.linkage.sources import INPUTS, JOINTS, Sources
-from ._messages import packed
-from ._plant import RealTimePlant
-from .settings import LinkagePlantNodeSettings
+from .base.node_settings import LinkagePlantNodeSettings
+from .base.real_time_plant import RealTimePlant
+from .messages.wire import packed
 
 
 class LinkagePlantNode(RealTimePlant[Model]):

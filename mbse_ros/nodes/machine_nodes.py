@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import MbseError
-from ._run import Runnable, run_together
-from .graph import COMPOSED
+from .base.run import Runnable, run_together
+from .graphs.machine_graph import COMPOSED
 from .interpolation_node import InterpolationNode
 from .observer_node import ObserverNode
 from .payload_node import PayloadNode

@@ -7,14 +7,14 @@ from sensor_msgs.msg import JointState
 
 from ..bags.messages import segment_record
 from ..bags.topics import SEGMENT, STATE
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..streams.records import Segment, StateEstimate
 from ..streams.stages import ObserverStage
-from ._joint_states import JointStates
-from ._messages import packed_joints
-from ._records import RecordNode, Source
-from ._warm_up import warm_up_observer
+from .base.record_node import RecordNode, Source
+from .base.warm_up import warm_up_observer
+from .messages.joint_states import JointStates
+from .messages.wire import packed_joints
 
 
 class ObserverNode(RecordNode[Segment, StateEstimate]):

@@ -20,17 +20,17 @@ from ..errors import MbseError
 from ..machine import Machine
 from ..machine.frames import LoadPose, MachineFrames
 from ..streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, StateEstimate
-from ._diagnostics import status_text
-from ._geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
-from ._lifecycle import ManagedNode
-from ._load_effects import LoadEffects, Pose
-from ._messages import check_sender, message_class, stamp_of, unpacked
-from ._pace import Pace
-from ._pairs import Pairs
-from ._qos import OUTPUT, TF
-from ._records import state_of
-from ._tree import FrameNames, tree_of
-from .settings import OutputsNodeSettings, OutputsSettings
+from .base.diagnostics import status_text
+from .base.lifecycle import ManagedNode
+from .base.node_settings import OutputsNodeSettings, OutputsSettings
+from .base.qos import OUTPUT, TF
+from .base.record_node import state_of
+from .inputs.pace import Pace
+from .inputs.pairs import Pairs
+from .messages.frame_tree import FrameNames, tree_of
+from .messages.geometry import TF_MESSAGE, packed_number, packed_pose, packed_transforms, packed_weight
+from .messages.load_effects import LoadEffects, Pose
+from .messages.wire import check_sender, message_class, stamp_of, unpacked
 
 # The mass stays that of the load while it is only not measured for a moment; else it is not reliable.
 RELIABLE = (PayloadStatus.UPDATING, PayloadStatus.TOO_SLOW, PayloadStatus.NOT_OBSERVABLE, PayloadStatus.OUTSIDE_STROKE,

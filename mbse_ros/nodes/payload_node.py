@@ -8,13 +8,13 @@ import math
 from ..bags.messages import state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..machine import Machine
-from ..payload.loads import REMARKS, Load
-from ..payload.settings import PayloadSettings
+from ..payload.load_log import REMARKS, Load
+from ..payload.payload_settings import PayloadSettings
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
-from ._diagnostics import OK, WARN
-from ._records import RecordNode, Source, check_names
-from ._warm_up import warm_up_payload
+from .base.diagnostics import OK, WARN
+from .base.record_node import RecordNode, Source, check_names
+from .base.warm_up import warm_up_payload
 
 LARGEST = 3     # causes of the uncertainty in the diagnostics
 WRONG = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CONTACT

@@ -13,10 +13,10 @@ from ..bags.topics import TRUTH, TopicMap
 from ..errors import shown
 from ..machine import Machine
 from ..simulation.crane import SensorFrame, SimulatedCrane, controls_of, cycle_by_name, plant_of
-from ._plant import RealTimePlant
-from ._qos import OUTPUT
-from ._sensor_messages import SensorFields
-from .settings import PlantSettings
+from .base.node_settings import PlantSettings
+from .base.qos import OUTPUT
+from .base.real_time_plant import RealTimePlant
+from .messages.sensor_messages import SensorFields
 
 DAY = 86_400.0      # s
 

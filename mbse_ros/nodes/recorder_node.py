@@ -13,22 +13,22 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from ..bags.channel_samples import topic_readers
-from ..bags.room import MB, megabytes
+from ..bags.storage.disk_room import MB, megabytes
 from ..bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TopicMap
 from ..bags.writer import BagWriter
 from ..errors import DiskError, MbseError, SampleError, SettingError
 from ..machine import load_machine
 from ..sources.machine import left_over
-from ._diagnostics import ERROR, OK, WARN
-from ._messages import message_class, stamp_of
-from ._parameters import declare_entry
-from ._process import ProcessStatus
-from ._qos import OUTPUT, deep_input
-from ._run import Runnable
-from ._sources import node_sources
-from ._waiting import Waiting, drained
-from .graph import machine_topics, sensor_topics
-from .settings import RecorderSettings
+from .base.diagnostics import ERROR, OK, WARN
+from .base.node_settings import RecorderSettings
+from .base.parameters import declare_entry
+from .base.process import ProcessStatus
+from .base.qos import OUTPUT, deep_input
+from .base.run import Runnable
+from .graphs.machine_graph import machine_topics, sensor_topics
+from .inputs.foreign_inputs import node_sources
+from .inputs.waiting import Waiting, drained
+from .messages.wire import message_class, stamp_of
 
 LOOK = 0.2          # s between two looks at the graph while a topic of the map is missing
 SETTLED = 10.0      # s, before which the rate says nothing

@@ -16,12 +16,12 @@ from ..bags.bag import Bag
 from ..bags.messages import LAST_NS
 from ..bags.play import Playback
 from ..errors import MbseError, SettingError, shown
-from ._messages import message_class, to_time
-from ._parameters import declare_entry, on_change
-from ._process import SHARED, ProcessStatus
-from ._qos import OUTPUT
-from ._run import Runnable, one_line
-from .settings import ReplaySettings, ReplayTuning
+from .base.node_settings import ReplaySettings, ReplayTuning
+from .base.parameters import declare_entry, on_change
+from .base.process import SHARED, ProcessStatus
+from .base.qos import OUTPUT
+from .base.run import Runnable, one_line
+from .messages.wire import message_class, to_time
 
 CLOCK_STEP = 1_000_000      # ns between two messages on /clock
 AT_ONCE = 100               # messages before services and signals have their turn

@@ -26,16 +26,16 @@ from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
-from ._diagnostics import ERROR, OK, WARN, Diagnostics, Report
-from ._geometry import packed_number
-from ._lifecycle import ManagedNode
-from ._messages import check_sender, unpacked
-from ._pace import Pace
-from ._pairs import Pairs
-from ._qos import LASTING, OUTPUT
-from ._records import check_names
-from ._scale_text import live_values, record_values, text_of, totals_values
-from .settings import ScaleNodeSettings, ScaleTuning
+from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report
+from .base.lifecycle import ManagedNode
+from .base.node_settings import ScaleNodeSettings, ScaleTuning
+from .base.qos import LASTING, OUTPUT
+from .base.record_node import check_names
+from .inputs.pace import Pace
+from .inputs.pairs import Pairs
+from .messages.geometry import packed_number
+from .messages.scale_text import live_values, record_values, text_of, totals_values
+from .messages.wire import check_sender, unpacked
 
 STATES = 0          # streams whose records belong together by their stamps
 MASSES = 1

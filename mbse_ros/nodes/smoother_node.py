@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from ..dynamics.model import Model
 from ..streams.linkage.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
-from ._mechanism import MechanismNode
-from .settings import SmootherNodeSettings
+from .base.mechanism_node import MechanismNode
+from .base.node_settings import SmootherNodeSettings
 
 
 class SmootherNode(MechanismNode):

@@ -21,15 +21,15 @@ from ..errors import MbseError
 from ..machine import Machine
 from ..sources.map import SourceMap
 from ..streams.records import PayloadEstimate
-from ._ghost import MeasuredPosition
-from ._lifecycle import ManagedNode
-from ._markers import BLUE, GREY, ORANGE, Canvas, Colour, payload_markers
-from ._messages import check_sender, stamp_of, unpacked
-from ._qos import LATEST, OUTPUT, sensor_input
-from ._records import state_of
-from ._sources import ForeignInputs, node_sources
-from ._waiting import Waiting
-from .settings import SensorNodeSettings, VisualizationSettings
+from .base.lifecycle import ManagedNode
+from .base.node_settings import SensorNodeSettings, VisualizationSettings
+from .base.qos import LATEST, OUTPUT, sensor_input
+from .base.record_node import state_of
+from .inputs.foreign_inputs import ForeignInputs, node_sources
+from .inputs.ghost import MeasuredPosition
+from .inputs.waiting import Waiting
+from .messages.markers import BLUE, GREY, ORANGE, Canvas, Colour, payload_markers
+from .messages.wire import check_sender, stamp_of, unpacked
 
 
 class VisualizationNode(ManagedNode[Machine]):

@@ -17,17 +17,17 @@ from ..bags.reader import SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import BagError, SampleError, SettingError
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.loads import Load
+from ..payload.load_log import Load
 from ..payload.mass import Cause
-from ..payload.settings import PayloadSettings
+from ..payload.payload_settings import PayloadSettings
 from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import SourceReader, sample_reader
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
-from .findings import (
+from .checks.findings import (
     dropped_lines,
     elapsed,
     fit_lines,
@@ -38,8 +38,8 @@ from .findings import (
     stroke_lines,
     unused_lines,
 )
+from .checks.plausibility import judged
 from .memory import Room
-from .plausibility import judged
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}

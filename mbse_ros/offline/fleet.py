@@ -26,13 +26,13 @@ from ..description.fingerprint import fingerprint
 from ..description.load import parse_mechanism
 from ..errors import MbseError, SettingError
 from ..machine import Machine
-from ..machine.load import with_valves
+from ..machine.find_machine import with_valves
 from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
 from ..sources.map import SourceMap
 from .bag import parse_tuning
-from .loads import KINDS, weigh_bags
+from .weigh_bags import KINDS, weigh_bags
 
 ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
 ATTEMPTS = 3            # of a bag whose worker dies

@@ -20,7 +20,7 @@ from threading import Thread
 
 from ..description.model import MechanismDescription
 from ..errors import MbseError
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..streams.records import Segment, StateEstimate
 from ..streams.stages import ObserverStage

@@ -13,7 +13,7 @@ from ..errors import BagError, DivergenceError, SettingError
 from ..graph.estimate import EstimationNoises, Track
 from ..graph.smoother import LinkageSmoother, Smoothed, default_estimation_noises
 from ..streams.linkage import LinkageSettings, Measured
-from ..streams.linkage.settings import numbers
+from ..streams.linkage.linkage_settings import numbers
 from ..streams.linkage.start import encoded, moved_to
 from .linkage import LinkageLog
 

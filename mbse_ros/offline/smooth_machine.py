@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graph.machine_lag import lag_machine
-from ..graph.machine_log import MachineLog, unused
-from ..graph.machine_settings import MachineGraphSettings
-from ..graph.machine_smoother import MachineSmoothed, smooth_machine
+from ..graph.machines.machine_lag import lag_machine
+from ..graph.machines.machine_log import MachineLog, unused
+from ..graph.machines.machine_settings import MachineGraphSettings
+from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
 from .bag import Estimate, truth_at
 
@@ -34,7 +34,7 @@ class SmoothedBag:
 def smooth_estimate(estimate: Estimate, lag: float | None = None,
                     settings: MachineGraphSettings = MachineGraphSettings()) -> SmoothedBag:
     """Smooth what was filtered, all at once or with a lag, s: its segments are the smoother's samples. Errors are those
-    of ``graph.machine_smoother.smooth_machine``."""
+    of ``graph.machines.machine_smoother.smooth_machine``."""
     machine, begin, log = estimate.machine, time.perf_counter(), log_of(estimate)
     smoothed = smooth_machine(machine, log, settings) if lag is None else lag_machine(machine, log, lag, settings)
     seconds = time.perf_counter() - begin

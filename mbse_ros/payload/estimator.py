@@ -18,8 +18,8 @@ from .filter import BatchScatter, LowPass, TriangularWindow, t_quantile
 from .gates import GATES
 from .inverse_dynamics import InverseDynamics
 from .mass import NORMAL, Cause, Mass
+from .payload_settings import PayloadSettings
 from .quarantine import Quarantine
-from .settings import PayloadSettings
 from .state_gates import StateGates
 
 HARDLY = 1e-8       # share of the old information that counts after a restart: see ANOTHER in ``loads``

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from ..machine import Machine
-from .settings import PayloadSettings
+from .payload_settings import PayloadSettings
 
 GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 GATE_NUMBERS = 5

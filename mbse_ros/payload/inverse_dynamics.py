@@ -28,7 +28,7 @@ from ..estimators.hydraulic_model import state_names, state_parts
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, closed_gate, gate_numbers, passed_gates
-from .settings import PayloadSettings
+from .payload_settings import PayloadSettings
 
 LARGEST_WRITTEN = 12_000     # scalar operations that are written out; calls of functions compile faster beyond
 LEADING = GATE_NUMBERS + 1      # numbers after the covariance in the parameters of a sample's step: the reference mass

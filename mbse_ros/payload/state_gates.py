@@ -22,7 +22,7 @@ from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, GATES, closed_gate, gate_numbers, passed_gates
 from .inverse_dynamics import LARGEST_WRITTEN, residual, weighing
-from .settings import PayloadSettings
+from .payload_settings import PayloadSettings
 
 UNSURE = 0.01       # m/s^2 at a piston
 

@@ -16,7 +16,7 @@ from ..streams.records import PayloadStatus
 from .load import CARRIED, COUNTED, PUT_BACK, Carried, Level, Load
 from .plateau import LONGEST, Plateau
 from .reading import Place, Reading
-from .settings import ScaleSettings
+from .scale_settings import ScaleSettings
 from .uncertain import NOTHING, UNKNOWN, UncertainMass
 
 GONE = 1.5      # s for which a load must surely be gone, where no level tells

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..description.document import read_document
-from ..description.entry import Entry
-from ..description.quantity import Kind, not_negative, positive
-from ..description.scalar import Numbers
+from ..description.language.document import read_document
+from ..description.language.entry import Entry
+from ..description.language.quantity import Kind, not_negative, positive
+from ..description.language.scalar import Numbers
 from ..errors import DescriptionError
 from ..machine import Machine
 from ..resources import regular

@@ -33,7 +33,7 @@ from .record import (
     taken_record,
 )
 from .scale_file import BARE, ScaleFile
-from .settings import ScaleSettings
+from .scale_settings import ScaleSettings
 from .uncertain import NOTHING, UncertainMass, combined
 from .whereabouts import Whereabouts
 

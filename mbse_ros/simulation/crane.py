@@ -14,7 +14,7 @@ from ..settings import Settings, setting
 from .cycle import CYCLES, Operator, WorkCycle, dig, lift_hold_lower, random_cycle
 from .pendulum import PendulumMachine
 from .plant import SOIL, STEP_NS, Plant
-from .samples import TrueSamples
+from .sensor_samples import TrueSamples
 
 
 @dataclass(frozen=True)

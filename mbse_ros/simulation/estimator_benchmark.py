@@ -17,7 +17,7 @@ from ..dynamics.model import Model, load_model
 from ..errors import DivergenceError, MbseError, SettingError
 from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev, tuned_filters
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
-from ..estimators.filters.problem import problem
+from ..estimators.filters.parts.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
 from ..workers import results
 from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start

@@ -16,8 +16,8 @@ from ..compiled import Kernel
 from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import SettingError
-from ..estimators.filters.motion import rates
-from ..estimators.filters.problem import Problem
+from ..estimators.filters.parts.model_step import rates
+from ..estimators.filters.parts.problem import Problem
 
 STIFFNESS = 2 * np.pi       # rad/s of the oscillator
 LEAST = 1e-9                # share of the largest influence from which on an input moves a coordinate

@@ -12,8 +12,8 @@ import numpy as np
 from ..compiled import Scan
 from ..dynamics.model import Model
 from ..errors import DivergenceError, SettingError
-from ..estimators.filters.motion import advance, rates
-from ..estimators.filters.problem import Problem, problem
+from ..estimators.filters.parts.model_step import advance, rates
+from ..estimators.filters.parts.problem import Problem, problem
 from ..settings import Settings, setting
 from .following import Following, driven_coordinates, must_follow
 

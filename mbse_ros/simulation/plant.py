@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel, Scan
-from ..description.load_payload import MASS
+from ..description.sections.load_payload import MASS
 from ..dynamics.partition import choose_independent
 from ..errors import DescriptionError, DivergenceError
 from ..machine import Machine

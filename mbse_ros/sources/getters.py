@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .fields import ANGLES, QUATERNION, Fields, Kind, described
 from .path import Path, Selection, path_text
-from .words import near
+from .proposals.words import near
 
 Get = Callable[[Any], Any]
 UNIT = 0.02      # largest error of a quaternion's squared length: coarser than any rounding

@@ -9,7 +9,7 @@ from ..description.coordinate_units import measured_unit
 from ..errors import DescriptionError
 from ..machine import Machine
 from .map import SourceMap, sources_of_section
-from .words import near
+from .proposals.words import near
 
 
 def section_of(machine: Machine) -> SourceMap | None:

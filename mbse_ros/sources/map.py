@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ..bags.channels import COMMANDS, SENSORS, UNITS, examples, parse_channel
 from ..bags.conversion import read_conversion, read_number
-from ..description.document import read_document
-from ..description.entry import Entry
+from ..description.language.document import read_document
+from ..description.language.entry import Entry
 from ..errors import DescriptionError
 from ..resources import regular, share_directory
 from . import path as paths

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ..bags.conversion import read_number
-from ..description.entry import Entry
+from ..description.language.entry import Entry
 from .fields import ANGLES, QUATERNION, Fields
 from .getters import ANGLE_OF, Get, getter
 from .path import Path

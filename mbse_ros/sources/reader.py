@@ -21,7 +21,7 @@ from .machine import for_machine, left_over, section_of
 from .map import SourceMap
 from .path import path_text
 from .rates import Rates
-from .samples import FILLED, LeftOut, TopicSamples
+from .topic_samples import FILLED, LeftOut, TopicSamples
 from .topics import chosen, find_namespace, refuse_absent
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ..bags.topics import TopicMap, one_namespace
 from ..errors import BagError
 from .map import Source, SourceMap
-from .words import near
+from .proposals.words import near
 
 MOST = 60       # topics in one message
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import SampleError
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.settings import PayloadSettings
+from ..payload.payload_settings import PayloadSettings
 from .interpolation import InterpolationSettings, Interpolator
 from .merge import Merger
 from .records import PayloadEstimate, Segment, StateEstimate

@@ -11,13 +11,13 @@ import numpy as np
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
 from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
 from ..estimators.hydraulic_sensors import variances
-from ..estimators.settings import ObserverSettings
+from ..estimators.observer_settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..payload.estimator import PayloadEstimator
-from ..payload.loads import Load, LoadLog
+from ..payload.load_log import Load, LoadLog
 from ..payload.mass import Cause, Mass
-from ..payload.settings import PayloadSettings
+from ..payload.payload_settings import PayloadSettings
 from ..payload.trust import NOT_YET, Trust
 from .faint import REASON as FAINT
 from .faint import Faint

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.progress import track
 
 from ..description.load import known_mechanisms
-from ..dynamics.formulations import accelerations
+from ..dynamics.formulations.by_name import accelerations
+from ..dynamics.formulations.semi_recursive import semi_recursive_partition
 from ..dynamics.model import Model, load_model
 from ..dynamics.motion import simulate
-from ..dynamics.semi_recursive import semi_recursive_partition
 from ..errors import DescriptionError, MbseError
 from ..mechanism.assembly import COORDINATES
 from ..mechanism.levels import level_rows

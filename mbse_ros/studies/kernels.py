@@ -19,8 +19,8 @@ from ..compiled import Kernel, Scan, have_compiler
 from ..errors import SettingError
 from ..estimators.hydraulic_model import HydraulicModel, hydraulic_model
 from ..estimators.hydraulic_observer import HydraulicObserver
+from ..estimators.observer_settings import ObserverSettings
 from ..estimators.paper_reference import PaperModel, paper_step
-from ..estimators.settings import ObserverSettings
 from ..machine import Machine, load_machine
 from ..report.files import check_file, write_json
 from ..report.sections import print_table, wide_console
@@ -36,7 +36,7 @@ import time
 start = time.perf_counter()
 from mbse_ros.machine import load_machine
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
-from mbse_ros.estimators.settings import ObserverSettings
+from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.studies.kernels import usual_samples
 import numpy as np
 machine = load_machine({machine!r})

@@ -18,8 +18,8 @@ from scipy.sparse.linalg import splu
 
 from ..compiled import Kernel
 from ..description.generate import CHAIN
-from ..dynamics.formulations import accelerations
-from ..dynamics.matrix_r import constraint_rates
+from ..dynamics.formulations.by_name import accelerations
+from ..dynamics.formulations.matrix_r import constraint_rates
 from ..dynamics.model import Model, load_model
 from ..dynamics.state_equations import state_function
 from ..errors import SettingError

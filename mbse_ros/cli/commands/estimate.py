@@ -44,10 +44,10 @@ def estimate(
     request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
                          report=report, sources=sources_of(sources))
     if mechanism is not None:
-        from ..estimate_linkage import estimate_linkage
+        from ..mechanisms.estimate_linkage import estimate_linkage
         refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources})
         estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
         return
-    from ..estimate import estimate_machine
+    from ..machines.estimate_machine import estimate_machine
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
     estimate_machine(machine or 'patu655_lift', valve, request)

@@ -22,5 +22,5 @@ def graph(
 
     Variables and factors of its first instants, as in Blanco-Claraco et al., factor graphs, figures 2 to 4.
     """
-    from ..graph import graph_command
+    from ..mechanisms.graph_picture import graph_command
     graph_command(mechanism, kind, form, output, coordinates)

@@ -76,11 +76,11 @@ def simulate(
         refuse_options('a mechanism', {**mechanism, 'runs': runs, **many, 'json': json_})
         simulate_bag(description, output, **_given({**machine, 'seed': seed}))
     elif runs is not None:
-        from ..mechanism_runs import RunsRequest, simulate_runs_of
+        from ..mechanisms.mechanism_runs import RunsRequest, simulate_runs_of
         refuse_options('a machine', machine)
         simulate_runs_of(RunsRequest(name, runs=runs, **_given({**mechanism, **many, 'seed': seed})), output, json_)
     else:
-        from ..mechanism_simulate import Request, simulate_mechanism
+        from ..mechanisms.mechanism_simulate import Request, simulate_mechanism
         refuse_options('a machine', {**machine, 'seed': seed})
         refuse_options('many runs (--runs)', many)
         simulate_mechanism(Request(name, **_given(mechanism)), output, json_)

@@ -26,5 +26,5 @@ def tune(
 
     Shows NIS and whiteness of the innovations before and after.
     """
-    from ..tune import Request, tune_command
+    from ..mechanisms.tune_filter import Request, tune_command
     tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...compiled import Scan
 from ...errors import DivergenceError, SettingError
-from ..formulations import accelerations
+from ..formulations.by_name import accelerations
 from ..model import Model
 from .ali3p_functions import ali3p_step
 from .task import Record, Task

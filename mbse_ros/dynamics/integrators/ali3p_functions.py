@@ -10,7 +10,7 @@ import casadi as ca
 
 from ...compiled.iterated import Iterated
 from ...mechanism.assembly import MechanismSystem
-from ..matrix_r import constraint_rates
+from ..formulations.matrix_r import constraint_rates
 from ..sparse_lu import SparseLU
 
 WRITTEN_OUT = 8_000     # scalar operations of an iteration up to which all is written out, else functions are called

@@ -10,9 +10,9 @@ import casadi as ca
 from ...errors import check_choice
 from .ekf import Choice, actuator_places, along, error_mean, feed_back, force_names, observe, run_model, trusted
 from .error_ekf import with_force
-from .problem import Problem
-from .step import Filter, Parts, build_filter
-from .update import constant_noise, correction, propagation
+from .parts.problem import Problem
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, correction, propagation
 
 NOISES = ('plant', 'sensors', 'both')
 SMALLEST = 1e-3      # of the start: a noise is not adapted below this share of it

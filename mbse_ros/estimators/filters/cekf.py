@@ -15,11 +15,11 @@ import casadi as ca
 
 from ...transition.exponential import exact_step
 from ...transition.noise import integrated_noise
-from .motion import HALVINGS, advance, rates
-from .problem import Problem
-from .square_root import conditioning, factor
-from .step import Filter, Parts, build_filter
-from .update import measured, propagation
+from .parts.model_step import HALVINGS, advance, rates
+from .parts.problem import Problem
+from .parts.square_root import conditioning, factor
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import measured, propagation
 
 
 def cekf(problem: Problem, motion: str = 'trapezoid') -> Filter:

@@ -15,12 +15,12 @@ import numpy as np
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps, Pieces
 from ...errors import check_positive
-from .motion import ITERATIONS, rates
-from .problem import Problem
-from .sigma_filter import CLOSINGS
-from .square_root import conditioning, factor, square
-from .step import Filter, Parts, build_filter
-from .update import constant_noise, measured
+from .parts.model_step import ITERATIONS, rates
+from .parts.problem import Problem
+from .parts.square_root import conditioning, factor, square
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, measured
+from .sigma.sigma_filter import CLOSINGS
 
 
 class PenaltyFilter(Filter):

@@ -13,10 +13,10 @@ from __future__ import annotations
 import casadi as ca
 
 from ...dynamics.state_equations import Maps, Pieces
-from .motion import Rates, rates
-from .problem import Problem
-from .step import Filter, Parts, build_filter
-from .update import block_matrix, innovation_of, measured, there
+from .parts.model_step import Rates, rates
+from .parts.problem import Problem
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import block_matrix, innovation_of, measured, there
 
 ITERATIONS = 4      # of Newton's method; its tangent, which does not change the result, is exact instead of Eq. 26
 

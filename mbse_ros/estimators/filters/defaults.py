@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import SettingError
 from .filters import FILTERS
-from .step import Filter
+from .parts.step import Filter
 
 Value = float | tuple[float, ...]
 STEP = 5e-3                         # s, to which the papers' variances per step belong

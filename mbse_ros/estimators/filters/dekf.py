@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import casadi as ca
 
 from .ekf import Choice, Jacobian, bias_places, ekf, feed_back, observe, simple, trusted
-from .motion import advance, rates
-from .problem import Problem
-from .standstill import dropped, stood_still
-from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation
+from .parts.model_step import advance, rates
+from .parts.problem import Problem
+from .parts.standstill import dropped, stood_still
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import block_matrix, constant_noise, correction, propagation
 
 
 def dekf(problem: Problem, transition: str = 'forward_euler', biases: Sequence[str] = ()) -> Filter:

@@ -8,10 +8,10 @@ import casadi as ca
 
 from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter
-from .constrained import closed, consistent, estimates, euler_step, independent, sensed
-from .problem import Problem
-from .step import Filter, Parts, build_filter
-from .update import correction
+from .parts.constrained import closed, consistent, estimates, euler_step, independent, sensed
+from .parts.problem import Problem
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import correction
 
 
 def diekfpm(problem: Problem, iterations: int = 4, slack: float = 1.0) -> Filter:

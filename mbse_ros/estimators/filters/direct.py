@@ -12,10 +12,10 @@ import numpy as np
 
 from .ekf import Choice, along, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force, with_jacobian
-from .motion import Rates, rates
-from .problem import Problem
-from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, propagation
+from .parts.model_step import Rates, rates
+from .parts.problem import Problem
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import block_matrix, constant_noise, correction, propagation
 
 
 class DirectFilter(Filter):

@@ -10,11 +10,11 @@ import casadi as ca
 import numpy as np
 
 from ...errors import SettingError
-from .motion import Rates, advance, rates
-from .problem import Problem
-from .standstill import dropped, stood_still
-from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, measured, propagation, widening
+from .parts.model_step import Rates, advance, rates
+from .parts.problem import Problem
+from .parts.standstill import dropped, stood_still
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import block_matrix, constant_noise, correction, measured, propagation, widening
 
 Jacobian = Callable[[Rates, ca.SX, ca.SX], ca.SX]       # (rates before the step, exact F of the motion, dt) -> F
 

@@ -13,10 +13,10 @@ import casadi as ca
 
 from ...errors import SettingError
 from .ekf import Choice, actuator_places, bias_places, ekf, exact_jacobian, simple
-from .motion import Rates
-from .problem import Problem
-from .step import Filter
-from .update import block_matrix
+from .parts.model_step import Rates
+from .parts.problem import Problem
+from .parts.step import Filter
+from .parts.update import block_matrix
 
 HELD = ('force', 'acceleration')
 

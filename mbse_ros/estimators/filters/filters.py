@@ -17,11 +17,11 @@ from .dual import dual
 from .error_ekf import error_ekf, error_ekf_ej, error_ekf_fe
 from .joint import joint
 from .kinematic import kinematic
-from .problem import Problem
+from .parts.problem import Problem
+from .parts.step import Filter
 from .sckf import sckf
 from .shaping import error_ekf_fe_sh
-from .step import Filter
-from .ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
+from .sigma.ukf import ssukf, ssukf_acceleration, ukf, ukf_acceleration
 
 FILTERS: dict[str, Callable[..., Filter]] = {
     'DEKF': dekf, 'ADEKF': adekf, 'errorEKF': error_ekf, 'errorEKF_EJ': error_ekf_ej, 'errorEKF_FE': error_ekf_fe,

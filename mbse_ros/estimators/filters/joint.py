@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import casadi as ca
 
-from ...dynamics.matrix_r import constraint_rates
+from ...dynamics.formulations.matrix_r import constraint_rates
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps, Pieces
 from ...transition.exponential import exact_step
 from .ekf import trusted
-from .motion import HALVINGS, rates
-from .parameter_space import Bounds, parameter_space
-from .problem import Problem
-from .standstill import stood_still
-from .step import Filter, Parts, build_filter
-from .update import constant_noise, correction, propagation
+from .parts.model_step import HALVINGS, rates
+from .parts.parameter_space import Bounds, parameter_space
+from .parts.problem import Problem
+from .parts.standstill import stood_still
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, correction, propagation
 
 
 def joint(problem: Problem, parameters: Sequence[str] | None = None, bounds: Bounds | None = None) -> Filter:

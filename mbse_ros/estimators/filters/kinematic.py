@@ -12,16 +12,16 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from ...dynamics.matrix_r import constraint_rates
+from ...dynamics.formulations.matrix_r import constraint_rates
 from ...dynamics.sensor_equations import state_sensors
 from ...dynamics.state_equations import Maps
 from ...errors import SettingError, check_positive
 from .ekf import exact_jacobian
-from .motion import rates
-from .problem import Problem
-from .standstill import stood_still
-from .step import Filter, Parts, build_filter
-from .update import block_matrix, constant_noise, correction, measured, propagation, there, widening
+from .parts.model_step import rates
+from .parts.problem import Problem
+from .parts.standstill import stood_still
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import block_matrix, constant_noise, correction, measured, propagation, there, widening
 
 HELD = 0.1      # s: after so long without accelerometers the last acceleration has faded to a third
 TRIALS = 8      # states near the start at which the sensors are judged

@@ -13,8 +13,8 @@ from ...compiled import Scan
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SettingError
 from .filters import make_filter
-from .layout import Layout
-from .problem import problem
+from .parts.layout import Layout
+from .parts.problem import problem
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import casadi as ca
 
 from ...errors import check_positive
 from .cekf_penalty import PenaltyFilter, tangents
-from .constrained import closed, constraints, estimates, euler_step, independent, is_small, sensed
-from .problem import Problem
-from .square_root import factor
-from .step import Filter, Parts, build_filter
-from .update import correction, innovation_of
+from .parts.constrained import closed, constraints, estimates, euler_step, independent, is_small, sensed
+from .parts.problem import Problem
+from .parts.square_root import factor
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import correction, innovation_of
 
 WEAKEST = 1e-12     # least weakening, as a share of the constraints' spread: below it is rounding, and rows that depend
                     # on others have no spread of their own

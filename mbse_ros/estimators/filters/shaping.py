@@ -10,11 +10,11 @@ import numpy as np
 from ...errors import check_choice
 from .ekf import Choice, along, error_mean, feed_back, force_of, observe, run_model, trusted
 from .error_ekf import with_force
-from .motion import rates
-from .problem import Problem
-from .standstill import dropped
-from .step import Filter, Parts, build_filter
-from .update import constant_noise, correction, propagation
+from .parts.model_step import rates
+from .parts.problem import Problem
+from .parts.standstill import dropped
+from .parts.step import Filter, Parts, build_filter
+from .parts.update import constant_noise, correction, propagation
 
 COLORS = ('plant', 'measurement', 'both')
 

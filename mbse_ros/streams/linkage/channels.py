@@ -12,8 +12,8 @@ import numpy as np
 from ..records import ObserverStatus
 
 if TYPE_CHECKING:
-    from ...estimators.settings import ObserverSettings
-    from .settings import LinkageSettings
+    from ...estimators.observer_settings import ObserverSettings
+    from .linkage_settings import LinkageSettings
 
 PERIODS = 5         # a sensor is silent after so many of its own
 MOVED = 5.0         # standard deviations by which a constant sensor should have changed

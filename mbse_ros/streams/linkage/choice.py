@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...dynamics.model import Model
 from .grid import Work
 from .health import HealthWatch
-from .settings import LinkageSettings
+from .linkage_settings import LinkageSettings
 from .workshop import Workshop
 
 

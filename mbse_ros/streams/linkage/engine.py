@@ -16,11 +16,11 @@ from ...errors import DivergenceError, MbseError, SettingError
 from ...estimators.filters.cekf_penalty import tangents
 from ...estimators.filters.defaults import default_noises
 from ...estimators.filters.filters import make_filter
-from ...estimators.filters.layout import SYMMETRIC, Layout
-from ...estimators.filters.problem import problem
-from ...estimators.filters.step import Filter
+from ...estimators.filters.parts.layout import SYMMETRIC, Layout
+from ...estimators.filters.parts.problem import problem
+from ...estimators.filters.parts.step import Filter
 from .entries import entry_names
-from .settings import LinkageSettings, numbers, option_values
+from .linkage_settings import LinkageSettings, numbers, option_values
 
 
 @dataclass(frozen=True)

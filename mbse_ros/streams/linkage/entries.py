@@ -6,8 +6,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 
-from ...estimators.filters.step import Filter
-from .settings import LinkageSettings
+from ...estimators.filters.parts.step import Filter
+from .linkage_settings import LinkageSettings
 
 FORCE = ('ADEKF',)      # whose third block is the force itself
 ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error

@@ -8,8 +8,8 @@ from collections import deque
 import numpy as np
 
 from ...compiled import Kernel
-from ...estimators.filters.linearised import linearised_function
-from ...estimators.observability import observability
+from ...estimators.filters.parts.linearised import linearised_function
+from ...estimators.sight.information import observability
 from ...estimators.whiteness import FEWEST, innovation_health, ljung_box
 from ..records import Health
 from .engine import Engine

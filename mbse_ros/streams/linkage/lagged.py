@@ -19,9 +19,9 @@ from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, default_estimation_noises
-from ...graph.strided_window import Row, StridedWindow
+from ...graph.solvers.strided_window import Row, StridedWindow
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
-from .settings import LinkageSettings, numbers
+from .linkage_settings import LinkageSettings, numbers
 from .stage import LinkageStage
 from .start import encoded, moved_to
 

@@ -12,7 +12,7 @@ from ...errors import DivergenceError
 from ..records import Measured, Sampled
 from .entries import transferred
 from .grid import Cell, Cells, Work
-from .settings import LinkageSettings
+from .linkage_settings import LinkageSettings
 
 
 def march(before: Cell, cells: Sequence[Cell], rows: np.ndarray, settings: LinkageSettings) -> bool:

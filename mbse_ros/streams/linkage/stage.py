@@ -24,9 +24,9 @@ from .engine import Engine
 from .entries import start_stddev, started
 from .grid import NONE, Cell, Cells, Clock, Verdict
 from .held_inputs import HeldInputs
+from .linkage_settings import LinkageSettings
 from .march import march, sampled
 from .refusals import Refusals
-from .settings import LinkageSettings
 from .start import encoded, moved_to
 
 INPUT = 'input/'

@@ -11,7 +11,7 @@ from ...errors import SettingError
 from ...estimators.filters.filters import FILTERS
 from .engine import Engine
 from .health import HealthWatch
-from .settings import LinkageSettings, option_values
+from .linkage_settings import LinkageSettings, option_values
 
 Made = tuple[Engine, HealthWatch]
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result of the observer and the payload estimator of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...machine import Machine
+from .machine_units import entry_unit
+from .result import Result, Series
+from .simulations import truth_series
+
+if TYPE_CHECKING:
+    from ...offline.bag import Estimate
+    from ...payload.load_log import Load
+    from ...payload.mass import Cause
+
+KINDS = ('position', 'velocity', 'acceleration', 'pressure')
+
+
+@dataclass(frozen=True)
+class MachineEstimate(Result):
+    """Motion and payload of a machine at times ``t`` (k,), s, one for each sensor period; SI.
+
+    ``names`` (l,) of the observer's state, such as ``position/lift``; ``mean``, ``stddev`` (k, l); ``mass``, ``lower``,
+    ``upper`` (k,), kg: the payload and its 95 % interval, NaN while it is not known; ``status`` (k): why the mass is or
+    is not updated, such as 'updating'. ``estimate``: all of it, with segments, innovations and covariances.
+    """
+
+    t: np.ndarray
+    estimate: Estimate
+
+    @property
+    def machine(self) -> Machine:
+        """The machine."""
+        return self.estimate.machine
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names (l,) of the state's entries."""
+        return self.estimate.outputs[0].state.names
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """State (k, l)."""
+        return np.array([o.state.mean[-1] for o in self.estimate.outputs])
+
+    @cached_property
+    def stddev(self) -> np.ndarray:
+        """Its standard deviations (k, l)."""
+        return np.sqrt(np.array([np.diag(o.state.covariance) for o in self.estimate.outputs]))
+
+    @cached_property
+    def mass(self) -> np.ndarray:
+        """Mass of the payload (k,), kg."""
+        return self._payload('mass')
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """Lower ends (k,) of its 95 % interval, kg."""
+        return self._payload('lower')
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """Upper ends (k,), kg."""
+        return self._payload('upper')
+
+    @property
+    def status(self) -> tuple[str, ...]:
+        """Status (k) of the mass, the words of ``streams.records.PayloadStatus`` in small letters."""
+        return tuple(o.payload.status.name.lower() for o in self.estimate.outputs)
+
+    @property
+    def loads(self) -> tuple[Load, ...]:
+        """Loads one after the other: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``."""
+        return tuple(load.shifted(float(self.t[0])) for load in self.estimate.loads)
+
+    @property
+    def budget(self) -> tuple[Cause, ...]:
+        """What makes the mass at the end uncertain, kg, the largest first."""
+        return self.estimate.budget
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the samples, one line each."""
+        return self.estimate.warnings
+
+    def _payload(self, name: str) -> np.ndarray:
+        return np.array([getattr(o.payload, name) for o in self.estimate.outputs])
+
+    def series(self) -> list[Series]:
+        """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""
+        state = [Series(name, entry_unit(self.machine, name), self.mean[:, k], self.stddev[:, k],
+                        panel='pressures' if name.startswith('pressure/') else '')
+                 for k, name in enumerate(self.names) if name != 'payload/mass']
+        state.sort(key=lambda item: KINDS.index(kind) if (kind := item.name.partition('/')[0]) in KINDS else len(KINDS))
+        return [Series('mass', 'kg', self.mass, lower=self.lower, upper=self.upper), *state]
+
+    @cached_property
+    def truth(self) -> MachineTruth | None:
+        """The true state at the same times where the bag is of a simulated machine, for ``plot(truth=...)``."""
+        from ...offline.bag import truth_at  # here, because it takes its time to import
+        found = truth_at(self.estimate.truth, self.machine, self.estimate.stamps_ns)
+        if found is None:
+            return None
+        return MachineTruth(self.t, self.machine, {kind: getattr(found, kind) for kind in KINDS}, found.payload)
+
+
+@dataclass(frozen=True)
+class MachineTruth(Result):
+    """True state of a simulated machine: ``arrays`` (k, g or volumes) by kind, ``payload`` (k,), kg; SI."""
+
+    t: np.ndarray
+    machine: Machine
+    arrays: dict[str, np.ndarray]
+    payload: np.ndarray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(item.name for item in self.series())
+
+    def series(self) -> list[Series]:
+        """The mass and the state, under the names of the estimates."""
+        return [Series('mass', 'kg', self.payload), *truth_series(self.machine, self.arrays)]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result of a filter or a smoother of a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...description.coordinate_units import input_unit, unit_of
+from ...dynamics.model import Model
+from .motion_series import channel_units, motion_series
+from .result import Result, Series
+
+MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
+
+
+@dataclass(frozen=True)
+class MotionEstimate(Result):
+    """Motion of a mechanism as estimated at times ``t`` (k,), s; SI.
+
+    ``mean``, ``stddev`` (k, l) of the entries ``names`` (l,) of the filter's state, such as ``position/theta``;
+    ``q``, ``qd``, ``qdd`` (k, n) of all coordinates of ``model``; ``force`` (k, f) along ``force_names``, what the
+    model lacks; ``innovation``, ``innovation_stddev`` (k, s) of the ``channels``, NaN where missing; ``used`` (k, s).
+    ``true_q`` (k, n): coordinates where a bag has true ones, else NaN; ``status`` (k): of a log by the stage, else
+    none; ``warnings``: what was odd.
+    """
+
+    model: Model
+    estimator: str
+    t: np.ndarray
+    names: tuple[str, ...]
+    mean: np.ndarray
+    stddev: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    force_names: tuple[str, ...]
+    force: np.ndarray
+    channels: tuple[str, ...]
+    innovation: np.ndarray
+    innovation_stddev: np.ndarray
+    used: np.ndarray
+    true_q: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    status: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def nis(self) -> np.ndarray:
+        """Normalised innovation squared of each instant (k,); its mean is the number of measurements used."""
+        return np.nansum(np.where(self.used, (self.innovation / self.innovation_stddev) ** 2, 0.0), axis=1)
+
+    @property
+    def truth(self) -> MotionTruth | None:
+        """The true coordinates at the same times, where a bag has them, for ``plot(truth=...)``."""
+        return MotionTruth(self.t, self.model, self.true_q) if np.isfinite(self.true_q).any() else None
+
+    def series(self) -> list[Series]:
+        """Independent coordinates and their rates with their deviations, forces, other entries, all else."""
+        found = self.main_series()
+        rest = motion_series(self.model, {'position': self.q, 'velocity': self.qd, 'acceleration': self.qdd})
+        named = {item.name for item in found}
+        return found + self._with_stddev([item for item in rest if item.name not in named])
+
+    def main_series(self) -> list[Series]:
+        """Independent coordinates and their rates with their deviations, forces, other entries of the state."""
+        own = list(self.model.independent)
+        motion = {'position': self.q, 'velocity': self.qd}
+        found = self._with_stddev(motion_series(self.model, motion, own))
+        found += [Series(f'force/{name}', self._force_unit(name), column, self._stddev(f'force/{name}'))
+                  for name, column in zip(self.force_names, self.force.T) if np.any(column)]
+        return found + [Series(name, self._unit(name), column, self.stddev[:, k]) for k, (name, column) in
+                        enumerate(zip(self.names, self.mean.T)) if name.partition('/')[0] not in MOTION]
+
+    def _with_stddev(self, series: list[Series]) -> list[Series]:
+        """The deviations of what is in the state."""
+        entries = {**{name: f'position/{name}' for name in self.model.names},
+                   **{f'{name}_dot': f'velocity/{name}' for name in self.model.names}}
+        return [Series(item.name, item.unit, item.values, self._stddev(entries.get(item.name, ''))) for item in series]
+
+    def _stddev(self, entry: str) -> np.ndarray | None:
+        return self.stddev[:, self.names.index(entry)] if entry in self.names else None
+
+    def _force_unit(self, name: str) -> str:
+        if name in self.model.inputs:
+            return input_unit(self.model.description, name)
+        return 'N m' if unit_of(self.model.description, name) == 'rad' else 'N'
+
+    def _unit(self, entry: str) -> str:
+        """Of a bias that of its channel, else not known here."""
+        kind, _, owner = entry.partition('/')
+        return channel_units(self.model, [owner])[owner] if kind == 'bias' else ''
+
+
+@dataclass(frozen=True)
+class MotionTruth(Result):
+    """True coordinates ``q`` (k, n) of a simulated mechanism, NaN where a bag has none."""
+
+    t: np.ndarray
+    model: Model
+    q: np.ndarray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names (n,) of the coordinates."""
+        return self.model.names
+
+    def series(self) -> list[Series]:
+        """The coordinates, under the names of the estimates."""
+        return motion_series(self.model, {'position': self.q})

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series as panels of a figure: those of one panel share its axes, 95 % intervals are bands, the truth is dashed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...report.chart import COLORS, PALETTE, Band, Curve, Panel
+from .result import Series
+
+Known = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+def panels_of(t: np.ndarray, series: Sequence[Series], truth: Known) -> list[Panel]:
+    """Panels over times (k,), s; ``truth``: times and values by the name of a series."""
+    groups: dict[str, list[Series]] = {}
+    for item in series:
+        groups.setdefault(item.panel or item.name, []).append(item)
+    return [_panel(title, t, members, truth) for title, members in groups.items()]
+
+
+def _panel(title: str, t: np.ndarray, members: Sequence[Series], truth: Known) -> Panel:
+    alone = len(members) == 1
+    curves, bands = [], []
+    for k, item in enumerate(members):
+        color = COLORS['estimated'] if alone else PALETTE[k % len(PALETTE)]
+        samples = bool(np.isnan(item.values).any()) and item.interval is None
+        shown = alone and (item.name in truth or item.interval is not None)
+        curves.append(Curve('estimate' if shown else '' if alone else item.name, t, item.values, color,
+                            'samples' if samples else 'line'))
+        if item.interval is not None:
+            bands.append(Band('95 %' if alone else '', t, *item.interval, color))
+        if item.name in truth:
+            curves.append(Curve('truth' if alone else '', *truth[item.name],
+                                COLORS['true'] if alone else color, 'dashes'))
+    unit = '' if members[0].unit == '1' else members[0].unit
+    return Panel(title, unit, curves, tuple(bands), limits=_limits(members))
+
+
+def _limits(members: Sequence[Series]) -> tuple[float, float] | None:
+    """Limits of y that the widest intervals, such as those of a start, do not stretch; None: as all fits."""
+    ends = [item.interval for item in members if item.interval is not None]
+    values = np.concatenate([item.values[np.isfinite(item.values)] for item in members])
+    if not ends or not values.size:
+        return None
+    low = min([values.min(), *(_quantile(lower, 0.05) for lower, _ in ends)])
+    high = max([values.max(), *(_quantile(upper, 0.95) for _, upper in ends)])
+    margin = 0.05 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
+
+
+def _quantile(values: np.ndarray, share: float) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.quantile(finite, share)) if finite.size else 0.0

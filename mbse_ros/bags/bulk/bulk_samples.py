@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of many messages at once: those that differ in stamp and numbers alone are read like the first of them, see
+``layout``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import SampleError
+from ..channel_samples import TopicReader
+from ..messages import SECOND, SENSOR_LAST_NS
+from .cdr import STAMP
+from .message_batch import Batch
+from .message_layout import LARGEST, LAYOUTS, MISSES, layout_of
+
+SMALL = 4           # messages of a layout that are not worth it
+ALONE = -1          # in place of a channel
+_WORD = 8
+
+
+class Samples(NamedTuple):
+    """Samples in the order of the bag: ``channels`` (n,), places among the reader's channels; ``stamps`` (n,), ns;
+    ``values`` (n,), SI, NaN where missing."""
+
+    channels: np.ndarray
+    stamps: np.ndarray
+    values: np.ndarray
+
+    def take(self, rows: slice | np.ndarray) -> Samples:
+        """Some of them."""
+        return Samples(self.channels[rows], self.stamps[rows], self.values[rows])
+
+
+class _Words(NamedTuple):
+    """A layout for many messages: their ``size``, bytes; ``same`` and ``mask``: words, and which bits of them are
+    always so; ``channels`` (s,) of its samples, places among the reader's, at byte ``places`` (s,)."""
+
+    size: int
+    same: np.ndarray
+    mask: np.ndarray
+    channels: np.ndarray
+    places: np.ndarray
+
+
+class Bulk:
+    """Reads the messages of topics, each of which has its reader.
+
+    ``readers`` refuse into ``refused``, a list that is empty between two calls; ``channels``: names of all.
+    """
+
+    def __init__(self, readers: Mapping[str, TopicReader], refused: list[SampleError], channels: Sequence[str]) -> None:
+        self._topics, self._readers, self._refused = tuple(readers), readers, refused
+        self._places = {name: place for place, name in enumerate(channels)}
+        self._layouts: list[list[_Words]] = [[] for _ in readers]
+        self._misses = [0] * len(readers)
+
+    def find(self, batch: Batch) -> tuple[Samples, np.ndarray]:
+        """Samples of a batch whose topics are those of the readers, and the message (n,) that each is of, ascending.
+
+        A message that must be read by itself stands there as one sample of the channel ``ALONE``.
+        """
+        sizes, content = batch.stops - batch.starts, np.frombuffer(batch.content, np.uint8)
+        parts: list[tuple[np.ndarray, Samples]] = []
+        left: list[np.ndarray] = []
+        for topic in range(len(self._topics)):
+            own = np.flatnonzero(batch.topics == topic)
+            for size in np.unique(sizes[own]).tolist():
+                rest = own[sizes[own] == size]
+                if STAMP.stop <= size <= LARGEST:
+                    rest = self._taken(topic, batch, content, rest, size, parts)
+                left.append(rest)
+        alone = np.concatenate(left) if left else np.zeros(0, np.int64)
+        parts.append((alone, Samples(np.full(len(alone), ALONE, np.int32), alone, np.zeros(len(alone)))))
+        messages = np.concatenate([part for part, _ in parts])
+        order = np.argsort(messages, kind='stable')
+        return Samples(*(np.concatenate(columns)[order] for columns in zip(*(part for _, part in parts)))), messages[
+            order]
+
+    def _taken(self, topic: int, batch: Batch, content: np.ndarray, own: np.ndarray, size: int,
+               parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
+        """Take what messages of one size hold by the layouts; those that are left."""
+        late: list[np.ndarray] = []
+        layouts = self._layouts[topic]
+        tried = [layout for layout in layouts if layout.size == size]
+        words = _rows(content, batch.starts[own], size)
+        while len(own):
+            layout = tried.pop() if tried else None
+            if layout is None:
+                if len(own) < SMALL or self._misses[topic] > MISSES:
+                    break
+                layout = self._learnt(topic, batch.content[int(batch.starts[own[0]]):int(batch.stops[own[0]])])
+                if layout is None:      # the first is left; the others may be sound
+                    self._misses[topic] += 1
+                    late.append(own[:1])
+                    own, words = own[1:], words[1:]
+                    continue
+                if len(layouts) == LAYOUTS:
+                    del layouts[0]
+                    self._misses[topic] += 1
+                layouts.append(layout)
+            fits = ~np.any((words ^ layout.same) & layout.mask, axis=1)
+            if fits.any():
+                late.append(_samples(layout, own[fits], words[fits], parts))
+                own, words = own[~fits], words[~fits]
+        return np.concatenate([*late, own])
+
+    def _learnt(self, topic: int, cdr: bytes) -> _Words | None:
+        """The layout of a message; None where it must be read by the reader of single ones."""
+        name = self._topics[topic]
+        layout = layout_of(name, self._readers[name], cdr, self._refused)
+        if layout is None:
+            return None
+        behind = bytes(-len(cdr) % _WORD)
+        same, mask = (np.frombuffer(content + behind, np.uint64) for content in (layout.same, layout.mask))
+        return _Words(len(cdr), same, mask,
+                      np.array([self._places[channel] for channel in layout.channels], dtype=np.int32),
+                      np.array(layout.places, dtype=np.int64))
+
+
+def _rows(content: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
+    """Messages of one size as words (n, w), zeros behind their ends."""
+    whole = np.zeros((len(starts), -(-size // _WORD) * _WORD), np.uint8)
+    views = np.ndarray((len(content) - size + 1,), f'V{size}', content, strides=(1,))
+    whole[:, :size] = views[starts].view(np.uint8).reshape(-1, size)
+    return whole.view(np.uint64)
+
+
+def _samples(layout: _Words, own: np.ndarray, words: np.ndarray,
+             parts: list[tuple[np.ndarray, Samples]]) -> np.ndarray:
+    """Put the samples of messages that fit a layout to the ``parts``; those whose stamp is no time are left."""
+    seconds, nanoseconds = (_column(words, place, kind).astype(np.int64) for place, kind in (
+        (STAMP.start, '<i4'), (STAMP.start + 4, '<u4')))
+    stamps = seconds * SECOND + nanoseconds
+    good = (nanoseconds < SECOND) & (np.abs(stamps) <= SENSOR_LAST_NS)
+    left = own[~good]
+    if len(left):
+        own, words, stamps = own[good], words[good], stamps[good]
+    count = len(layout.channels)
+    if count and len(own):
+        values = np.column_stack([_column(words, int(place), '<f8') for place in layout.places])
+        parts.append((np.repeat(own, count), Samples(np.tile(layout.channels, len(own)), np.repeat(stamps, count),
+                                                     values.ravel())))
+    return left
+
+
+def _column(words: np.ndarray, place: int, kind: str) -> np.ndarray:
+    """Numbers (n,) at one byte of all rows."""
+    return np.ndarray((len(words),), kind, words, place, (words.shape[1] * _WORD,))
+

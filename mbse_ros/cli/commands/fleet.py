@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse fleet``: the loads of many bags, on all cores or on a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ... import workers
+from ...errors import BagError, MissingModuleError, SettingError
+from ..arguments import Cluster, Json, Set, Sources, Valve, sources_of
+
+if TYPE_CHECKING:
+    from ...offline.fleet import Done
+
+SEVERAL = 10_000        # bags that a cluster has at once
+AHEAD = 2               # bags that a process of this computer has at once
+SHOWN = 5               # failures on the terminal
+BAGS = 'metadata.yaml', '*.mcap', '*.db3'       # one of them is in a folder of a bag
+
+
+def fleet(
+        bags: Annotated[list[str], typer.Argument(help="Folders of bags, or patterns of them such as 'bags/*'.")],
+        output: Annotated[Path, typer.Option(
+            '-o', '--output', help='Folder of tables to write, x.parquet or x.csv; what is there already stays.')],
+        machine: Annotated[str, typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
+        cluster: Cluster = None,
+        valve: Valve = None,
+        set_: Set = None,
+        sources: Sources = None,
+        namespace: Annotated[str | None, typer.Option(
+            help='Namespace of the topics, where the bags have several.')] = None,
+        json_: Json = None) -> None:
+    """Weigh the loads of many bags, on cores or a cluster.
+
+    A table for each bag, as mbse loads makes it. What is done is not done again; what fails is written down and does
+    not stop the others.
+    """
+    from ...machine import load_machine
+    from ...offline.bag import parse_tuning
+    from ...offline.fleet import Task, held, known, run_fleet
+    from ...offline.weigh_bags import KINDS
+    from ...report.files import check_file
+    from ...scale.export import CSV, PARQUET
+    check_file(json_)
+    suffix = output.suffix.lower()
+    if suffix not in (CSV, PARQUET):
+        raise SettingError('--output', str(output), f'a folder whose name ends with {PARQUET} or {CSV}')
+    if suffix == PARQUET:
+        _check_pyarrow()
+    parse_tuning(set_ or [], KINDS)
+    described = load_machine(machine, valve)
+    text = Path(described.description.file).read_text(encoding='utf-8')
+    known_sources = sources_of(sources)
+    tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
+                  namespace) for bag in _folders(bags)]
+    make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
+    with held(output, tasks[0].about):
+        before = [done for done in map(known, tasks) if done is not None]
+        there = {done.bag for done in before}
+        todo = [task for task in tasks if task.bag not in there]
+        window = SEVERAL if cluster is not None else AHEAD * (jobs or os.cpu_count() or 1)
+        found = [*before, *_shown(run_fleet(todo, make, window), len(todo))]
+    _report(found, len(before), output, json_)
+
+
+def _folders(patterns: list[str]) -> list[str]:
+    """Bags of all patterns, each once, in order of their names."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        paths = sorted(glob(pattern))
+        bags = [path for path in paths if any(any(Path(path).glob(kind)) for kind in BAGS)]
+        if not bags:
+            raise BagError(pattern, 'no folder of a bag has this name, or matches this pattern')
+        for path in set(paths) - set(bags):
+            typer.echo(f'warning: {path}: not a folder of a bag, left out', err=True)
+        found |= dict.fromkeys(str(Path(bag).resolve()) for bag in bags)
+    return list(found)
+
+
+def _check_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise MissingModuleError('pyarrow', 'it writes Parquet', "`pip install 'mbse_ros[parquet]'`, or write .csv",
+                                 str(error)) from None
+
+
+def _shown(done: Iterable[Done], count: int) -> list[Done]:
+    """All of them, with a bar on a terminal."""
+    from rich.progress import track
+
+    from ...report.sections import wide_console
+    console = wide_console()
+    return list(track(done, 'bags', count, console=console, transient=True, disable=not console.is_terminal))
+
+
+def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:
+    """What was found, and what failed; exit status 1 where something did."""
+    from ...report.files import write_json
+    failed = sorted((done for done in found if done.error), key=lambda done: done.bag)
+    good = [done for done in found if not done.error]
+    write_json(json_file, {'bags': len(found), 'done_before': before, 'loads': sum(done.loads for done in good),
+                           'total': sum(done.total for done in sorted(good, key=lambda done: done.bag)),
+                           'seconds': sum(done.seconds for done in sorted(good, key=lambda done: done.bag)),
+                           'failures': [{'bag': done.bag, 'error': done.error} for done in failed]})
+    for done in failed[:SHOWN]:
+        typer.echo(f'failed: {done.error}', err=True)
+    if len(failed) > SHOWN:
+        typer.echo(f'failed: and {len(failed) - SHOWN} more, see {output / "failures"}', err=True)
+    typer.echo(f'{len(good)} bags ({before} of them done before), {sum(done.loads for done in good)} loads in '
+               f'{sum(done.seconds for done in good) / 3600.0:.2f} h: {output}')
+    if failed:
+        raise typer.Exit(1)

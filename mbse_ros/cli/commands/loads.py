@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse loads`` and its options: the loads in bags, counted and weighed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ...errors import SettingError
+from ..arguments import Json, Sources, Valve, refuse_options, sources_of
+
+if TYPE_CHECKING:
+    from ...offline.weigh_bags import WeighedBags, WeighedLoad
+    from ...scale.uncertain import UncertainMass
+
+UNDONE = 'undone'
+KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
+
+
+def loads(
+        bags: Annotated[list[Path] | None, typer.Argument(
+            help='Folders of bags of one machine, in their order.')] = None,
+        machine: Annotated[str | None, typer.Option(
+            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        output: Annotated[Path | None, typer.Option(
+            '-o', '--output', help='Table of the loads to write: .csv, .parquet, or .xml for the counts of '
+                                   'ISO 15143-3.')] = None,
+        json_: Json = None,
+        report: Annotated[Path | None, typer.Option(
+            help='Folder for the report: loads, totals, drift, causes; index.html and PNGs.')] = None,
+        known: Annotated[str | None, typer.Option(
+            help='What is known of the masses: 500 kg or 500+-2.5 kg, of every load, or a CSV table by load, truck or '
+                 'bag.')] = None,
+        records: Annotated[Path | None, typer.Option(
+            help='Instead of bags: the records of a live scale, its SQLite file.')] = None,
+        scale: Annotated[str | None, typer.Option(
+            help="File of attachments and load chart. [the section `scale` of the machine's file]")] = None,
+        attachment: Annotated[str | None, typer.Option(
+            help='Attachment on the machine, by its name in that file. [none]')] = None,
+        truck: Annotated[list[str] | None, typer.Option(
+            help='Truck that a bag is for; repeat it, in the order of the bags.')] = None,
+        words: Annotated[list[str] | None, typer.Option(
+            '--set', help='Tuning, e.g. scale.least_load=200, scale.carry_back=true, payload.min_speed=0.02; '
+                          'repeat it.')] = None,
+        valve: Valve = None,
+        sources: Sources = None,
+        namespace: Annotated[str | None, typer.Option(
+            help='Namespace of the topics, where the bags have several.')] = None,
+        backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
+    """Count and weigh the loads in bags, with totals.
+
+    Taken, carried, dropped, as the scale of the live graph counts them; intervals of totals take as common what is
+    wrong in all loads alike.
+    """
+    from ...machine import load_machine
+    from ...offline.bag import parse_tuning
+    from ...offline.weigh_bags import KINDS, recorded_loads, weigh_bags
+    from ...report.files import check_file, check_folder
+    from ...scale.export import SUFFIXES
+    from ...scale.scale_file import scale_of
+    check_file(json_)
+    check_file(output, '--output', SUFFIXES)
+    check_folder(report, '--report')
+    bags = bags or []
+    if (records is None) == (not bags):
+        raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')
+    if records is not None:
+        refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
+                                'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})
+        found = recorded_loads(records)
+        for line in found.warnings:
+            typer.echo(f'warning: {line}', err=True)
+        hand_over(found, Handed(output, json_, report, known))
+        return
+    if truck and len(truck) > len(bags):
+        raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
+    described = load_machine(machine or 'patu655_lift', valve)
+    found = weigh_bags(bags, described, parse_tuning(words or [], KINDS), scale_of(described, scale or ''),
+                       attachment or '', truck or [], namespace, backend, sources_of(sources))
+    for line in found.warnings:
+        typer.echo(f'warning: {line}', err=True)
+    for line in found.overloads:
+        typer.echo(f'overload: {line}', err=True)
+    hand_over(found, Handed(output, json_, report, known, len(bags) > 1))
+
+
+class Handed(NamedTuple):
+    """What was asked for: table, JSON, report, what is ``known``; whether there are ``several`` bags."""
+
+    output: Path | None = None
+    json_file: Path | None = None
+    report: Path | None = None
+    known: str | None = None
+    several: bool = False
+
+
+def hand_over(found: WeighedBags, asked: Handed) -> None:
+    """Write what was asked for, and print."""
+    from ...report.files import write_json
+    from ...scale.aemp import Equipment
+    from ...scale.export import write_loads
+    comparison = None
+    if asked.known is not None:
+        from ...scale.comparison import compare
+        from ..machines.known_masses import compared
+        comparison = compare(compared(asked.known, found, counted_loads(found)))
+    if asked.output is not None:
+        write_loads(found.records, asked.output, Equipment(found.machine))
+    write_json(asked.json_file, as_json(found) | ({} if comparison is None else {'comparison': comparison.values}))
+    if asked.report is not None:
+        from ...report.writer import write_report
+        from ..machines.report_loads import loads_report
+        typer.echo(f'report: {write_report(loads_report(found, counted_loads(found), comparison), asked.report)}')
+    show(found, asked.several)
+    for name, words in (comparison.facts if comparison is not None else {}).items():
+        typer.echo(f'{name}: {words}')
+
+
+def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
+    """The loads that count, in their order; the first is load 1."""
+    undone = undone_loads(found)
+    return [load for load in found.loads if load.record.counts and load.record.number not in undone]
+
+
+def as_json(found: WeighedBags) -> dict[str, Any]:
+    """Loads and total, kg, s."""
+    total = found.book.all.mass
+    trucks = {name: {'loads': tally.count, 'total': tally.mass.value, 'total_interval': list(tally.mass.interval)}
+              for name, tally in found.book.trucks.items()}
+    undone = undone_loads(found)
+    return {'loads': [_load(load, undone) for load in found.loads], 'total': total.value,
+            'total_interval': list(total.interval), 'count': found.book.all.count, 'trucks': trucks,
+            'overloads': list(found.overloads)}
+
+
+def undone_loads(found: WeighedBags) -> set[int]:
+    """Numbers of the loads that were undone."""
+    return {record.data['load'] for record in found.records if record.kind == 'undo'}
+
+
+def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
+    data, gone = load.record.data, load.record.number in undone
+    return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
+            'truck': data['truck'], 'status': UNDONE if gone else data['status'],
+            'counts': data['counts'] and not gone, 'bag': load.bag,
+            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'most': data['most'],
+            'trusted': data['trusted'], 'taken': data['taken'],
+            'dropped': data['dropped']}
+
+
+def show(found: WeighedBags, several: bool) -> None:
+    """Table of the loads, totals by truck, and of all."""
+    from ...report.sections import print_table, wide_console
+    undone = undone_loads(found)
+    rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
+             mass_text(load.record.mass), load.record.data['truck'],
+             place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
+             remark_of(load, undone)] for load in found.loads]
+    if rows:
+        print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
+                                                                     'mass, kg', 'truck', 'taken', 'dropped', ''], rows)
+    for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
+        typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass)} kg')
+    total = found.book.all
+    typer.echo(f'{total.count} loads in {found.seconds:.1f} s, total '
+               f'{mass_text(total.mass)} kg' if total.count
+               else f'no load in {found.seconds:.1f} s')
+
+
+def remark_of(load: WeighedLoad, undone: set[int]) -> str:
+    """What is odd about a load."""
+    data = load.record.data
+    if load.record.number in undone:
+        return UNDONE
+    return ', '.join(filter(None, [KNOWN[data['status']], '' if data['trusted'] else 'not trusted']))
+
+
+def mass_text(mass: UncertainMass) -> str:
+    """A mass and its interval, kg."""
+    lower, upper = mass.interval
+    return f'{mass.value:.1f} ({lower:.1f} to {upper:.1f})'
+
+
+def place_text(place: dict[str, float] | None) -> str:
+    """A place in words: its swing, or x, y, z."""
+    if place is None:
+        return ''
+    if 'swing' in place:
+        return f'{math.degrees(place["swing"]):.0f} deg'
+    return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse topics``: what there is on the topics of a bag or of the running graph, and a map for a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...errors import BagError, MbseError
+
+if TYPE_CHECKING:
+    from ...sources.proposals.survey import Survey
+
+SECONDS = 5.0
+
+
+def topics(
+        bag: Annotated[Path | None, typer.Argument(help='Folder of a bag. [the running graph]')] = None,
+        machine: Annotated[str | None, typer.Option(
+            help='Propose a map for this machine: name of a file in config/machines, or a path to a .yaml file.')
+        ] = None,
+        output: Annotated[Path | None, typer.Option(
+            '-o', '--output', help='New .yaml file for the map of --machine NAME. [printed]')] = None,
+        seconds: Annotated[float, typer.Option(
+            min=0.1, max=3600, help='Of the running graph: how long to listen, s.')] = SECONDS) -> None:
+    """List what is on the topics, or propose a map of them.
+
+    Types, rates and stamps; with --machine NAME, YAML that --sources takes. Exit status 1 where no channel of the
+    machine was found.
+    """
+    from ...machine import load_machine
+    from ...sources.proposals.proposal_text import proposal_text, topic_lines
+    from ...sources.proposals.propose import propose
+    if output is not None and output.exists():
+        raise BagError(str(output), 'exists already and is not overwritten')
+    loaded = None if machine is None else load_machine(machine)
+    survey = _recorded(bag) if bag is not None else _live(seconds)
+    if loaded is None:
+        typer.echo('\n'.join(topic_lines(survey.topics)))
+        return
+    proposal = propose(survey.topics, loaded)
+    source = str(bag) if bag is not None else 'the ROS graph'
+    text = proposal_text(proposal, loaded.name, survey.topics, source)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding='utf-8')
+        typer.echo(f'wrote {output}: {len(proposal.guesses)} of {len(loaded.channels)} channels of {loaded.name}')
+    if not proposal.guesses:
+        raise typer.Exit(1)
+
+
+def _recorded(path: Path) -> Survey:
+    from ...bags.bag import Bag
+    from ...sources.proposals.survey import survey_bag
+    bag = Bag(path)
+    survey = survey_bag(bag)
+    for warning in bag.warnings:
+        typer.echo(f'warning: {warning}', err=True)
+    return survey
+
+
+def _live(seconds: float) -> Survey:
+    try:
+        from ...nodes.checks.surveying import survey_graph
+    except ImportError as error:
+        raise MbseError(f'without ROS 2 (rclpy) topics are those of a bag: mbse topics BAG ({error})') from None
+    return survey_graph(seconds)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse calibrate``: the numbers of a machine's file by its bags, or the procedure to record them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ...errors import SettingError
+from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags
+from ...report.files import check_file, check_folder, write_json
+from ...report.sections import print_table, wide_console
+from ...report.text import number
+from ...sources.map import SourceMap
+from .calibrate_plots import write_plots
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to calibrate, by which bags, and what to write."""
+
+    bags: Sequence[Path]
+    machine: str
+    output: Path | None = None
+    payloads: Sequence[str] = ()
+    free: Sequence[str] = ()
+    cross_validate: bool = False
+    plots: Path | None = None
+    namespace: str | None = None
+    sources: SourceMap | None = None
+
+
+def calibrate_command(request: Request, json_file: Path | None) -> None:
+    """Calibrate, write, print; raises SettingError, BagError, DescriptionError."""
+    check_file(json_file)
+    check_file(request.output, '--output', ('.yaml', '.yml'))
+    check_folder(request.plots)
+    if request.cross_validate and len(request.bags) < 2:
+        raise SettingError('--cross-validate', len(request.bags), 'two bags or more')
+    found = calibrate_bags(request.machine, request.bags, request.payloads, request.free, request.namespace,
+                           request.sources)
+    left = found.cross_validation() if request.cross_validate else ()
+    for line in found.warnings:
+        typer.echo(f'warning: {line}', err=True)
+    if request.output is not None:
+        request.output.parent.mkdir(parents=True, exist_ok=True)
+        request.output.write_text(found.text, encoding='utf-8')
+    write_json(json_file, as_json(found, left))
+    if request.plots is not None:
+        write_plots(found, request.plots)
+    show(found, left, request.output)
+
+
+def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
+    """The result; SI, forces in N at the pistons."""
+    result = {
+        'machine': found.machine.name,
+        'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
+                       for item in found.parameters],
+        'residual_rms_before': found.residual_rms_before, 'residual_rms_after': found.residual_rms_after,
+        'cannot_tell': list(found.cannot_tell), 'advice': list(found.advice),
+        'bags': [asdict(item) for item in found.bags], 'singular_values': found.singular_values,
+        'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in found.loads.items()]}
+    return {**result, 'cross_validation': [asdict(item) for item in left]} if left else result
+
+
+def show(found: Calibration, left: Sequence[LeftOut], output: Path | None) -> None:
+    """Numbers, residuals, what the bags do not tell, what would help."""
+    console = wide_console()
+    rows = [[item.key, spread(item.before, item.stddev_before), spread(item.after, item.stddev_after),
+             '' if item.learnt else 'prior kept']
+            for item in found.parameters]
+    print_table(console, f'{found.machine.name}: numbers, 1 sigma, SI', ['number', 'before', 'after', ''], rows)
+    rows = [[item.bag, str(item.count), number(item.before), number(item.after)] for item in found.bags]
+    rows.append(['all', str(sum(item.count for item in found.bags)), number(found.residual_rms_before),
+                 number(found.residual_rms_after)])
+    print_table(console, 'forces that are missing at the pistons, RMS, N', ['bag', 'windows', 'before', 'after'], rows)
+    if left:
+        print_table(console, 'each bag by the numbers of all others',
+                    ['bag', 'before, N', 'after, N', 'weighed, kg', 'load, kg'],
+                    [[item.bag, number(item.before), number(item.after), number(item.mass),
+                      number(item.true) if math.isfinite(item.true) else 'unknown'] for item in left])
+    for name, (mass, stddev) in found.loads.items():
+        console.print(f'load {name}: {number(mass)} +- {number(stddev)} kg', markup=False)
+    for title, lines in (('what these bags cannot determine', found.cannot_tell),
+                         ('what would help most', found.advice)):
+        if lines:
+            console.print(f'{title}:', *(f'  - {line}' for line in lines), sep='\n', markup=False, highlight=False,
+                          soft_wrap=True)
+    if output is not None:
+        console.print(f'wrote {output}: mbse check {output} shows what was understood', markup=False, soft_wrap=True)
+
+
+def spread(value: float, stddev: float) -> str:
+    """Both to two digits of the standard deviation."""
+    digits = 1 - math.floor(math.log10(stddev)) if stddev > 0.0 else 6
+    if not 0 <= digits <= 8:
+        return f'{value:.6g} +- {stddev:.2g}'
+    return f'{round(value, digits) + 0.0:.{digits}f} +- {stddev:.{digits}f}'

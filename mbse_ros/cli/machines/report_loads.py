@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From weighed loads to the charts and tables of a report: a shift, or many bags, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+
+from ...offline.weigh_bags import WeighedBags, WeighedLoad
+from ...report.chart import COLORS, Chart, Curve, Panel
+from ...report.data import Run, Table
+from ...report.text import number, percent
+from ...scale.comparison import HOUR, Comparison, largest_causes
+from ...scale.record import ZERO
+from ...scale.uncertain import UncertainMass, combined
+from ..commands.loads import mass_text, place_text, remark_of, undone_loads
+
+HOURS = 'time [h]'
+LARGEST = 8         # causes of the total's interval that are shown
+
+
+def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comparison | None) -> Run:
+    """All that the page shows; times in hours from the start of the first load."""
+    begin = min((load.record.data['start_ns'] for load in found.loads), default=0)
+    total = combined((1.0, load.record.mass) for load in counted)
+    charts: list[Chart | None] = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
+    charts += [_zero_chart(found, begin), None if comparison is None else _error_chart(comparison, begin)]
+    return Run(title=f'Loads of {found.machine}', machine=found.machine, facts=_facts(found, total, comparison, begin),
+               notes=_notes(found), tables=_tables(found, counted, total, comparison),
+               charts=tuple(chart for chart in charts if chart is not None))
+
+
+def _facts(found: WeighedBags, total: UncertainMass, comparison: Comparison | None, begin: int) -> dict[str, str]:
+    start = datetime.fromtimestamp(begin * 1e-9, timezone.utc)
+    facts = {'Start of the first load': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}
+    facts |= {'Loads that count': str(found.book.all.count), 'Total, 95 % interval': f'{mass_text(total)} kg'}
+    return facts | ({} if comparison is None else comparison.facts)
+
+
+def _notes(found: WeighedBags) -> list[str]:
+    """What was odd, and what the intervals hold."""
+    return [*(f'Warning: {line}' for line in found.warnings), *(f'Overload: {line}' for line in found.overloads),
+            "Errors of the machine's numbers are the same in all loads: they average out neither in a total nor in the "
+            'mean error.']
+
+
+def _hours(stamps: Sequence[int], begin: int) -> np.ndarray:
+    return (np.array(stamps, dtype=np.int64) - begin) / HOUR
+
+
+def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str, color: str) -> Curve:
+    """An upright line from lower to upper at each time."""
+    gap = np.full_like(t, np.nan)
+    return Curve(label, np.repeat(t, 3), np.column_stack([lower, upper, gap]).ravel(), color)
+
+
+def _masses(masses: Sequence[UncertainMass]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return (np.array([mass.value for mass in masses]), *np.array([mass.interval for mass in masses]).T)
+
+
+def _loads_chart(found: WeighedBags, counted: Sequence[WeighedLoad], begin: int) -> Chart:
+    curves, inside = [], {id(load) for load in counted}
+    for label, loads, color in (('counts', counted, COLORS['estimated']), ('does not count', [
+            load for load in found.loads if id(load) not in inside], COLORS['measured'])):
+        if loads:
+            t = _hours([load.record.stamp_ns for load in loads], begin)
+            value, lower, upper = _masses([load.record.mass for load in loads])
+            curves += [_bars(t, lower, upper, f'95 % interval, {label}', color),
+                       Curve(label, t, value, color, 'points')]
+    return Chart('Loads', 'loads', (Panel('Mass of each load', 'kg', tuple(curves), x_label=HOURS),),
+                 'Each load at its end, with its 95 % interval.')
+
+
+def _total_chart(counted: Sequence[WeighedLoad], begin: int) -> Chart:
+    t = _hours([load.record.stamp_ns for load in counted], begin)
+    sums = [UncertainMass(0.0)]
+    for load in counted:
+        sums.append(sums[-1] + load.record.mass)
+    value, lower, upper = _masses(sums[1:])
+    return Chart('Total', 'total', (Panel(
+        'All loads so far', 'kg', (_bars(t, lower, upper, '95 % interval', COLORS['measured']),
+                                   Curve('total', t, value, COLORS['estimated'], 'points')), x_label=HOURS),),
+        'The sum, with what is common to all loads taken as common.')
+
+
+def _zero_chart(found: WeighedBags, begin: int) -> Chart | None:
+    """What was weighed of the empty machine, each time it was set to zero."""
+    zeros = [record for record in found.records if record.kind == ZERO]
+    if not zeros:
+        return None
+    t = _hours([record.stamp_ns for record in zeros], begin)
+    value, lower, upper = _masses([record.mass for record in zeros])
+    return Chart('Zero', 'zero', (Panel('The empty machine, each time it was set to zero', 'kg', (
+        _bars(t, lower, upper, '95 % interval', COLORS['measured']),
+        Curve('zero', t, value, COLORS['estimated'], 'points')), x_label=HOURS),), 'A zero that moves is a drift.')
+
+
+def _error_chart(comparison: Comparison, begin: int) -> Chart:
+    rows = comparison.rows
+    t, error = _hours([row.stamp_ns for row in rows], begin), np.array([row.error for row in rows])
+    width = np.array([row.half_width for row in rows])
+    ends = np.array([t.min(), t.max()])
+    curves = [_bars(t, error - width, error + width, '95 % interval', COLORS['measured']),
+              Curve('weighed minus known', t, error, COLORS['estimated'], 'points'),
+              Curve('no error', ends, np.zeros(2), COLORS['true'], 'dashes')]
+    if comparison.drift is not None:
+        first = _hours([rows[0].stamp_ns], begin)[0]
+        line = comparison.drift.start + comparison.drift.slope * (ends - first)
+        curves.append(Curve('drift', ends, line, COLORS['low_passed']))
+    return Chart('Against known masses', 'errors', (Panel(
+        'Error', 'kg', tuple(curves), note=f'mean {comparison.mean:+.2f} kg, RMS {comparison.rms:.2f} kg, '
+        f'{percent(comparison.inside)} of the intervals hold', x_label=HOURS),),
+        'Weighed minus known, with the interval of both.')
+
+
+def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: UncertainMass, comparison: Comparison | None
+            ) -> list[Table]:
+    undone, numbers = undone_loads(found), {id(load): str(k) for k, load in enumerate(counted, 1)}
+    tables = [Table('Loads', ('load', 'bag', 'from, s', 'to, s', 'mass, kg', 'truck', 'taken', 'dropped', ''), [
+        (numbers.get(id(load), '–'), Path(load.bag).resolve().name, f'{load.start:.1f}', f'{load.end:.1f}',
+         mass_text(load.record.mass), load.record.data['truck'], place_text(load.record.data['taken']),
+         place_text(load.record.data['dropped']), remark_of(load, undone)) for load in found.loads])]
+    if comparison is not None:
+        tables.append(Table('Against known masses', (
+            '', 'weighed, kg', 'known, kg', 'error, kg', 'error, %', 'interval'), [
+            (row.name, mass_text(row.weighed), f'{row.known.value:.1f}', f'{row.error:+.1f}',
+             f'{100.0 * row.error / row.known.value:+.2f}', 'holds' if row.holds else 'does not hold')
+            for row in comparison.rows]))
+    tables.append(Table('Trucks', ('truck', 'loads', 'total, kg'), [
+        (name, str(tally.count), mass_text(tally.mass)) for name, tally in found.book.trucks.items()]))
+    tables.append(Table('Largest causes of the total\'s interval', ('cause', '1 sigma, kg'), [
+        (cause, number(kg)) for cause, kg in largest_causes(total, LARGEST)]))
+    return [table for table in tables if table.rows]

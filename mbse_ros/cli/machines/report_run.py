@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From estimates to the arrays of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+import numpy as np
+from scipy.special import chdtri
+
+from ...bags.series import TruthSeries
+from ...compiled.remarks import remarks
+from ...estimators.hydraulic_model import MASS
+from ...machine import Machine
+from ...offline.bag import Estimate, truth_at
+from ...payload.load_log import Load
+from ...report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
+from ...report.text import number
+from ...streams.records import PayloadStatus
+from ..units import unit_and_scale
+from .report_animation import animation_of
+
+GROUPS = {'position': 'Position', 'velocity': 'Velocity', 'acceleration': 'Acceleration', 'pressure': 'Pressures',
+          'spool': 'Spool', 'flow': 'Flows', 'supply': 'Supplies', 'inclination': 'Inclination of the base',
+          'payload': 'Payload in the state', 'moment': 'Moment of the payload',
+          'swing': 'Swing of the load', 'swing_rate': 'Rate of the swing'}
+LARGEST = 8     # causes of the uncertainty that are shown
+ONE_WAY = 0.95       # share of the samples of the mass in one direction: all but noise
+ONE_LIFT = ('Friction and load cannot be separated by one lift: both push against the piston. The mass rests on the '
+            "friction in the machine's file; only a run that also lowers the load can check it.")
+
+
+def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None = None) -> Run:
+    """All that the report shows of an estimate."""
+    t, truth = estimate.elapsed, truth_at(estimate.truth, estimate.machine, estimate.stamps_ns)
+    return Run(
+        title=title, machine=estimate.machine.name, facts={**_facts(estimate), **(facts or {})},
+        notes=tuple(_notes(estimate)), signals=tuple(_signals(estimate, t, truth)),
+        innovations=tuple(_innovations(estimate, t)), nis=_nis(estimate, t), payload=_payload(estimate, t, truth),
+        animation=animation_of(estimate, t), tables=tuple(_tables(estimate, t, truth)))
+
+
+def _facts(estimate: Estimate) -> dict[str, str]:
+    kinds = {v.kind for v in estimate.machine.hydraulics.valves.values()}
+    start = datetime.fromtimestamp(estimate.outputs[0].segment.start_ns // 1_000_000_000, timezone.utc)
+    dated = {'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}     # else no clock
+    return {'Valve model': ', '.join(sorted(kinds)), **dated,
+            'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.outputs)} segments',
+            'Samples of the mass': str(estimate.outputs[-1].payload.samples),
+            'Computing time': f'{estimate.seconds:.3f} s ({100 * estimate.seconds / estimate.log_seconds:.2f} % of '
+                              'real time)'}
+
+
+def _notes(estimate: Estimate) -> list[str]:
+    """What the result does not say."""
+    notes = [f'Warning: {warning}' for warning in (*estimate.warnings, *remarks())]
+    if _one_way(estimate):
+        notes.append(ONE_LIFT)
+    notes.append("The 95 % interval holds the scatter of the samples, the uncertainties stated in the machine's file, "
+                 'and what is assumed of sensors and base where it states nothing; no other error.')
+    return notes
+
+
+def _one_way(estimate: Estimate) -> bool:
+    """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
+    machine, names = estimate.machine, estimate.outputs[0].state.names
+    columns = [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]
+    fast = np.array([o.state.mean[-1, columns] for o in estimate.outputs if o.payload.status is PayloadStatus.UPDATING])
+    return bool(len(fast)) and bool(np.all(np.maximum(np.mean(fast > 0, axis=0), np.mean(fast < 0, axis=0)) > ONE_WAY))
+
+
+def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
+    states = [o.state for o in estimate.outputs]
+    names, channels = states[0].names, states[0].channels
+    mean, variance = np.array([s.mean[-1] for s in states]), np.array([np.diag(s.covariance) for s in states])
+    measured, known = np.array([s.measured for s in states]), _true_columns(estimate.machine, truth)
+    signals = []
+    for i, name in enumerate(names):
+        kind, owner = name.split('/')
+        unit, scale = unit_and_scale(estimate.machine, name)
+        samples = Series(t, measured[:, channels.index(name)]) if name in channels else None
+        true = Series(t, known[name]) if name in known else None
+        estimated = Series(t, mean[:, i], np.sqrt(np.maximum(variance[:, i], 0.0)))
+        signals.append(Signal(f'{kind} {owner}', unit, scale, GROUPS[kind], samples, estimated, true))
+    return signals
+
+
+def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.ndarray]:
+    """True values (n,) by the name of the state's entry."""
+    if truth is None:
+        return {}
+    columns = {f'{kind}/{c}': getattr(truth, kind)[:, i]
+               for kind in ('position', 'velocity', 'acceleration') for i, c in enumerate(machine.coordinates)}
+    return columns | {f'pressure/{v}': truth.pressure[:, i] for i, v in enumerate(machine.volumes)} | {
+        MASS: truth.payload}
+
+
+def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
+    states = [o.state for o in estimate.outputs]
+    value, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
+    result = []
+    for i, channel in enumerate(states[0].channels):
+        unit, scale = unit_and_scale(estimate.machine, channel, difference=True)
+        result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
+    return result
+
+
+def _nis(estimate: Estimate, t: np.ndarray) -> Nis:
+    dof = np.array([float(o.state.nis_dof) for o in estimate.outputs])
+    safe = np.maximum(dof, 1.0)
+    value = np.where(dof > 0, [o.state.nis for o in estimate.outputs], np.nan)
+    return Nis(t, value, dof, chdtri(safe, 0.975), chdtri(safe, 0.025))
+
+
+def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
+    payloads = [o.payload for o in estimate.outputs]
+    raw, low_passed, mass, lower, upper, status = (np.array([getattr(payload, name) for payload in payloads], float)
+                                                   for name in 'raw low_passed mass lower upper status'.split())
+    names = {int(s): s.name.lower().replace('_', ' ') for s in PayloadStatus}
+    return PayloadTrack(t, raw, low_passed, mass, lower, upper, status, names, int(PayloadStatus.UPDATING),
+                        None if truth is None else truth.payload)
+
+
+def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
+    """Loads, what makes the mass uncertain, and errors against the truth."""
+    tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval', 'status'), [
+        (f'{load.start:.1f} s', f'{load.end:.1f} s', *_weighed(load), load.status) for load in estimate.loads])]
+    causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
+    tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
+                        ('cause', 'of the mass'), causes))
+    return [table for table in (*tables, *_errors(estimate, t, truth)) if table.rows]
+
+
+def _weighed(load: Load) -> tuple[str, str]:
+    """Mass and interval, empty where it is not known."""
+    known = load.status != 'unknown'
+    return (f'{load.mass:.2f} kg', f'{load.lower:.2f} to {load.upper:.2f} kg') if known else ('', '')
+
+
+def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
+    """Errors against the truth, after the first second."""
+    if truth is None:
+        return []
+    names, known = estimate.outputs[0].state.names, _true_columns(estimate.machine, truth)
+    rows = []
+    for name, true in known.items():
+        error = np.array([o.state.mean[-1, names.index(name)] for o in estimate.outputs]) - true
+        error = error[(t > 1.0) & np.isfinite(error)]
+        if error.size:
+            unit, scale = unit_and_scale(estimate.machine, name, difference=True)
+            rows.append((name, f'{number(scale * float(np.sqrt(np.mean(error ** 2))))} {unit}',
+                         f'{number(scale * float(np.max(np.abs(error))))} {unit}'))
+    return [Table('Error against the truth, after 1 s', ('quantity', 'RMS', 'largest'), rows)] if rows else []

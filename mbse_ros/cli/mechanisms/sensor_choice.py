@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``mbse observability``: what a choice of sensors sees of a state, and what would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from ...api.machine_poses import ALL, MOVING, START, few_of, payload_sights, pose_sets
+from ...api.observability import STEP, TRAJECTORIES, information_panel, middles, motion_along
+from ...description.load import load_mechanism
+from ...description.model import MechanismDescription
+from ...dynamics.model import Model, load_model
+from ...errors import SettingError
+from ...estimators.filters.analysis.sight import Motion, Sight, sights
+from ...estimators.filters.parts.linearised import MODELS
+from ...estimators.sight.machine_poses import Poses, motion_poses
+from ...estimators.sight.machine_sight import machine_sight
+from ...estimators.sight.payload_observability import PayloadSight, payload_sight, pressure_needs
+from ...machine import Machine
+from ...report.files import check_file, check_folder, write_json
+from ...report.sections import print_table, wide_console
+from ...report.text import number
+from ..arguments import names_of
+from ..tables import read_trajectory
+
+MEANING = {'simple': 'constant velocity (DEKF, errorEKF)',
+           'exact': 'derivatives of the accelerations (errorEKF_EJ, UKF)',
+           'force': 'the same with an unknown force (errorEKF_FE)'}
+FALLING = ("at rest 'exact' sees only by the acceleration with which the weight would set it in motion; what holds the "
+           "mechanism is a force that it does not know: use 'force'")
+TABLE = 'the motion'
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to look at; ``model``: a transition of the filters, or None for all."""
+
+    mechanism: str
+    sensors: str
+    trajectory: str = 'free'
+    duration: float = 4.0
+    window: float = 0.5
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.model or MODELS[0]) not in MODELS:
+            raise SettingError('--model', self.model, 'one of ' + ', '.join(MODELS))
+        if self.trajectory not in TRAJECTORIES and not Path(self.trajectory).is_file():
+            raise SettingError('--trajectory', self.trajectory, 'free, rest, or the CSV file of a motion')
+        if not (math.isfinite(self.duration) and 2 * STEP <= self.window <= self.duration <= 1000.0):
+            raise SettingError('--duration', self.duration, f'seconds, from --window ({self.window:g}) up to 1000')
+
+
+def observability_command(request: Request, json_file: Path | None, output: Path | None) -> None:
+    """Simulate, look, print, write; of a machine over its poses."""
+    check_file(json_file)
+    check_folder(output)
+    description, chosen = load_mechanism(request.mechanism), names_of(request.sensors, '--sensors', 1)
+    if description.cylinders:
+        observe_machine(description, request, chosen, json_file, output)
+        return
+    model = load_model(request.mechanism)
+    kinds = [request.model] if request.model else list(MODELS)
+    found = sights(model, chosen, motion_of(model, request), kinds, request.window)
+    write_json(json_file, {'mechanism': model.description.name, 'sensors': chosen, 'trajectory': request.trajectory,
+                           'window_s': request.window, 'results': [summary_of(sight, request) for sight in found]})
+    if output is not None:
+        write_observability_plots(found, request.window, output)
+    show(model, request, chosen, found)
+
+
+def motion_of(model: Model, request: Request) -> Motion:
+    """The free motion from the start, one window of standing there, or the motion of a table."""
+    if request.trajectory not in TRAJECTORIES:
+        motion = read_trajectory(Path(request.trajectory), model)
+        if motion.t[-1] - motion.t[0] < request.window:
+            raise SettingError('--window', request.window, f'up to {motion.t[-1] - motion.t[0]:g} s, the motion of '
+                               + request.trajectory)
+        return motion
+    return motion_along(model, request.trajectory, request.duration, request.window)
+
+
+def summary_of(sight: Sight, request: Request) -> dict[str, Any]:
+    """The result as JSON."""
+    windows = [{'t': window.start * STEP, 'rank': window.rank, 'information': window.information,
+                'condition': window.condition} for window in sight.windows]
+    helpers = [{'sensor': name, 'least_information': least, 'gain': least / sight.least if sight.least else None}
+               for name, least in sight.helpers.items()]
+    return {'model': sight.model, 'verdict': sight.verdict, 'states': list(sight.names), 'prior': sight.prior,
+            'rank': sight.rank, 'least_information': sight.least, 'blind': sight.blind, 'windows': windows,
+            'helpers': helpers}
+
+
+def write_observability_plots(found: Sequence[Sight], window: float, folder: Path) -> None:
+    """Information of each direction over the windows; what is not seen lies on the lower edge."""
+    from ...report.plots import write_plots  # here, because plots take their time to import
+    plots = [information_panel(sight, middles(sight, STEP, window)) for sight in found]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_plots(plots, folder / 'observability.png')
+
+
+def show(model: Model, request: Request, sensors: list[str], found: list[Sight]) -> None:
+    """Verdict of each transition model, then what would help."""
+    console = wide_console()
+    where = {'rest': 'at rest', 'free': f'moving freely for {request.duration:g} s'}.get(
+        request.trajectory, f'along {Path(request.trajectory).name}')
+    rows = []
+    for sight in found:
+        conditions = [window.condition for window in sight.windows]
+        rows.append([sight.model, sight.verdict, f'{sight.rank} of {len(sight.names)}',
+                     number(float(np.median(conditions))), number(sight.least), _blind(sight)])
+    print_table(console, f'{model.description.name} {where}, seen by {", ".join(sensors)} in {request.window:g} s',
+                ['model', 'verdict', 'rank', 'condition', 'least information', 'not seen'], rows)
+    for sight in found:
+        typer.echo(f'{sight.model}: {MEANING[sight.model]}. {_help(sight)}')
+    typer.echo('information: 1 halves the variance of 0.1 rad (m), 0.5 rad/s (m/s), or of a force of 5 rad/s2 (m/s2)')
+    if request.trajectory == 'rest' and any(sight.model == 'exact' for sight in found):
+        typer.echo(FALLING)
+
+
+def _blind(sight: Sight) -> str:
+    count = len(sight.windows)
+    return '; '.join(words if found == count else f'{words} ({found} of {count} windows)'
+                     for words, found in sight.blind.items()) or '–'
+
+
+def _help(sight: Sight) -> str:
+    """The sensor that would help most, in words."""
+    if not sight.helpers:
+        return 'The mechanism has no other sensor.'
+    name, least = next(iter(sight.helpers.items()))
+    if least <= sight.least or least == 0.0:
+        return 'No other sensor of the mechanism would help alone.'
+    gain = f'{number(least / sight.least)} times the least information' if sight.least else (
+        f'it would see all, with least information {number(least)}')
+    return f'{name} would help most: {gain}.'
+
+
+def observe_machine(description: MechanismDescription, request: Request, sensors: Sequence[str],
+                    json_file: Path | None, output: Path | None) -> None:
+    """Look, print, write."""
+    if request.model is not None:
+        raise SettingError('--model', request.model, 'no such option for a machine: its motion is looked at as the '
+                           'observer does, with constant accelerations')
+    machine = Machine(description)
+    for name in sensors:
+        if name not in description.sensors:
+            raise SettingError('--sensors', name, 'one of ' + ', '.join(description.sensors))
+    sets = sets_along(machine, request.trajectory)
+    where, widest = list(sets.items())[-1]
+    motion = machine_sight(machine, sensors, few_of(widest), request.window)
+    payload = payload_sights(machine, sensors, sets)
+    better = more_pressures(machine, sensors, widest)
+    write_json(json_file, {'machine': machine.name, 'sensors': list(sensors), 'trajectory': request.trajectory,
+                           'window_s': request.window, 'motion': summary_of(motion, request),
+                           'payload': {label: as_json(sight) for label, sight in payload.items()}})
+    if output is not None:
+        write_observability_plots([motion], request.window, output)
+    show_machine(machine, motion, payload, better, where)
+
+
+def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
+    """Poses by what they are, or the motion of a table alone."""
+    if trajectory in TRAJECTORIES:
+        return pose_sets(machine, trajectory)
+    motion = read_trajectory(Path(trajectory), machine.model)
+    return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
+
+
+def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
+    """The same over some poses with all pressures of one more coordinate, by the names of the sensors to add."""
+    found: dict[str, PayloadSight] = {}
+    if machine.description.payload is None:
+        return found
+    by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    for needed in pressure_needs(machine):
+        added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
+        if added and all(name in by_volume for name in added):
+            names = [by_volume[name] for name in added]
+            found[' and '.join(names)] = payload_sight(machine, [*sensors, *names], poses)
+    return found
+
+
+def as_json(sight: PayloadSight) -> dict[str, Any]:
+    """Rank, information, what is blind, and standard deviations."""
+    return {'rank': sight.rank, 'information': sight.window.information, 'blind': sight.blind, 'stddev': sight.stddev}
+
+
+def show_machine(machine: Machine, motion: Sight, payload: dict[str, PayloadSight], better: dict[str, PayloadSight],
+                 where: str) -> None:
+    """The motion in a sentence or two, the payload in a line for each set of poses, and what would help."""
+    blind = '; '.join(f'{words} ({count} of {len(motion.windows)} places)' for words, count in motion.blind.items())
+    typer.echo(f'{machine.name}, motion: {motion.verdict}' + (f': not seen: {blind}' if blind else ''))
+    if blind:
+        typer.echo('  ' + _helper(motion))
+    if machine.description.payload is None:
+        typer.echo('payload: the machine has none')
+        return
+    if not payload:
+        typer.echo('payload: not seen: of no cylinder are all pressures among the sensors')
+    else:
+        typer.echo('payload, mass and centre by the pressures, positions known; poses of')
+    for label, sight in payload.items():
+        rest = f'; not: {"; ".join(sight.blind)}' if sight.blind else f', after a sample a pose to {_stddev(sight)}'
+        typer.echo(f'  {label}: {sight.rank} of {len(sight.stddev)} directions seen{rest}')
+    for line in advice(payload):
+        typer.echo(line)
+    for names, sight in better.items():
+        more = sight.rank - (payload[list(payload)[-1]].rank if payload else 0)
+        typer.echo(f'with {names}, over {where}: {sight.rank} seen, {more or "no"} more')
+
+
+def advice(payload: dict[str, PayloadSight]) -> list[str]:
+    """Which motions see more than the start does, and what no motion sees."""
+    if START not in payload or len(payload) == 1:
+        return []
+    start, still, moving = payload[START].rank, payload[ALL], payload[MOVING]
+    helping = [label for label, sight in payload.items() if label.endswith(' alone') and sight.rank > start]
+    lines = [f'more than at the start is seen by moving {", ".join(label.removesuffix(" alone") for label in helping)}'
+             if helping else 'no coordinate moved alone shows more than the start does']
+    if still.blind:
+        lines.append(f'no pose shows {"; ".join(still.blind)}' + (
+            ': accelerations do' if not moving.blind else ', nor do accelerations: these pressures cannot; take a load '
+            'whose centre is known'))
+    return lines
+
+
+def _stddev(sight: PayloadSight) -> str:
+    """Of mass and centre, 1 sigma."""
+    return f'{number(float(sight.stddev[0]))} kg and {", ".join(number(float(v)) for v in sight.stddev[1:])} m'
+
+
+def _helper(motion: Sight) -> str:
+    if not motion.helpers:
+        return 'the machine has no other sensor that would help'
+    name, least = next(iter(motion.helpers.items()))
+    return f'{name} would help most' + (': it would see all' if least > 0.0 else ', but not alone')

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One place of the file while it is read: its key path, its value, and the questions that may be asked of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import DescriptionError
+
+MOST_NAMES = 100     # in one message
+_NAME = re.compile(r'[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*')
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of the YAML tree with the file and dotted key path that lead to it."""
+
+    file: str
+    key: str
+    value: Any
+
+    def error(self, expected: str, value: object = ..., key: str = '') -> DescriptionError:
+        """The error to raise about this entry, or about the part `key` of it."""
+        path = '.'.join(part for part in (self.key, key) if part)
+        return DescriptionError(self.file, path, _short(self.value if value is ... else value), expected)
+
+    def mapping(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Entry]:
+        """Entries of a mapping with known keys; refuses unknown and missing ones."""
+        known = [*required, *optional]
+        children = self._children('a mapping with the keys ' + ', '.join(known))
+        for name, child in children.items():
+            if name not in known:
+                raise child.error(_suggestion(name, known, 'one of the keys '), name)
+        for name in required:
+            if name not in children:
+                raise self.error('this key, which is missing', None, name)
+        return children
+
+    def named(self, what: str) -> dict[str, Entry]:
+        """Entries of a mapping from names that the file chooses, at least one, to `what`."""
+        children = self._children(f'a mapping from names to {what}')
+        if not children:
+            raise self.error(f'at least one of {what}')
+        for name, child in children.items():
+            child._name(name)
+        return children
+
+    def items(self, what: str, length: int | None = None) -> list[Entry]:
+        """Entries of a list, of a given length where it is fixed."""
+        if not isinstance(self.value, list) or length not in (None, len(self.value)):
+            raise self.error(f'a list of {what}')
+        return [Entry(self.file, f'{self.key}[{index}]', item) for index, item in enumerate(self.value)]
+
+    def text(self, what: str = 'text') -> str:
+        """The value as text that is not empty."""
+        if not isinstance(self.value, str) or not self.value.strip():
+            raise self.error(what)
+        return self.value.strip()
+
+    def name(self) -> str:
+        """The value as a name fit for a topic."""
+        return self._name(self.text('a name'))
+
+    def choice(self, known: Iterable[str], what: str, word: str | None = None) -> str:
+        """The value, or a part `word` of it, as one of the known words or names."""
+        known = list(known)
+        word = self.text(what) if word is None else word
+        if word not in known:
+            raise self.error(_suggestion(word, known, f'{what}: '))
+        return word
+
+    def flag(self) -> bool:
+        """The value as a truth value."""
+        return self.choice(('true', 'false'), 'true or false') == 'true'
+
+    def one_of(self, keys: Iterable[str]) -> str:
+        """The one of these keys that is in the mapping."""
+        found = [key for key in keys if key in self.value]
+        if len(found) != 1:
+            raise self.error('exactly one of the keys ' + ', '.join(keys))
+        return found[0]
+
+    def _children(self, expected: str) -> dict[str, Entry]:
+        if not isinstance(self.value, dict):
+            raise self.error(expected)
+        return {name: Entry(self.file, f'{self.key}.{name}' if self.key else name, value)
+                for name, value in self.value.items()}
+
+    def _name(self, name: str) -> str:
+        if not _NAME.fullmatch(name) or len(name) > 60:
+            raise self.error('a name of letters, digits and single underscores that starts with a letter', name)
+        return name
+
+
+def _suggestion(word: str, known: list[str], text: str) -> str:
+    close = difflib.get_close_matches(word, known, 1, 0.6)
+    more = f', ... ({len(known)} in all)' if len(known) > MOST_NAMES else ''
+    return text + (', '.join(known[:MOST_NAMES]) or 'none') + more + (f'; did you mean {close[0]}?' if close else '')
+
+
+def _short(value: object) -> object:
+    """Containers as a short phrase, so that a message stays one line."""
+    if isinstance(value, dict):
+        return 'a mapping with the keys ' + ', '.join(list(value)[:8]) if value else 'an empty mapping'
+    if isinstance(value, list) and (len(value) > 6 or any(isinstance(item, (dict, list)) for item in value)):
+        return f'a list of {len(value)}'
+    return value[:200] if isinstance(value, str) else value

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `calibration`: what `mbse calibrate` found of a machine's numbers besides values and deviations."""
+
+from __future__ import annotations
+
+from ..basics import uncertain
+from ..language.entry import Entry
+from ..language.quantity import Kind, read_number
+from ..machine_parts import Calibration
+from ..model import MechanismDescription
+
+ROUNDED = 1e-3      # by which the sum of the squares of a row may differ from 1
+LEAST = 1e-9        # of the last number of a row
+
+
+def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration:
+    """Of a machine whose other sections are read; raises DescriptionError."""
+    parts = entry.mapping(['keys', 'rows'], ['date', 'bags'])
+    known = {key.removeprefix('parameters.'): key for key in uncertain(machine)}
+    keys = []
+    for item in parts['keys'].items('keys of numbers of this file'):
+        key = item.text('the key of a number of this file').removeprefix('parameters.')
+        if key not in known or key.startswith('payload.'):
+            raise item.error('the key of a number of this file with a standard deviation, not of the payload')
+        if key in keys:
+            raise item.error('each key once')
+        keys.append(key)
+    rows = []
+    for k, item in enumerate(parts['rows'].items('rows, one for each of the keys', len(keys))):
+        row = [read_number(number, Kind('1', -1.0, 1.0)) for number in item.items(f'{k + 1} numbers', k + 1)]
+        if row[-1] < LEAST or abs(sum(number ** 2 for number in row) - 1.0) > ROUNDED:
+            raise item.error('numbers whose squares add up to 1, the last above 0')
+        rows.append(tuple(row))
+    bags = parts['bags'].items('names of bags') if 'bags' in parts else ()
+    return Calibration(tuple(keys), tuple(rows), parts['date'].text('a date') if 'date' in parts else '',
+                       tuple(item.text('the name of a bag') for item in bags))

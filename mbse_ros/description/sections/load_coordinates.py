@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections `named`, `independent`, `initial` and `drivers`."""
+
+from __future__ import annotations
+
+import math
+
+from ..basics import Scalar
+from ..language.entry import Entry
+from ..language.expressions import motion
+from ..language.quantity import Kind, not_negative
+from ..language.references import References, joint_coordinate, unit_of
+from ..model import RATES, Coordinate, Driver, Initial, Joint
+
+_AXES = ('x', 'y', 'z')
+_KINDS = ('angle', 'distance', 'joint', *_AXES)
+_JOINTS = {2: ('revolute', 'prismatic', 'slot'), 3: ('revolute', 'prismatic', 'cylindrical')}
+
+
+def read_named(entry: Entry, references: References) -> None:
+    """Fill ``references.coordinates``."""
+    for name, item in entry.named('coordinates').items():
+        found = _coordinate(name, item, references)
+        if references.coordinates.get(name, found) != found:
+            raise item.error('another name, a damper of the URDF makes a coordinate of this name')
+        references.coordinates[name] = found
+
+
+def relative_angle(name: str, entry: Entry, references: References, branches: bool = False) -> Coordinate:
+    """The angle of the second of two bodies relative to the first."""
+    bodies = tuple(references.body(item) for item in entry.items('two bodies', 2))
+    if bodies[0] == bodies[1]:
+        raise entry.error('two different bodies')
+    return Coordinate(name, 'angle', bodies, branches=branches)
+
+
+def _coordinate(name: str, entry: Entry, references: References) -> Coordinate:
+    """Exactly one kind."""
+    parts = entry.mapping([], [*_KINDS, 'branches'])
+    kind = entry.one_of(_KINDS)
+    item = parts[kind]
+    if 'branches' in parts and kind != 'angle':
+        raise parts['branches'].error('no branches, these are for an angle')
+    if kind == 'angle':
+        return _angle(name, item, parts, references)
+    if kind == 'joint':
+        return _joint(name, item, references)
+    if kind == 'distance':
+        return Coordinate(name, 'distance', points=references.two_points(item))
+    if kind == 'z' and references.planar:
+        raise item.error('x or y, a plane has no z')
+    return Coordinate(name, 'component', points=(references.point(item, on_body=True),), component=_AXES.index(kind))
+
+
+def _angle(name: str, entry: Entry, parts: dict[str, Entry], references: References) -> Coordinate:
+    """Absolute of one body, or relative of two."""
+    if not references.planar:
+        raise entry.error('{joint: ...} of a revolute joint; the angle of a body is for a plane')
+    branches = 'branches' in parts and parts['branches'].flag()
+    if isinstance(entry.value, list):
+        return relative_angle(name, entry, references, branches)
+    return Coordinate(name, 'angle', (references.body(entry),), branches=branches)
+
+
+def _joint(name: str, entry: Entry, references: References) -> Coordinate:
+    """Angle or displacement of a joint."""
+    joint: Joint = references.joints[entry.choice(references.joints, 'a joint')]
+    allowed = _JOINTS[references.dimension]
+    if joint.type not in allowed:
+        raise entry.error(f'a joint that is {", ".join(allowed)}; this one is {joint.type}')
+    return joint_coordinate(name, joint, references.planar)
+
+
+def read_drivers(entry: Entry, references: References) -> dict[str, Driver]:
+    """Prescribed motions, one for a coordinate at most."""
+    drivers: dict[str, Driver] = {}
+    for name, item in entry.named('drivers').items():
+        parts = item.mapping(['coordinate', 'motion'])
+        coordinate = references.coordinate(parts['coordinate'])
+        for other in drivers.values():
+            if other.coordinate == coordinate.name:
+                raise parts['coordinate'].error(f'a coordinate that no other driver moves, as {other.name} does')
+        text, factor = references.numbers.motion(parts['motion'], unit_of(coordinate, references.joints))
+        _check_motion(parts['motion'], text, references.numbers.parameters)
+        drivers[name] = Driver(name, coordinate.name, text, factor)
+    return drivers
+
+
+def _check_motion(entry: Entry, text: str, parameters: dict[str, Scalar]) -> None:
+    """The motion is a finite number over the first 10 s."""
+    values = {name: item.value for name, item in parameters.items()}
+    for step in range(101):
+        try:
+            motion(text, values, step / 10.0)
+        except ValueError as error:
+            raise entry.error(f'a motion that is a finite number from 0 to 10 s ({error} at t = {step / 10.0:g} s)'
+                              ) from error
+
+
+def read_independent(entry: Entry, references: References, drivers: dict[str, Driver]) -> tuple[str, ...]:
+    """Names of coordinates, empty for `auto`."""
+    if entry.value == 'auto':
+        return ()
+    items = entry.items('coordinates of `named`, or auto')
+    if not items:
+        raise entry.error('at least one coordinate of `named`, or auto')
+    names: list[str] = []
+    for item in items:
+        name = references.coordinate(item).name
+        if name in names:
+            raise item.error('each coordinate once')
+        if any(driver.coordinate == name for driver in drivers.values()):
+            raise item.error('a coordinate that no driver moves')
+        names.append(name)
+    return tuple(names)
+
+
+def read_initial(entry: Entry, references: References, drivers: dict[str, Driver]) -> Initial:
+    """Positions and velocities of named coordinates."""
+    parts = entry.mapping([], ['position', 'velocity'])
+    found: dict[str, dict[str, Scalar]] = {'position': {}, 'velocity': {}}
+    for what, section in parts.items():
+        for name, item in section.mapping([], references.known_coordinates()).items():
+            references.coordinate(Entry(item.file, item.key, name))
+            if any(driver.coordinate == name for driver in drivers.values()):
+                raise item.error('no start: a driver moves this coordinate from t = 0')
+            found[what][name] = references.numbers.scalar(item, _start_kind(references, name, what))
+    return Initial(found['position'], found['velocity'])
+
+
+def _start_kind(references: References, name: str, what: str) -> Kind:
+    coordinate = references.coordinates[name]
+    unit = unit_of(coordinate, references.joints)
+    if what == 'velocity':
+        return Kind(RATES[unit])
+    return not_negative(unit) if coordinate.kind == 'distance' else Kind(unit, -math.inf, math.inf)

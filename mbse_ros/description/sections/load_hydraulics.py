@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `hydraulics`: supplies, volumes and valves."""
+
+from __future__ import annotations
+
+from ..basics import Scalar
+from ..language.entry import Entry
+from ..language.quantity import Kind, not_negative, positive
+from ..language.scalar import Numbers
+from ..machine_parts import EDGES, Cylinder, Hose, Hydraulics, Valve, Volume
+
+_SIDES = ('piston', 'rod')
+_MODULUS = Kind('Pa', 1e6)   # a smaller one is a forgotten unit
+_ORIFICE = {'nominal_flow': positive('m^3/s'), 'nominal_pressure': Kind('Pa', 1e3), 'nominal_command': positive('V'),
+            'command_limit': positive('V'), 'time_constant': positive('s'), 'laminar_pressure': positive('Pa')}
+_KINDS = ('orifice', 'compensated', 'unknown')
+_MORE = [*_ORIFICE, 'dead_band', 'make_up', 'gains']
+
+
+def read_hydraulics(entry: Entry, numbers: Numbers, cylinders: dict[str, Cylinder]) -> Hydraulics:
+    """The circuit; every chamber belongs to one volume, every volume to a valve."""
+    parts = entry.mapping(['oil_bulk_modulus', 'volumes', 'valves'], ['supplies'])
+    supplies = {name: numbers.scalar(item, not_negative('Pa', 1e9))
+                for name, item in (parts['supplies'].named('supplies').items() if 'supplies' in parts else ())}
+    free = {f'{name}.{side}': (name, side) for name in cylinders for side in _SIDES}
+    for name in supplies:
+        if name in parts['volumes'].named('volumes'):
+            raise parts['supplies'].error('another name, there is a volume of this name', name, name)
+    volumes = {name: _volume(name, item, numbers, free, cylinders)
+               for name, item in parts['volumes'].named('volumes').items()}
+    if free:
+        raise parts['volumes'].error('volumes that hold every chamber; missing: ' + ', '.join(free), list(volumes))
+    valves = {name: _valve(name, item, numbers, supplies, volumes)
+              for name, item in parts['valves'].named('valves').items()}
+    fed = {port for valve in valves.values() for port in (valve.a, valve.b)}
+    if fed != set(volumes):
+        raise parts['valves'].error('valves that feed every volume; not fed: '
+                                    + ', '.join(name for name in volumes if name not in fed), list(valves))
+    return Hydraulics(numbers.scalar(parts['oil_bulk_modulus'], _MODULUS), supplies, volumes, valves)
+
+
+def _volume(name: str, entry: Entry, numbers: Numbers, free: dict[str, tuple[str, str]],
+            cylinders: dict[str, Cylinder]) -> Volume:
+    """One volume; takes its chambers out of `free`."""
+    parts = entry.mapping(['chambers', 'cylinder_bulk_modulus', 'hoses'])
+    chambers = []
+    for item in parts['chambers'].items('chambers'):
+        word = item.choice([f'{cylinder}.{side}' for cylinder in cylinders for side in _SIDES], 'a chamber')
+        if word not in free:
+            raise item.error('each chamber in one volume, once')
+        chambers.append(free.pop(word))
+    given = [item.mapping(['volume', 'bulk_modulus']) for item in parts['hoses'].items('hoses')]
+    hoses = tuple(Hose(numbers.scalar(hose['volume'], positive('m^3')), numbers.scalar(hose['bulk_modulus'], _MODULUS))
+                  for hose in given)
+    if not chambers or not hoses:
+        raise parts['hoses' if chambers else 'chambers'].error('at least one; a volume must never be empty')
+    return Volume(name, tuple(chambers), numbers.scalar(parts['cylinder_bulk_modulus'], _MODULUS), hoses)
+
+
+def _valve(name: str, entry: Entry, numbers: Numbers, supplies: dict[str, Scalar],
+           volumes: dict[str, Volume]) -> Valve:
+    parts = entry.mapping(['kind', 'ports'], _MORE)
+    kind = parts['kind'].choice(_KINDS, 'a kind of valve')
+    described = kind != 'unknown'
+    parts = entry.mapping(['kind', 'ports', *(_ORIFICE if described else ())], _MORE)
+    ports = parts['ports'].mapping(['a', 'b', *(('pump', 'tank') if described else ())], ['pump', 'tank'])
+    names = {port: item.choice(supplies if port in ('pump', 'tank') else volumes,
+                               'a supply' if port in ('pump', 'tank') else 'a volume')
+             for port, item in ports.items()}
+    if names['a'] == names['b']:
+        raise ports['b'].error('another volume than port a')
+    if described and supplies[names['pump']].value <= supplies[names['tank']].value:
+        raise ports['pump'].error('a supply of higher pressure than the tank')
+    values = {key: numbers.scalar(parts[key], kind_of) for key, kind_of in _ORIFICE.items() if key in parts}
+    if 'dead_band' in parts:
+        values['dead_band'] = _dead_band(parts['dead_band'], numbers, values)
+    if 'make_up' in parts:
+        values['make_up'] = numbers.scalar(parts['make_up'], Kind('Pa', 1e3, 1e7))
+    gains = {edge: numbers.scalar(item, positive('1')) for edge, item in parts['gains'].mapping([], EDGES).items()
+             } if 'gains' in parts else {}
+    return Valve(name, kind, names['a'], names['b'], names.get('pump', ''), names.get('tank', ''), **values,
+                 gains=gains)
+
+
+def _dead_band(entry: Entry, numbers: Numbers, values: dict[str, Scalar]) -> Scalar:
+    """Below the command at which the nominal flow passes."""
+    band = numbers.scalar(entry, not_negative('V'))
+    nominal = values.get('nominal_command')
+    if nominal is not None and band.value >= nominal.value:
+        raise entry.error(f'less than nominal_command, {nominal.value:g} V')
+    return band

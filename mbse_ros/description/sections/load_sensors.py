@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `sensors`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..basics import PointRef, Vector
+from ..language.entry import Entry
+from ..language.quantity import Kind, not_negative
+from ..language.references import References, unit_of
+from ..machine_parts import Base, Cylinder, Hydraulics
+from ..model import Driver, Sensor, sensor_unit
+
+
+@dataclass(frozen=True)
+class MachineParts:
+    """What sensors of a machine refer to."""
+
+    cylinders: dict[str, Cylinder] = field(default_factory=dict)
+    hydraulics: Hydraulics | None = None
+    base: Base | None = None
+
+_COMMON = ('stddev', 'resolution')
+# By kind: the required keys, and the optional ones.
+_KINDS = {'encoder': (('coordinate',), ('wraps',)), 'stroke': (('cylinder',), ()), 'rate': (('coordinate',), ()),
+          'position': (('point',), ()), 'velocity': (('point',), ()), 'gyro': (('body',), ()),
+          'accelerometer': (('point',), ('body', 'axes', 'gravity')), 'distance': (('points',), ()),
+          'inclinometer': (('body',), ()), 'force': (('driver',), ()),
+          'pressure': ((), ('volume', 'supply', 'offset', 'gain', 'reference')), 'inclination': (('axis',), ())}
+
+
+def read_sensors(entry: Entry, references: References, drivers: dict[str, Driver],
+                 machine: MachineParts) -> dict[str, Sensor]:
+    """Sensors by name."""
+    found: dict[str, Sensor] = {}
+    for name, item in entry.named('sensors').items():
+        found[name] = sensor = _sensor(name, item, references, drivers, machine)
+        for other in list(found.values())[:-1]:
+            if machine.hydraulics is not None and sensor.target is not None and sensor.target == other.target:
+                raise item.error(f'one sensor a place, {other.name} measures this already', name)
+    return found
+
+
+def _sensor(name: str, entry: Entry, references: References, drivers: dict[str, Driver],
+            machine: MachineParts) -> Sensor:
+    if not isinstance(entry.value, dict) or 'kind' not in entry.value:
+        entry.mapping(['kind'], ['coordinate', 'point', 'points', 'body', 'driver', 'cylinder', 'volume',
+                                 'supply', *_COMMON, 'bias'])
+    kind = Entry(entry.file, f'{entry.key}.kind', entry.value['kind']).choice(_KINDS, 'a kind of sensor')
+    needed, allowed = _KINDS[kind]
+    allowed = (*allowed, *_COMMON, *(() if kind == 'pressure' else ('bias',)))
+    parts = entry.mapping(['kind', *needed], [*allowed, *(('range',) if machine.hydraulics is not None else ())])
+    if kind == 'pressure':
+        return _pressure(name, entry, parts, references, machine)
+    if kind == 'inclination':
+        return _inclination(name, parts, references, machine)
+    if kind == 'stroke':
+        kind, parts['coordinate'] = 'encoder', parts['cylinder']
+        parts['cylinder'].choice(machine.cylinders, 'a cylinder')
+    found = _target(kind, parts, references, drivers)
+    unit = sensor_unit(kind, lambda: unit_of(references.coordinates[
+        found.get('coordinate') or drivers[found['driver']].coordinate], references.joints))
+    bias = _bias(parts['bias'], references, unit, _channels(kind, found, references)) if 'bias' in parts else ()
+    return Sensor(name, kind, *_noise(parts, references, unit), **found, bias=bias, wraps=_wraps(parts, unit),
+                  range=_range(parts, references, unit))
+
+
+def _noise(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float]:
+    """Standard deviation and resolution, 0 where the file gives none."""
+    stddev, resolution = (references.numbers.number(parts[key], not_negative(unit)) if key in parts else 0.0
+                          for key in ('stddev', 'resolution'))
+    return stddev, resolution
+
+
+def _range(parts: dict[str, Entry], references: References, unit: str) -> tuple[float, float] | None:
+    """Lowest and highest value of a sample, SI, where the file says."""
+    if 'range' not in parts:
+        return None
+    ends = parts['range'].items('the lowest and the highest value', 2)
+    low, high = (references.numbers.number(end, Kind(unit)) for end in ends)
+    if low >= high:
+        raise parts['range'].error('a lower and a higher value')
+    return low, high
+
+
+def _pressure(name: str, entry: Entry, parts: dict[str, Entry], references: References,
+              machine: MachineParts) -> Sensor:
+    """Of a volume or a supply; one that cannot be noisy would claim to be exact."""
+    if ('volume' in parts) == ('supply' in parts):
+        raise entry.error('exactly one of the keys volume, supply', 'both' if 'volume' in parts else None, 'volume')
+    hydraulics, numbers = machine.hydraulics, references.numbers
+    if hydraulics is None:
+        raise parts['kind'].error('the section `hydraulics` for a sensor of pressure')
+    key = 'volume' if 'volume' in parts else 'supply'
+    owner = parts[key].choice(hydraulics.volumes if key == 'volume' else hydraulics.supplies, f'a {key}')
+    noise = _noise(parts, references, 'Pa')
+    if not any(noise):
+        raise entry.error('a standard deviation or a resolution above 0', None, 'stddev')
+    offset = (numbers.scalar(parts['offset'], Kind('Pa', -1e8, 1e8)),) if 'offset' in parts else ()
+    gain = numbers.optional(parts, 'gain', Kind('1', 0.1, 10.0))
+    gauge = 'reference' in parts and parts['reference'].choice(('absolute', 'gauge'), 'absolute or gauge') == 'gauge'
+    return Sensor(name, 'pressure', *noise, volume=owner, bias=offset, gain=gain, gauge=gauge,
+                  range=_range(parts, references, 'Pa'))
+
+
+def _inclination(name: str, parts: dict[str, Entry], references: References, machine: MachineParts) -> Sensor:
+    """Roll or pitch of the base."""
+    if machine.base is None:
+        raise parts['kind'].error('the section `base`, such as `base: {}`, for a sensor of its inclination')
+    bias = (references.numbers.scalar(parts['bias'], Kind('rad')),) if 'bias' in parts else ()
+    return Sensor(name, 'inclination', *_noise(parts, references, 'rad'),
+                  axis=parts['axis'].choice(('roll', 'pitch'), 'roll or pitch'), bias=bias,
+                  range=_range(parts, references, 'rad'))
+
+
+def _channels(kind: str, found: dict[str, Any], references: References) -> int:
+    """Number of values that a sensor gives."""
+    if kind == 'accelerometer':
+        return len(found['axes'])
+    in_space = kind == 'gyro' and not references.planar
+    return references.dimension if kind in ('position', 'velocity') or in_space else 1
+
+
+def _bias(entry: Entry, references: References, unit: str, size: int) -> Vector:
+    """One number for a sensor of one channel, else one for each."""
+    numbers = references.numbers
+    return (numbers.scalar(entry, Kind(unit)),) if size == 1 else numbers.vector(entry, Kind(unit), size)
+
+
+def _wraps(parts: dict[str, Entry], unit: str) -> bool:
+    if 'wraps' not in parts:
+        return False
+    wraps = parts['wraps'].flag()
+    if wraps and unit != 'rad':
+        raise parts['wraps'].error('the encoder of an angle; a length does not wrap')
+    return wraps
+
+
+def _target(kind: str, parts: dict[str, Entry], references: References,
+            drivers: dict[str, Driver]) -> dict[str, Any]:
+    """What the sensor is at."""
+    if kind == 'accelerometer':
+        return _accelerometer(parts, references)
+    if 'coordinate' in parts:
+        return {'coordinate': references.coordinate(parts['coordinate']).name}
+    if 'driver' in parts:
+        return {'driver': parts['driver'].choice(drivers, 'a driver')}
+    if 'body' in parts:
+        return {'body': references.body(parts['body'])}
+    if 'point' in parts:
+        return {'points': (references.point(parts['point'], on_body=True),)}
+    return {'points': references.two_points(parts['points'])}
+
+
+def _accelerometer(parts: dict[str, Entry], references: References) -> dict[str, Any]:
+    """At a point of a body, along axes of that body."""
+    point = parts['point']
+    if 'body' in parts:
+        body = references.body(parts['body'])
+        ref = PointRef(body, point.choice(references.bodies[body].points, f'a point of {body}'))
+    else:
+        if '.' not in point.text("a point as 'body.point'"):
+            raise point.error("the key `body` as well, or a point as 'body.point'")
+        ref = references.point(point, on_body=True)
+    size = references.dimension
+    axes = tuple(tuple(float(row == column) for column in range(size)) for row in range(size))
+    if 'axes' in parts:
+        axes = tuple(references.numbers.direction(item, size) for item in parts['axes'].items('directions'))
+        if not axes:
+            raise parts['axes'].error('at least one direction')
+    gravity = 'gravity' not in parts or parts['gravity'].flag()
+    return {'body': ref.body, 'points': (ref,), 'axes': axes, 'gravity': gravity}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All variables of a graph at once: Gauss-Newton, damped where a step does not help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import DivergenceError, GraphError
+from ..check import check_graph
+from ..graph import FactorGraph
+from .elimination import Packing
+from .linearise import Cost, Linear, Lineariser, cost, reach
+
+ITERATIONS = 50
+TOLERANCE = 1e-9        # of a step, of each value above 1 in proportion
+FEASIBLE = 1e-10        # largest residual of a row that holds exactly, in a solution
+DAMPINGS = (0.0, 1e-3, 1e-1, 1e1, 1e3, 1e5)
+LINEAR = 0.5            # largest share of the change of an exact row that may be curvature
+WORSE = 1.0 + 1e-9      # rounding errors allowed in a cost that does not grow
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Values ``x`` (size,) of a graph; ``cost`` there, ``iterations`` it took.
+
+    ``solution['qd']`` gives the values (k, size) of a name, in the order of ``steps('qd')``.
+    """
+
+    graph: FactorGraph
+    x: np.ndarray
+    cost: Cost
+    iterations: int
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.graph.of(self.x, name)
+
+    def steps(self, name: str) -> np.ndarray:
+        """Steps (k,) of the variables of a name."""
+        return self.graph.series[name].steps
+
+    @cached_property
+    def linear(self) -> list[Linear]:
+        """The graph linearised at the solution."""
+        return Lineariser(self.graph)(self.x)
+
+
+def solve_batch(graph: FactorGraph, initial: np.ndarray, iterations: int = ITERATIONS, tolerance: float = TOLERANCE,
+                check: bool = True, connected: bool = True) -> Solution:
+    """The most likely values of all variables, from a vector of initial ones (``graph.values``).
+
+    A step that makes both the cost and the violation of the exact rows worse is damped (Levenberg-Marquardt).
+    ``check``: look for undetermined variables first; ``connected``: parts without a link are an error there.
+    Raises GraphError before the solver is started, DivergenceError where it does not converge.
+    """
+    if check:
+        check_graph(graph, initial, connected)
+    linearise, packing = Lineariser(graph), Packing(graph)
+    x = np.array(initial, dtype=float)
+    linear = linearise(x)
+    now, last = cost(linear), np.inf
+    for iteration in range(iterations):
+        if not now.finite:
+            raise DivergenceError('factor graph', iteration, 'not a number in the residuals')
+        x, linear, after, size = _improved(linearise, packing, x, linear, now, iteration)
+        done = after.hard <= FEASIBLE and (size <= tolerance or (size <= 1e3 * tolerance and size >= 0.5 * last))
+        now, last = after, size
+        if done:
+            return Solution(graph, x, now, iteration + 1)
+    raise DivergenceError('factor graph', iterations, f'no convergence: last step {last:.3g}, constraints '
+                          f'{now.hard:.3g}{" in " + now.worst if now.worst else ""}')
+
+
+def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: list[Linear], now: Cost,
+              iteration: int) -> tuple[np.ndarray, list[Linear], Cost, float]:
+    """Values after a step, the graph linearised there, its cost, and the size of the step."""
+    for damping in DAMPINGS:
+        step = gauss_newton_step(packing, linear, damping, f'at iteration {iteration} ')
+        if not np.isfinite(step).all():
+            raise DivergenceError('factor graph', iteration, 'not a number in a step')
+        fresh = x + step
+        there = linearise(fresh)
+        after = cost(there)
+        size = float(np.max(np.abs(step) / (1.0 + np.abs(fresh)), initial=0.0))
+        nearer = now.hard > FEASIBLE and after.hard <= max(0.5 * now.hard, FEASIBLE)
+        better = nearer or after.soft <= WORSE * now.soft
+        bounded = after.hard <= max(now.hard, LINEAR * reach(linear, linearise.places, step))
+        if after.finite and (size < 1e-6 or (better and bounded)):
+            return fresh, there, after, size
+    raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}, constraints {now.hard:.3g}')
+
+
+def gauss_newton_step(packing: Packing, linear: Sequence[Linear], damping: float = 0.0, when: str = '') -> np.ndarray:
+    """Step dx (size,) of a linearised graph; raises GraphError where it is indeterminate."""
+    try:
+        return packing.solve(linear, damping)
+    except RuntimeError as error:            # what GTSAM raises for an indeterminate system
+        raise GraphError(f'not determined {when}({str(error).strip().splitlines()[0]})', ['all']) from error

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records from one topic, through a stage, to another: what the nodes after the interpolation share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from ...bags.messages import state_record
+from ...bags.topics import STATE
+from ...errors import MbseError, SampleError
+from ...estimators.hydraulic_model import state_names
+from ...machine import Machine
+from ...streams.records import PayloadEstimate, Segment, StateEstimate
+from ...streams.stages import ObserverStage, PayloadStage
+from ..messages.wire import check_sender, message_class, unpacked
+from .diagnostics import LEVELS, Diagnostics, log_status
+from .latency import clock_ns
+from .lifecycle import ManagedNode
+from .node_settings import StageNodeSettings
+from .qos import OUTPUT
+from .warnings import Warnings
+
+LEAP = 10.0     # s ahead that are a hole in the stream; a longer one is a jump of the clock, or a wrong stamp
+BACK = 1.0      # s back that are messages out of order
+R = TypeVar('R', Segment, StateEstimate)                # records in
+E = TypeVar('E', StateEstimate, PayloadEstimate)        # and out
+
+
+class Source(NamedTuple):
+    """A topic, its type, and what makes a record of its messages; raises SampleError."""
+
+    topic: str
+    kind: str
+    read: Callable[[Any], Any]
+
+
+class Inbox(Generic[R]):
+    """Messages to records in order: a repeated or backward one is dropped, a hole restarts, both with a warning.
+
+    Time decides; the number of a record says how many are missing. One that lies far back or far ahead is dropped,
+    too: one wrong stamp must not silence the node. Where the next one follows it the clock has jumped, and the stage
+    starts from there. ``dropped`` counts the messages that were not used, those included that the stage refused.
+    ``sender``: name and fingerprint of the machine; another's messages are refused. ``check`` raises SampleError for a
+    record that does not fit.
+    """
+
+    def __init__(self, source: Source, warnings: Warnings, sender: tuple[str, str] | None = None,
+                 check: Callable[[Any], None] = lambda record: None) -> None:
+        self._source, self._warnings, self._sender, self._check = source, warnings, sender, check
+        self._last: tuple[int, int] | None = None       # number and end, ns, of the newest record that was used
+        self._strange: tuple[int, int] | None = None    # the same of the one before, where it was far away in time
+        self.dropped = 0
+
+    def take(self, cdr: bytes) -> R | None:
+        """Record of a serialized message, None where it must not be used."""
+        try:
+            message = unpacked(self._source.topic, self._source.kind, cdr)
+            if self._sender is not None:
+                check_sender(message, self._source.topic, *self._sender)
+            record = self._source.read(message)
+            self._check(record)
+        except SampleError as error:
+            self.refuse('unreadable', f'message dropped: {error}')
+            return None
+        return self.accept(record)
+
+    def hand_over(self, record: R, sender: tuple[str, str]) -> R | None:
+        """A record from this process, None where it must not be used."""
+        if sender != self._sender:
+            self.refuse('unreadable', f'{self._source.topic} dropped: of {" ".join(sender)}, expected '
+                                      f'{" ".join(self._sender or ())}: the same file')
+            return None
+        return self.accept(record)
+
+    def accept(self, record: R) -> R | None:
+        """A record in its order, None where it must not be used."""
+        bad, odd = self._judge(record)
+        if bad:
+            self.refuse('dropped', f'{self._source.topic}: {bad}; dropped')
+            return None
+        if odd:
+            kind = 'time' if odd.startswith('time') else 'starting again'      # a jump is never held back by a hole
+            self._warnings(kind, f'{self._source.topic}: {odd}; starting again')
+        first, self._last = self._last is None, (record.sequence, record.stamp_ns)
+        return replace(record, restart=True) if first or odd else record
+
+    def refuse(self, kind: str, text: str) -> None:
+        """A message that cannot be used."""
+        self.dropped += 1
+        self._warnings(kind, text)
+
+    def _judge(self, record: R) -> tuple[str, str]:
+        """Why a record must not be used, and why the stage has to start again with it; '' where neither is so."""
+        if self._last is None:
+            return '', ''
+        (last, stop_ns), number = self._last, record.sequence
+        start = start_ns(record)
+        missing = (start - stop_ns) * 1e-9
+        strange, self._strange = self._strange, None
+        if (number, record.stamp_ns) == self._last:
+            return f'number {number} came twice', ''
+        if record.restart:
+            return '', (f'{missing:.3f} s are missing before number {number}' if missing > 0.0 else
+                        f'time went back {-missing:.3f} s' if missing < 0.0 else '')
+        if missing > LEAP or missing < -BACK:
+            if strange == (number - 1, start):
+                return '', f'time went {"back" if missing < 0.0 else "on"} {abs(missing):.3f} s'
+            self._strange = number, record.stamp_ns
+        if missing > LEAP:
+            return f'number {number} begins {missing:.3f} s after the end of number {last}, and none followed it', ''
+        if start < stop_ns:
+            return f'number {number} begins {-missing:.6f} s before the end of number {last}', ''
+        if start == stop_ns and number == last + 1:
+            return '', ''
+        count = f'{number - last - 1} lost' if number - last > 1 else 'the source started again'
+        return '', f'{missing:.3f} s are missing between number {last} and number {number}: {count}'
+
+
+def check_names(state: StateEstimate, machine: Machine) -> None:
+    """Raise SampleError for a state that has not the entries of the machine's observer."""
+    known = [state_names(machine, weighs)[0] for weighs in {False, machine.description.payload is not None}]
+    if state.names not in known:
+        raise SampleError('state.names', state.stamp_ns, state.names, ', '.join(known[0]))
+
+
+def state_of(cdr: bytes, machine: Machine, fingerprint: str) -> StateEstimate:
+    """The state of a serialized message; raises MbseError for one that is not of this machine."""
+    message = unpacked('state', STATE, cdr)
+    check_sender(message, 'state', machine.name, fingerprint)
+    state = state_record(message)
+    check_names(state, machine)
+    return state
+
+
+def start_ns(record: Segment | StateEstimate) -> int:
+    """Instant before the first step of a record."""
+    return record.start_ns if isinstance(record, Segment) else record.stamp_ns - len(record.mean) * record.step_ns
+
+
+class RecordNode(ManagedNode[Machine], Generic[R, E]):
+    """Runs a stage over each record of ``source`` and publishes what it makes of it on a topic ``sends`` (and type).
+
+    A child gives `make_stage` and `values`, the numbers of the diagnostics. ``patience``: see `StatusChange`.
+    """
+
+    source: Source
+    sends: tuple[str, str]
+    patience = 1
+    fed = False     # by a node of this process
+    settings: StageNodeSettings
+
+    def build(self, machine: Machine) -> None:
+        """Compile the stage of the machine."""
+        self.stage = self.make_stage(machine)
+        topic, kind = self.sends
+        self._results = self.output(message_class(kind), topic)
+        self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
+
+    def retune(self, tuning: Any) -> None:
+        """Give a new tuning to the stage."""
+        self.stage.configure(tuning)
+
+    def own_topics(self) -> list[str]:
+        """The input, too: of two sources each would spoil the other's records."""
+        return [*super().own_topics(), self.resolve_topic_name(self.source.topic)]
+
+    def connect(self) -> None:
+        """Take records from here on."""
+        self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.machine.name, self.patience)
+        self._now = clock_ns(self)
+        self._inbox: Inbox[R] = Inbox(self.source, self.warnings, (self.machine.name, self.fingerprint), self.check)
+        if not self.fed:
+            self.input(message_class(self.source.kind), self.source.topic, self.on_record, OUTPUT, raw=True)
+
+    def on_record(self, cdr: bytes) -> None:
+        """One sensor period, from a topic."""
+        self._on(self._inbox.take(cdr))
+
+    def receive(self, record: R, sender: tuple[str, str]) -> None:
+        """One sensor period, from a node of this process; ``sender``: its machine's name and fingerprint."""
+        if self.active:
+            self._on(self._inbox.hand_over(record, sender))
+
+    def _on(self, record: R | None) -> None:
+        if record is None:
+            return
+        try:
+            result: E = self.stage.process(record)
+        except MbseError as error:
+            self._inbox.refuse('unusable', f'{self.source.topic} dropped: {error}')
+            return
+        self.latency.take((self._now() - result.stamp_ns) * 1e-9)
+        self.send(self._results, result)
+        self.publish_more(result)
+        dropped = {f'dropped, {self.source.topic}s': self._inbox.dropped}
+        if self._diagnose(result, self.level(result), lambda: {**self.values(result), **dropped}):
+            self.log(result)
+
+    def check(self, record: R) -> None:
+        """Raise SampleError for a record that is not of this machine."""
+
+    def make_stage(self, machine: Machine) -> ObserverStage | PayloadStage:
+        """The stage, warmed up."""
+        raise NotImplementedError
+
+    def publish_more(self, result: E) -> None:
+        """Other outputs."""
+
+    def level(self, result: E) -> bytes:
+        """Level of the diagnostics."""
+        return LEVELS[result.status]
+
+    def values(self, result: E) -> dict[str, object]:
+        """Numbers of the diagnostics."""
+        raise NotImplementedError
+
+    def log(self, result: E) -> None:
+        """A line about a new status."""
+        log_status(self.get_logger(), result)

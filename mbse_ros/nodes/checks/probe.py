@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ROS 2 tried out in a process of its own: `python -m mbse_ros.nodes.checks.probe` ends with a line of JSON on stdout.
+
+A wrong RMW_IMPLEMENTATION or ROS_DOMAIN_ID ends a process without an exception, so `mbse doctor` starts this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+
+from ...bags.messages import typestore
+from ...errors import MbseError
+from ...resources import share_directory
+from ..base.qos import OUTPUT
+from ..base.run import _Executor
+from ..messages.wire import message_class
+
+LIMIT = 5.0         # s
+TURN = 0.02         # s
+
+
+def main() -> None:
+    """Print what was found; what the child cannot survive comes last."""
+    found: dict[str, object] = {'rmw': rclpy.get_rmw_implementation_identifier(), 'messages': messages()}
+    print(json.dumps(found), flush=True)
+    print(json.dumps({**found, 'loopback': loopback()}), flush=True)
+    sys.stderr.flush()
+    os._exit(0)     # as in _run: the end of the interpreter may hang in the middleware
+
+
+def messages() -> dict[str, str]:
+    """Generated messages of this package that cannot be used, and why: not installed, or built from other files."""
+    found = {}
+    for path in sorted((share_directory() / 'msg').glob('*.msg')):
+        name = f'mbse_ros/msg/{path.stem}'
+        try:
+            built = list(message_class(name).get_fields_and_field_types())
+        except MbseError as error:
+            found[name] = str(error)
+            continue
+        if built != [field for field, _ in typestore().fielddefs[name][1]]:
+            found[name] = f'was built from another {path.name}'
+    return found
+
+
+def loopback(limit: float = LIMIT) -> float | None:
+    """Seconds until one message came from one participant of this process to another; None: not within the limit, s.
+
+    Two participants: inside one the middleware would hand it over without the network.
+    """
+    start = time.monotonic()
+    contexts, heard = [Context(), Context()], []
+    executor = None
+    try:
+        for context in contexts:
+            rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+        name = f'mbse_doctor_{os.getpid()}'
+        nodes = [Node(f'{name}_{side}', context=context, enable_rosout=False, start_parameter_services=False)
+                 for side, context in zip(('sender', 'reader'), contexts)]
+        sender = nodes[0].create_publisher(String, f'{name}/loopback', OUTPUT)
+        nodes[1].create_subscription(String, f'{name}/loopback', lambda message: heard.append(message.data), OUTPUT)
+        executor = _Executor(context=contexts[1])
+        executor.add_node(nodes[1])
+        sent = False
+        while name not in heard and time.monotonic() - start < limit:
+            if not sent and sender.get_subscription_count():
+                sender.publish(String(data=name))
+                sent = True
+            executor.spin_once(timeout_sec=TURN)
+        seconds = time.monotonic() - start if name in heard else None
+        executor.remove_node(nodes[1])
+        for node in nodes:
+            node.destroy_node()
+        return seconds
+    finally:
+        if executor is not None:
+            executor.shutdown()
+        for context in contexts:
+            context.try_shutdown()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which node has which parameters; no ROS is needed to read it (the documents and the graph do)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from ...estimators.observer_settings import ObserverSettings
+from ...payload.payload_settings import PayloadSettings
+from ...settings import Settings
+from ...simulation.crane import CraneSettings
+from ...simulation.linkage import LinkagePlantSettings
+from ...streams.interpolation import InterpolationSettings
+from ...streams.linkage.linkage_settings import LinkageSettings
+from ..base.node_settings import (
+    DisplayNodeSettings,
+    DisplayTuning,
+    LinkageNodeSettings,
+    LinkagePlantNodeSettings,
+    OutputsNodeSettings,
+    OutputsSettings,
+    PlantSettings,
+    RecorderSettings,
+    ReplaySettings,
+    ReplayTuning,
+    ScaleNodeSettings,
+    ScaleTuning,
+    SensorNodeSettings,
+    SmootherNodeSettings,
+    StageNodeSettings,
+    VisualizationSettings,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One executable: what it does, settings read at the start only, settings that may change at run time."""
+
+    text: str
+    fixed: tuple[type[Settings], ...]
+    tuned: type[Settings] | None = None
+
+    def names(self) -> set[str]:
+        """Names of all its parameters."""
+        groups = (*self.fixed, *((self.tuned,) if self.tuned else ()))
+        return {item.name for group in groups for item in fields(group)}
+
+
+NODES: dict[str, Entry] = {
+    'interpolation_node': Entry('Sensor samples to segments on the time grid of the observer.',
+                                (SensorNodeSettings,), InterpolationSettings),
+    'observer_node': Entry('Segments to states of the hydraulic machine.', (StageNodeSettings,), ObserverSettings),
+    'payload_node': Entry('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
+    'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
+    'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
+                                (SensorNodeSettings,), VisualizationSettings),
+    'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load, what holds '
+                          'the machine, margin to tipping over.',
+                          (OutputsNodeSettings,), OutputsSettings),
+    'scale_node': Entry('Loads out of states and payloads: counted, weighed together, recorded; what they are against '
+                        'target and load chart.', (ScaleNodeSettings,), ScaleTuning),
+    'display_node': Entry("Web page for the operator: mass, machine, loads, and the scale's buttons; one for the "
+                          'engineer.',
+                          (DisplayNodeSettings,), DisplayTuning),
+    'linkage_node': Entry('Samples of a mechanism\'s sensors to its state, forces and health, by any filter.',
+                          (LinkageNodeSettings,), LinkageSettings),
+    'linkage_plant_node': Entry('Simulated mechanism with its sensors, in real time.',
+                                (LinkagePlantNodeSettings, LinkagePlantSettings)),
+    'smoother_node': Entry('Samples of a mechanism\'s sensors to its state a lag ago, by the smoother.',
+                           (SmootherNodeSettings, LinkageSettings)),
+    'replay_node': Entry('Plays a bag.', (ReplaySettings,), ReplayTuning),
+    'recorder_node': Entry('Writes topics into a bag.', (RecorderSettings,)),
+}
+
+
+def parameter_names() -> set[str]:
+    """Names of the parameters of all nodes."""
+    return {'use_sim_time'}.union(*(entry.names() for entry in NODES.values()))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of docs/ that repeat what the code says: written by `python -m mbse_ros.nodes.graphs.documents FOLDER`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Any
+
+from ...resources import share_directory
+from .catalogue import NODES, Entry
+from .linkage_graph import LinkageArguments
+from .machine_graph import MachineArguments, word
+
+GENERATED = '<!-- Written by python -m mbse_ros.nodes.graphs.documents docs: change the code, not this page. -->\n'
+HEAD = ('name', 'default', 'unit', 'range', 'meaning')
+
+
+def parameters_page() -> str:
+    """All parameters of all nodes and the arguments of the graph, as Markdown."""
+    parts = [GENERATED, '# Parameters\n', PARAMETERS]
+    parts += [f'## {name}\n\n{entry.text}\n\n{_entry(entry)}' for name, entry in NODES.items()]
+    return '\n'.join([*parts, ARGUMENTS, _table(fields(MachineArguments)), LINKAGE, _table(fields(LinkageArguments))])
+
+
+def messages_page() -> str:
+    """All messages of the package, as Markdown."""
+    parts = [GENERATED, '# Messages\n', MESSAGES]
+    for path in sorted((share_directory() / 'msg').glob('*.msg')):
+        parts.append(f'## mbse_ros/msg/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
+    return '\n'.join(parts)
+
+
+PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
+
+PARAMETERS = '''\
+A value of the wrong type, out of its range or not among the words is refused with the reason, at the start (the
+process ends with status 2) as at run time (`ros2 param set` says why). A parameter that no node of the package has is
+refused at the start as well. Tuning takes effect from the next message on and keeps the state; what can only be chosen
+at the start is read-only. Every node has `use_sim_time` too.
+'''
+ARGUMENTS = '''\
+## Arguments of a machine's graph
+
+`ros2 launch mbse_ros machine.launch.py name:=value` and `./mbse up machine`; `crane.launch.py` and `up crane` are the
+same.
+'''
+LINKAGE = '''\
+## Arguments of the linkage's graph
+
+`ros2 launch mbse_ros linkage.launch.py name:=value` and `./mbse up linkage`.
+'''
+MESSAGES = '''\
+SI units throughout: m or rad and their rates, Pa, V, kg, N; time in nanoseconds. Matrices travel row by row. NaN is a
+missing value. The covariance of the state is that of its last step. The stamp of a message is the instant of its last
+step, that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
+interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
+'''
+
+
+def _entry(entry: Entry) -> str:
+    text = ''
+    if entry.tuned:
+        text += 'Tuning, changeable at run time:\n\n' + _table(fields(entry.tuned)) + '\n'
+    fixed = [item for group in entry.fixed for item in fields(group)]
+    return text + 'Read at the start:\n\n' + _table(fixed)
+
+
+def _table(items: Iterable[Field[Any]]) -> str:
+    rows = [HEAD, ('---',) * len(HEAD), *((f'`{i.name}`', f'`{word(i.default)}`' if i.default != '' else 'empty',
+                                           i.metadata['unit'], _range(i), i.metadata['text']) for i in items)]
+    return ''.join('| ' + ' | '.join(row) + ' |\n' for row in rows)
+
+
+def _range(item: Field[Any]) -> str:
+    meta = item.metadata
+    if meta['choices']:
+        return ', '.join(f'`{choice}`' for choice in meta['choices'])
+    if meta['low'] is None and meta['high'] is None:
+        return ''
+    limits = ((end, meta[key]) for end, key in (('from', 'low'), ('to', 'high')))
+    return ' '.join(f'{end} {limit:g}' for end, limit in limits if limit is not None)
+
+
+def main(folder: str) -> None:
+    """Write all pages into a folder."""
+    for name, page in PAGES.items():
+        (Path(folder) / name).write_text(page())
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])

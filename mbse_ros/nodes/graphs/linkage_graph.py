@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The linkage's graph, described once: topics, processes, parameters. The launch file and `mbse up linkage` read it.
+
+No ROS is needed to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...bags.topics import JOINT_STATE
+from ...description.model import MechanismDescription
+from ...dynamics.model import load_model
+from ...errors import SettingError
+from ...estimators.filters.filters import FILTERS
+from ...mechanism.sensors import sensor_model
+from ...settings import setting
+from ...streams.linkage.lagged import FILTER
+from ...streams.linkage.sources import Sources
+from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
+
+LINKAGE_TOPICS = {
+    'linkage_state': 'mbse_ros/msg/LinkageState',
+    'estimated/joint_states': JOINT_STATE,
+    'truth/joint_states': JOINT_STATE,
+    'markers': 'visualization_msgs/msg/MarkerArray',
+    **DIAGNOSTICS,
+}
+SMOOTHED = {'smoothed_state': 'mbse_ros/msg/LinkageState'}
+LINKAGE_FRAME = 'mechanism'
+ENCODERS = 'encoders'
+
+
+@dataclass(frozen=True)
+class LinkageArguments(GraphArguments):
+    """Arguments of the launch file and of `mbse up linkage`."""
+
+    mechanism: str = setting('five_bar', 'Mechanism: name of a file in config/mechanisms, n_four_bar:N, or a path')
+    sensors: str = setting(ENCODERS, "Sensors of the mechanism's file that are there, separated by blanks; encoders: "
+                           'those of that kind, all where there is none. Empty: all')
+    estimator: str = setting('errorEKF_FE', 'Filter, by its name in Naya et al., review', choices=tuple(FILTERS))
+    noises: str = setting('', "The filter's process noises, as name=value separated by blanks")
+    options: str = setting('', "The filter's options, as name=word separated by blanks")
+    prepared: str = setting('', 'Filters to compile at the start, for an immediate change to them')
+    free: str = setting('', 'Numbers of the mechanism that a filter may estimate, by their keys in its file')
+    rate: float = setting(200.0, 'Rate of the sensors and of the filter', 'Hz', 1.0, 1000.0)
+    motion: str = setting('auto', 'Of a simulated mechanism: forces (sines), follow (held, and moved about its start), '
+                          'or auto', choices=('auto', 'forces', 'follow'))
+    travel: float = setting(0.05, 'How far it is moved where it is held, rad or m', '', 0.0, 10.0)
+    smoother: bool = setting(False, 'Start the smoother in addition to the filter')
+    lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
+    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: without end', 's', 0.0, 1e6)
+
+
+def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:
+    """All topics of a mechanism's graph, relative to its namespace, and their types."""
+    model = load_model(mechanism)
+    channels = [name for name in sensor_model(model.system).channels
+                if not sensors or name.partition('.')[0] in sensors]
+    return {**Sources(model.description, channels, model.inputs).topics, **LINKAGE_TOPICS}
+
+
+def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
+    """Names that the argument ``sensors`` stands for, none for all; raises SettingError for one that is not there."""
+    known = description.sensors
+    if not known:
+        raise SettingError('mechanism', description.name, 'a mechanism with sensors')
+    if words.strip() == ENCODERS and ENCODERS not in known:
+        return [name for name, sensor in known.items() if sensor.kind == 'encoder']
+    for name in words.split():
+        if name not in known:
+            raise SettingError('sensors', name, f'sensors of {description.name}: {", ".join(known)}')
+    return words.split()
+
+
+def linkage_graph(arguments: LinkageArguments) -> Graph:
+    """Processes of the linkage's graph; raises DescriptionError for a mechanism that cannot be used, SettingError
+    for sensors that it does not have."""
+    a = arguments
+    sensors = chosen_sensors(load_model(a.mechanism).description, a.sensors)      # fail now, not in every process
+    topics = linkage_topics(a.mechanism, sensors)
+    readers = int(bool(a.record))
+    mechanism = {'mechanism': a.mechanism, 'sensors': ' '.join(sensors)}
+    reading = {**mechanism, 'step': 1.0 / a.rate, 'sensor_reliability': a.reliability, 'wait_subscribers': readers}
+    processes = [a.node('linkage_node', **reading, estimator=a.estimator, noises=a.noises, options=a.options,
+                        prepared=a.prepared, free=a.free, frame_id=a.frame or LINKAGE_FRAME, **a.estimating)]
+    if a.smoother:
+        topics |= SMOOTHED
+        processes.append(a.node('smoother_node', **reading, lag=a.lag,
+                                noises=a.noises if a.estimator == FILTER else ''))
+    if a.simulate:
+        processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate, duration=a.duration,
+                                 motion=a.motion, travel=a.travel, wait_subscribers=1 + a.smoother + readers))
+    recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
+    return a.complete((*processes, *a.watchers('linkage.rviz', a.frame, topics=recorded)))

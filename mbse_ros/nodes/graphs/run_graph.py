@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the processes of a graph without ROS launch, shows their output, restarts what dies, stops all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...errors import MbseError
+from .dds import dds_profile
+from .machine_graph import Graph, Process
+from .spare import order
+
+POLL = 0.05
+RESPAWN_DELAY = 0.1     # s; twice as long each time a process lives less than STEADY
+LONGEST_DELAY = 16.0
+STEADY = 15.0           # s
+SPARE_AFTER = 10.0      # s in which the nodes that start need the processor, until a process waits for the next one
+NEXT_SPARE = 3.0        # s after that one has become a node
+DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
+ESCALATION = ((signal.SIGTERM, 8.0), (signal.SIGKILL, 5.0))     # SIGINT would be a traceback while Python still imports
+BOUND = Path(__file__).with_name('bound.py')
+SPARE = 'mbse_ros.nodes.graphs.spare'
+BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
+
+
+def command(process: Process) -> list[str]:
+    """Command line of a process; nodes of this package run in the interpreter in use."""
+    if process.package == 'mbse_ros':
+        words = [sys.executable, '-m', f'mbse_ros.nodes.{process.executable}']
+    else:
+        words = [found(process)]
+    words += [*process.arguments, '--ros-args']
+    if process.package == 'mbse_ros' and not process.parts:
+        words += ['-r', f'__node:={process.name}']
+    if process.namespace:
+        words += ['-r', f'__ns:=/{process.namespace.strip("/")}']
+    for source, target in process.remappings.items():
+        words += ['-r', f'{source}:={target}']
+    for name, value in (*process.parameters.items(), *process.own_parameters().items()):
+        words += ['-p', f'{name}:={parameter_text(value)}']
+    for file in process.files:      # last: of two that give the same parameter the later one counts
+        words += ['--params-file', file]
+    return words
+
+
+def found(process: Process) -> str:
+    """Path of the executable of another package; raises MbseError where it is not installed."""
+    path = shutil.which(process.executable)
+    if path is None:
+        raise MbseError(f'{process.executable} is not installed here (ROS package {process.package})')
+    return path
+
+
+def check_ros(graph: Graph) -> None:
+    """Raise MbseError where a graph has nodes of this package and what they import from ROS 2 is not there."""
+    if all(process.package != 'mbse_ros' for process in graph.processes):
+        return
+    for module, what in (('rclpy', 'source a ROS 2'), ('mbse_ros.msg', 'build the package')):
+        if find_spec(module) is None:
+            raise MbseError(f'the nodes need {module}, which is not found: {what}, or use ./mbse of the source tree, '
+                            'which makes its own environment')
+
+
+def bound(process: Process) -> list[str]:
+    """Words before a command of a process that shall end with this one, even where this one is killed.
+
+    The signal comes with the death of the thread that starts the process. A recorder has its bag to close; a node may
+    be in a function that no signal reaches.
+    """
+    number = death_signal(process)
+    return [sys.executable, '-I', '-S', str(BOUND), str(os.getpid()), str(number)] if number else []
+
+
+def death_signal(process: Process) -> int:
+    """What a process gets when this one dies, 0: nothing can be sent."""
+    if not sys.platform.startswith('linux'):
+        return 0
+    return int(signal.SIGTERM if process.executable == 'recorder_node' else signal.SIGKILL)
+
+
+def up(graph: Graph, write: Callable[[str], None] = print, duration: float | None = None) -> int:
+    """Run a graph until SIGINT, SIGTERM, the end of its final process or ``duration``, s; 0 when all went well.
+
+    Must run in the main thread. ``write`` gets each line of output with the process's name before it. Raises MbseError
+    where a node cannot be imported, with or without another start.
+    """
+    check_ros(graph)
+    stop = threading.Event()
+    old = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    running = RunningGraph(graph, write)
+    try:
+        end = None if duration is None else time.monotonic() + duration
+        running.start()
+        while running.step() and not stop.wait(POLL) and (end is None or time.monotonic() < end):
+            pass
+    finally:
+        running.stop()
+        for number, handler in old.items():
+            signal.signal(number, handler)
+    return running.status
+
+
+class RunningGraph:
+    """Processes of a graph while they run: `start`, `step` now and then, `stop`.
+
+    ``children`` holds the running processes by name; ``status`` is 0 as long as nothing failed for good.
+    """
+
+    def __init__(self, graph: Graph, write: Callable[[str], None] = print,
+                 environment: Mapping[str, str] | None = None) -> None:
+        self.children: dict[str, subprocess.Popen[str]] = {}
+        self.status = 0
+        self._processes = {process.name: process for process in graph.processes}
+        self._commands = {name: command(process) for name, process in self._processes.items()}
+        self._environment = {**dds_profile(os.environ), **os.environ, 'PYTHONUNBUFFERED': '1', **(environment or {})}
+        self._write, self._lock = write, threading.Lock()
+        self._width = max(map(len, self._processes), default=0)
+        self._due: dict[str, float] = {}
+        self._born: dict[str, float] = {}
+        self._delay = dict.fromkeys(self._processes, RESPAWN_DELAY)
+        self._readers: list[threading.Thread] = []
+        self._ours = any(process.package == 'mbse_ros' and process.respawn for process in graph.processes)
+        self._spare: subprocess.Popen[str] | None = None
+        self._spare_due = time.monotonic() + SPARE_AFTER
+
+    def start(self) -> None:
+        """Start all processes."""
+        for name in self._processes:
+            self._launch(name)
+
+    def step(self) -> bool:
+        """Look after the processes; False when the graph is over."""
+        for name, child in list(self.children.items()):
+            code = child.poll()
+            if code is not None and not self._ended(name, code):
+                return False
+        for name, due in list(self._due.items()):
+            if time.monotonic() >= due:
+                del self._due[name]
+                self._launch(name)
+        if self._spare is not None and self._spare.poll() is not None:
+            self._spare, self._spare_due = None, time.monotonic() + SPARE_AFTER
+        if self._ours and self._spare is None and not self._due and time.monotonic() >= self._spare_due:
+            self._spare = self._started([*bound(Process('spare', 'spare')), sys.executable, '-m', SPARE],
+                                        stdin=subprocess.PIPE)
+        return bool(self.children or self._due)
+
+    def stop(self) -> None:
+        """End all processes: SIGTERM, and SIGKILL for those that do not heed it."""
+        self._due.clear()
+        if self._spare is not None:
+            self._spare.kill()
+            self._spare.communicate()
+        for number, patience in ESCALATION:
+            for child in self.children.values():
+                if child.poll() is None:
+                    child.send_signal(number)
+            end = time.monotonic() + patience
+            while time.monotonic() < end and any(child.poll() is None for child in self.children.values()):
+                time.sleep(POLL)
+            late = [name for name, child in self.children.items() if child.poll() is None]
+            if not late:
+                break
+            self._say('up', f'{number.name} was not enough for {", ".join(late)}')
+        for name, child in self.children.items():
+            self._judge(name, 0 if child.returncode == -signal.SIGTERM else child.returncode)   # before it listened
+        self.children.clear()
+        for reader in self._readers:
+            reader.join(timeout=2.0)
+
+    def _launch(self, name: str) -> None:
+        child = self._from_spare(name) or self._started([*bound(self._processes[name]), *self._commands[name]])
+        self.children[name], self._born[name] = child, time.monotonic()
+        self._commands[name] = command(self._processes[name].once_more())
+        reader = threading.Thread(target=self._forward, args=(name, child), daemon=True)
+        reader.start()
+        self._readers.append(reader)
+
+    def _started(self, words: list[str], **more: Any) -> subprocess.Popen[str]:
+        # A session of its own: Ctrl-C in the terminal comes to us alone, and we stop the nodes in order.
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                                env=self._environment, start_new_session=True, **more)
+
+    def _from_spare(self, name: str) -> subprocess.Popen[str] | None:
+        """The process that waits, as this node; None where none does."""
+        process, spare = self._processes[name], self._spare
+        if spare is None or spare.stdin is None or spare.poll() is not None or process.package != 'mbse_ros':
+            return None
+        self._spare, self._spare_due = None, time.monotonic() + NEXT_SPARE
+        _, _, module, *arguments = self._commands[name]
+        try:
+            spare.stdin.write(order(module, arguments, death_signal(process)))
+            spare.stdin.close()
+        except OSError:     # somebody has just killed it
+            spare.wait()
+            return None
+        return spare
+
+    def _forward(self, name: str, child: subprocess.Popen[str]) -> None:
+        for line in child.stdout or ():
+            self._say(name, line.rstrip('\n'))
+
+    def _say(self, name: str, line: str) -> None:
+        with self._lock:
+            self._write(f'[{name:<{self._width}}] {line}')
+
+    def _ended(self, name: str, code: int) -> bool:
+        """Deal with a process that ended by itself; False when the graph is over with it."""
+        process = self._processes[name]
+        del self.children[name]
+        how = 'ended' if code == 0 else f'exit status {code}' if code > 0 else f'killed by {signal.Signals(-code).name}'
+        if process.final:
+            self._say('up', f'{name} {how}: the graph is over')
+            self._judge(name, code)
+            time.sleep(DRAIN)
+            return False
+        if process.respawn and code != BAD_START:
+            self._say('up', f'{name} {how}: starting it again; the graph continues')
+            steady = time.monotonic() - self._born[name] > STEADY
+            delay = RESPAWN_DELAY if steady else self._delay[name]
+            self._delay[name] = min(2.0 * delay, LONGEST_DELAY)
+            self._due[name] = time.monotonic() + delay
+            return True
+        self._say('up', f'{name} {how}; the graph continues without it')
+        self._judge(name, code)
+        return True
+
+    def _judge(self, name: str, code: int | None) -> None:
+        if code != 0:
+            self.status = 1
+
+
+def parameter_text(value: Any) -> str:
+    """A parameter's value as YAML on one line."""
+    return json.dumps(float(value) if isinstance(value, float) else value)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as they go over the wire, and their stamps.
+
+Records, samples and estimates are serialized by the typestore of ``bags``: online and in a bag they are the same bytes,
+and arrays cost less than by rclpy's conversion. Publishers take such bytes as they take messages.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from std_msgs.msg import Header
+
+from ...bags import messages
+from ...bags.bag import RawMessage, decode
+from ...bags.messages import typestore
+from ...bags.topics import JOINT_STATE
+from ...errors import MbseError, SampleError, shown
+from ...streams.linkage.sources import FLOAT64
+from ...streams.records import LinkageEstimate, PayloadEstimate, Segment, StateEstimate
+
+SECOND = messages.SECOND
+SHORTEST = 12       # bytes of a message that begins with a stamp
+LONGEST = 80        # characters of a name that a message gives
+_TYPE = re.compile(r'[a-z][a-z0-9_]*/[A-Z][A-Za-z0-9]*')
+
+
+def message_class(name: str) -> type[Any]:
+    """Class of ``package/msg/Type``; raises MbseError where it is not installed.
+
+    The typestore learns here to read and write it, which takes it up to a second: not at the first message.
+    """
+    package, _, kind = name.replace('/msg/', '/').partition('/')
+    if not _TYPE.fullmatch(f'{package}/{kind}'):        # a bag's or a sender's text: nothing else is imported
+        raise MbseError(f'{shown(name)} is not a message type, expected package/msg/Type')
+    try:
+        found = getattr(import_module(f'{package}.msg'), kind)
+    except (ImportError, AttributeError, ValueError):
+        raise MbseError(f'message type {name} is not installed') from None
+    if name in typestore().types:
+        decode(RawMessage(0, '', name, serialized(name, messages.make_message(name, {}))))
+    return found
+
+
+def to_ns(stamp: Time) -> int:
+    """Nanoseconds of a message's stamp."""
+    return stamp.sec * SECOND + stamp.nanosec
+
+
+def to_time(stamp_ns: int) -> Time:
+    """Message stamp of nanoseconds."""
+    sec, nanosec = divmod(int(stamp_ns), SECOND)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def stamp_of(cdr: bytes) -> int:
+    """Stamp, ns, of a serialized message that begins with a header, without unpacking the rest; raises SampleError."""
+    if len(cdr) < SHORTEST:
+        raise SampleError('message', 0, f'{len(cdr)} bytes', f'at least {SHORTEST}, with a stamp')
+    sec, nanosec = struct.unpack_from('<iI' if cdr[1] & 1 else '>iI', cdr, 4)
+    stamp = sec * SECOND + nanosec
+    if nanosec >= SECOND or abs(stamp) > messages.SENSOR_LAST_NS:
+        raise SampleError('message', stamp, f'{sec} s and {nanosec} ns', 'a stamp')
+    return stamp
+
+
+def header(stamp_ns: int, frame: str) -> Header:
+    """Header with a stamp in nanoseconds."""
+    return Header(stamp=to_time(stamp_ns), frame_id=frame)
+
+
+def unpacked(topic: str, kind: str, cdr: bytes) -> Any:
+    """Message of serialized bytes; raises SampleError for bytes that are not of this type."""
+    return decode(RawMessage(0, topic, kind, cdr))
+
+
+def packed(kind: str, stamp_ns: int, frame: str, values: Mapping[str, Any]) -> bytes:
+    """Serialized message of nested mappings, with a header except in a Float64; a field not given is zero or empty."""
+    stamped = {} if kind == FLOAT64 else {'header': messages.header(stamp_ns, frame)}
+    return serialized(kind, messages.make_message(kind, {**stamped, **values}))
+
+
+def packed_record(record: Segment | StateEstimate | PayloadEstimate, frame: str, machine: str = '') -> bytes:
+    """Serialized message of a record of the pipeline, with the name of the machine and its fingerprint."""
+    return serialized(*messages.record_message(record, frame, machine))
+
+
+def packed_joints(stamp_ns: int, frame: str, names: Iterable[str], position: Iterable[float],
+                  velocity: Iterable[float] = (), effort: Iterable[float] = ()) -> bytes:
+    """Serialized JointState with the fields that are given."""
+    fields = {name: np.array(list(values), dtype=np.float64) for name, values in (
+        ('position', position), ('velocity', velocity), ('effort', effort))}
+    return serialized(JOINT_STATE, typestore().types[JOINT_STATE](
+        header=messages.header(stamp_ns, frame), name=list(names), **fields))
+
+
+def packed_estimate(estimate: LinkageEstimate, frame: str, channels: tuple[str, ...], machine: str = '') -> bytes:
+    """Serialized LinkageState, with the name of the mechanism and its fingerprint."""
+    return serialized(*messages.linkage_message(estimate, frame, channels, machine))
+
+
+def check_sender(message: Any, topic: str, name: str, machine: str) -> None:
+    """Raise SampleError where a record's message is of another machine than ``name`` with fingerprint ``machine``."""
+    if (message.header.frame_id, message.machine) != (name, machine):
+        got = f'{message.header.frame_id[:LONGEST]} ({message.machine[:LONGEST]})'
+        raise SampleError(f'{topic}.machine', messages.stamp_of(message), got, f'{name} ({machine}): the same file')
+
+
+def serialized(kind: str, message: Any) -> bytes:
+    """Bytes of a message of the typestore."""
+    return bytes(typestore().serialize_cdr(message, kind))

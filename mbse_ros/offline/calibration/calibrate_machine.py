@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags to a calibrated machine: its numbers before and after, what the bags do not tell, the file with all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ...calibration.balance import Balance
+from ...calibration.fit import Fit, Load, Log, Problem, fit, left_out, weighed
+from ...calibration.tells import TIED, UNKNOWN, advice, cannot_tell
+from ...calibration.windows import WINDOW, windows_of
+from ...errors import SettingError
+from ...machine import Machine
+from ...sources.map import SourceMap
+from .calibrated_file import Parameter, calibrated_text, prior_machine
+from .calibration_bags import Recording, parse_payloads, recorded
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Of one bag: forces at windows that count, RMS of what is missing in them before and after, N at the pistons."""
+
+    bag: str
+    count: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A bag by the numbers that all others give: RMS before and after, N; the ``mass`` that it then asks for, kg, that
+    which it has, or NaN."""
+
+    bag: str
+    before: float
+    after: float
+    mass: float
+    true: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What bags say of a machine.
+
+    ``parameters`` in the order of ``machine.parameters``, ``covariance`` (k, k) of them, SI; RMS of the force that is
+    missing, N; ``cannot_tell``: what the bags do not tell, in words; ``text``: the calibrated file; ``problem``:
+    residuals of all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before.
+    """
+
+    machine: Machine
+    parameters: tuple[Parameter, ...]
+    covariance: np.ndarray
+    residual_rms_before: float
+    residual_rms_after: float
+    bags: tuple[Residuals, ...]
+    cannot_tell: tuple[str, ...]
+    fit: Fit
+    problem: Problem
+    start: np.ndarray
+    text: str
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """The motions that would help most."""
+        return tuple(advice(self.problem.balance, self.fit))
+
+    @cached_property
+    def singular_values(self) -> np.ndarray:
+        """Of the derivatives of all residuals by the numbers, in their deviations before (k,): below 1 the file says
+        more of a direction than the bags."""
+        size = len(self.parameters)
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(self.fit.information[:size, :size])[::-1], 0.0))
+
+    @property
+    def loads(self) -> dict[str, tuple[float, float]]:
+        """Mass and standard deviation, kg, of each load that is not exact."""
+        size, found = len(self.parameters), {}
+        for log in self.fit.logs:
+            if log.load.stddev > 0.0:
+                k = size + self.fit.loads.index(log.load.name)
+                found[log.load.name] = (log.load.mass + log.load.stddev * float(self.fit.u[k]),
+                                        log.load.stddev * math.sqrt(self.fit.covariance[k, k]))
+        return found
+
+    def cross_validation(self) -> tuple[LeftOut, ...]:
+        """Each bag by the numbers that the others give; raises SettingError for fewer than two bags."""
+        if len(self.fit.logs) < 2:
+            raise SettingError('--cross-validate', len(self.fit.logs), 'two bags or more')
+        found = []
+        for place, log in enumerate(self.fit.logs):
+            own, u = left_out(self.problem.balance, self.fit, place)
+            mass = weighed(own, u)[0] if self.machine.description.payload is not None else math.nan
+            true = math.nan if log.load.name.startswith(UNKNOWN) else log.load.mass
+            found.append(LeftOut(log.name, rms(own, np.zeros(own.size)), rms(own, u), mass, true))
+        return tuple(found)
+
+
+def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Mapping[str, str] | Sequence[str] = (),
+                   free: Sequence[str] = (), namespace: str | None = None, sources: SourceMap | None = None
+                   ) -> Calibration:
+    """Calibrate the machine of a file by bags; ``payloads`` as ``parse_payloads`` has them, ``free`` as ``freed``.
+
+    Raises SettingError (options), BagError (bags without information, or of another machine), DescriptionError.
+    """
+    text, prior = prior_machine(machine, free)
+    if not bags:
+        raise SettingError('bags', [], 'one bag or more')
+    recordings = recorded(bags, prior, namespace, sources)
+    return calibrated(prior, text, recordings, parse_payloads(payloads, recordings, prior))
+
+
+def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loads: Mapping[str, Load],
+               balance: Balance | None = None) -> Calibration:
+    """By recordings; ``text``: the file of the machine before; ``balance`` may be kept for the next call."""
+    balance, logs = balance or Balance(machine), []
+    for item in recordings:
+        load = loads.get(item.name, Load())
+        logs.append(Log(item.name, balance.moments(windows_of(machine, item.series), WINDOW / 2, load.mass), load))
+    found, problem = fit(balance, logs), Problem(balance, logs)
+    problem.noise = found.noise
+    p, F, size = machine.parameters, problem.factor, len(problem.prior)
+    covariance = F @ found.covariance[:size, :size] @ F.T
+    after = np.sqrt(np.diag(covariance))
+    correlation, values = covariance / np.outer(after, after), problem.numbers(found.u)
+    parameters = tuple(Parameter(key, float(p.mean[k]), float(p.stddev[k]), float(values[k]), float(after[k]),
+                                 _tied(p.names, correlation, k)) for k, key in enumerate(p.names))
+    start = np.zeros(problem.size)
+    start[size:] = _loads_alone(problem, size)
+    bags = tuple(Residuals(log.name, int(log.moments.counts.sum()), rms(one, _own(problem, one, start)),
+                           rms(one, _own(problem, one, found.u))) for log in logs for one in [Problem(balance, [log])])
+    new = calibrated_text(machine, text, parameters, correlation, max(item.date for item in recordings),
+                          [item.name for item in recordings])
+    return Calibration(machine, parameters, covariance, rms(problem, start), rms(problem, found.u), bags,
+                       tuple(cannot_tell(balance, found, p.stddev, after, correlation)), found, problem, start, new,
+                       tuple(line for item in recordings for line in item.warnings))
+
+
+def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, ...]:
+    """Numbers whose errors go with that of number k, the closest first."""
+    return tuple(names[j] for j in np.argsort(-np.abs(correlation[k])) if j != k and abs(correlation[k, j]) > TIED)
+
+
+def _loads_alone(problem: Problem, size: int) -> np.ndarray:
+    """Errors of the loads (l,) that fit best with the numbers as in the file."""
+    r, J = problem.residuals(np.zeros(problem.size))
+    J = J[:, size:]
+    return -np.linalg.solve(np.eye(J.shape[1]) + J.T @ J, J.T @ r)
+
+
+def _own(problem: Problem, one: Problem, u: np.ndarray) -> np.ndarray:
+    """Of all numbers and loads those of a problem of one bag."""
+    size = len(problem.prior)
+    return np.concatenate([u[:size], [u[size + problem.loads.index(name)] for name in one.loads]])
+
+
+def rms(problem: Problem, u: np.ndarray) -> float:
+    """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
+    together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
+    return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
+
+
+def forces(problem: Problem, log: Log, u: np.ndarray) -> np.ndarray:
+    """What is missing (n, a) in a log, N at the pistons."""
+    return problem.missing(log, u)[0] / np.maximum(log.moments.levers, 1e-12)

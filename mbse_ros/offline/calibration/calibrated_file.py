@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of a machine before and after its calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...calibration.free import freed
+from ...calibration.tells import LEARNT
+from ...description.edit import Number, in_file, with_numbers, with_section
+from ...description.load import known_machines, parse_mechanism
+from ...errors import DescriptionError
+from ...machine import Machine, load_machine
+from ...resources import regular
+
+UNTOUCHED = 1e-6        # share of a deviation that has changed, below which the number stays as the file has it
+SAME = 1e-6             # of a number, read back from the text
+REMARK = '# By mbse calibrate: the error of a number is its stddev times the sum of its row times independent errors.'
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number of the file, SI: before and after, with standard deviations, and the numbers with which its error is
+    correlated by more than 0.9 in size."""
+
+    key: str
+    before: float
+    stddev_before: float
+    after: float
+    stddev_after: float
+    correlated_with: tuple[str, ...] = ()
+
+    @property
+    def learnt(self) -> bool:
+        """Whether the bags say something of it."""
+        return self.stddev_after <= LEARNT * self.stddev_before
+
+
+def prior_machine(machine: str | Path, free: Sequence[str] = ()) -> tuple[str, Machine]:
+    """Text of a machine's file with the deviations that count before, and its machine; raises DescriptionError,
+    SettingError."""
+    path = Path(machine)
+    if path.suffix not in ('.yaml', '.yml'):
+        path = known_machines().get(str(machine)) or Path(load_machine(machine).description.file)
+    try:
+        text = regular(path).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DescriptionError(str(path), '', str(error), 'a readable text file in UTF-8') from error
+    text = freed(text, str(path), free) if free else text
+    return text, Machine(parse_mechanism(text, str(path)))
+
+
+def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
+                    date: str, bags: Sequence[str]) -> str:
+    """The file with the new numbers; what the bags do not determine stays. The load's place is not the machine's.
+
+    Raises DescriptionError where the text does not give them back.
+    """
+    changed = [k for k, item in enumerate(parameters) if not item.key.startswith('payload.')
+               and item.stddev_after < (1 - UNTOUCHED) * item.stddev_before]
+    if not changed:
+        return text
+    keys = {k: in_file(machine.description, parameters[k].key) for k in changed}
+    new = with_numbers(text, machine.description.file, {
+        keys[k]: Number(parameters[k].after, parameters[k].stddev_after, f'calibrated {date}') for k in changed})
+    rows = np.linalg.cholesky(correlation[np.ix_(changed, changed)])
+    new = with_section(new, 'calibration', _section([keys[k] for k in changed], rows, date, bags))
+    _check(new, machine, {parameters[k].key: parameters[k] for k in changed})
+    return new
+
+
+def _section(keys: Sequence[str], rows: np.ndarray, date: str, bags: Sequence[str]) -> str:
+    lines = [REMARK, 'calibration:', f'  date: "{date}"', '  bags: [' + ', '.join(f'"{name}"' for name in bags) + ']',
+             '  keys:', *(f'    - {key}' for key in keys), '  rows:']
+    return '\n'.join(lines + [f'    - [{", ".join(f"{x:.9g}" for x in row[:k + 1])}]' for k, row in enumerate(rows)])
+
+
+def _check(text: str, machine: Machine, wanted: Mapping[str, Parameter]) -> None:
+    """The text must give the numbers back."""
+    file, found = machine.description.file, Machine(parse_mechanism(text, machine.description.file)).parameters
+    places = {key: k for k, key in enumerate(found.names)}
+    for key, item in wanted.items():
+        k = places.get(key)
+        if k is None or not (math.isclose(found.stddev[k], item.stddev_after, rel_tol=SAME)
+                             and abs(found.mean[k] - item.after) <= SAME * (abs(item.after) + item.stddev_after)):
+            raise DescriptionError(file, key, None if k is None else found.mean[k],
+                                   f'{item.after} +- {item.stddev_after}, as it was written into this file')

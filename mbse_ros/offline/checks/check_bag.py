@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the data of a bag for a machine: its names, then its samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...bags.bag import open_bag
+from ...bags.topics import TopicMap
+from ...machine import Machine
+from ...sources.map import SourceMap
+from ...sources.reader import sample_reader
+from ..bag import frame_of
+from .findings import machine_lines
+from .plausibility import judged
+from .remedies import Finding
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Findings on a bag; what was ``unchecked``, with reasons; ``notes`` of the reader; how much was looked at."""
+
+    findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...]
+    notes: tuple[str, ...]
+    samples: int
+    seconds: float
+
+
+def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
+              sources: SourceMap | None = None) -> Checked:
+    """Read a bag and judge it. Raises BagError where nothing of it can be read as this machine's, and
+    DescriptionError for a map that does not fit the bag."""
+    topics, source = TopicMap(namespace=namespace), open_bag(bag)
+    reader = sample_reader(source, machine, namespace, sources)
+    samples = list(reader)
+    findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
+                for line in machine_lines(frame_of(source, reader, topics), machine)]
+    found = {sample.channel for sample in samples}
+    silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in found)
+    if silent:
+        remedy = 'record them under these names, or name the machine that it is (--machine)'
+        if all(name.startswith('command/') for name in silent):
+            remedy += ', or do without commands (--valve unknown)'
+        findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
+    verdict = judged(samples, machine)
+    notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
+    stamps = [sample.stamp_ns for sample in samples]
+    return Checked((*findings, *verdict.findings), verdict.unchecked, notes, len(samples),
+                   (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the samples of a log can be those of a machine: units, signs, chambers, zeros and sensors that repeat.
+
+What one channel's values say goes first; then the balance of forces says which unit it was, and whether chambers or
+positions are the wrong way round. A finding from the balance needs both: the forces do not balance as the samples are,
+and they do balance, well, with one remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...bags.channel_samples import Sample
+from ...machine import Machine
+from .channel_series import Means, Series, means_of, series_of
+from .command_rules import command_findings
+from .force_fit import Fit, ForceFit
+from .remedies import Finding, Remedy, least, position_reversals, swap_sets, together
+from .sensor_rules import sensor_findings
+from .suspects import Suspects, suspects
+
+BAD, GOOD = 1.3, 1.1    # misfit from which forces do not balance, and up to which they do
+BETTER = 0.5            # times the misfit as it is
+DEEPEST = 3             # positions that may be reversed at once
+FEWEST_MASSES = 0.8     # share of the windows whose mass is out of its limits
+FAR = 0.3               # of the range of the limits
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong, and what could not be looked at, each with its reason."""
+
+    findings: tuple[Finding, ...]
+    unchecked: tuple[str, ...] = ()
+
+
+def judged(samples: Iterable[tuple[str, int, float] | Sample], machine: Machine) -> Verdict:
+    """Findings on samples ``(channel, stamp in ns, value)`` of a machine's channels and commands, SI."""
+    series = series_of(samples)
+    means, fit = means_of(series), ForceFit(machine)
+    findings = [finding for channel in machine.all_channels if channel.name in series
+                for finding in sensor_findings(channel, series[channel.name])]
+    stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
+    found = suspects(machine, {name: item for name, item in series.items() if name not in stuck}, means)
+    findings += found.findings
+    chosen = _chosen(fit, means, found.remedies)
+    means = means._replace(values=together(list(chosen.values()), means.values))
+    now = None if fit.unmeasured else fit.fit(means)
+    wrong_way = _wrong_way(fit, means, now)
+    sure = bool(wrong_way) or now is not None and now.worst < GOOD
+    findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
+    findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
+    means = means._replace(values=together(wrong_way, means.values))
+    findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
+    if not findings and now is not None:
+        findings += _mass_findings(machine, now)
+    return Verdict(tuple(findings), () if now is not None else (_why(fit, series, machine),))
+
+
+def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:
+    """The remedy of each channel with which the forces balance best; the first where they cannot be judged."""
+    chosen = {channel: remedies[0] for channel, remedies in opened.items() if remedies}
+    if fit.unmeasured or not any(len(remedies) > 1 for remedies in opened.values()):
+        return chosen
+
+    def fitted(trial: dict[str, Remedy], swaps: Sequence[Remedy] = ()) -> float:
+        return _misfit(fit, means, [*trial.values(), *swaps])
+
+    units = dict.fromkeys(remedy.words for remedies in opened.values() for remedy in remedies)
+    same = [{channel: next((r for r in remedies if r.words == words), chosen[channel])
+             for channel, remedies in opened.items() if remedies} for words in units]
+    ways = swap_sets(fit.machine) if min(map(fitted, same)) > GOOD ** 2 else [()]
+    best, way = least([(trial, way) for way in ways for trial in same], lambda pair: fitted(*pair))
+    for channel in [*best, *best]:
+        best = least([best, *({**best, channel: remedy} for remedy in opened[channel])],
+                     lambda trial: fitted(trial, way))
+    return best if fitted(best, way) < GOOD ** 2 else chosen
+
+
+def _misfit(fit: ForceFit, means: Means, remedies: Iterable[Remedy]) -> float:
+    """Mean square of what the forces lack with remedies; infinite where they cannot be judged."""
+    found = fit.fit(means._replace(values=together(remedies, means.values)))
+    return float('inf') if found is None else float(np.mean(found.misfit ** 2))
+
+
+def _mended(channel: str, found: Suspects, remedy: Remedy | None, sure: bool) -> Finding:
+    """The finding on a suspect channel; where the balance is not ``sure``, with all its remedies."""
+    seen = found.seen[channel]
+    if remedy is None:
+        kind = 'range' if channel.startswith('position/') else 'impossible'
+        return Finding(kind, (channel,), seen, 'another machine, or look at its scaling and its zero')
+    others = [] if sure else [item.words for item in found.remedies[channel] if item is not remedy]
+    return Finding(remedy.kind, (channel,), seen, ', or '.join([remedy.words, *others]))
+
+
+def _wrong_way(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
+    """Swapped chambers and reversed positions, with which forces balance that do not balance without."""
+    if now is None or now.worst < BAD:
+        return []
+    taken = list(least(swap_sets(fit.machine), lambda way: _misfit(fit, means, way)))
+    for _ in range(DEEPEST):
+        others = [remedy for remedy in position_reversals(fit.machine)
+                  if not any(set(remedy.channels) & set(other.channels) for other in taken)]
+        better = least([taken, *([*taken, remedy] for remedy in others)], lambda way: _misfit(fit, means, way))
+        if better is taken:
+            break
+        taken = better
+    best = fit.fit(means._replace(values=together(taken, means.values)))
+    return taken if best is not None and best.worst <= GOOD and best.worst < BETTER * now.worst else []
+
+
+def _lacks(now: Fit) -> str:
+    """How badly the forces balance, and what load they ask for."""
+    low, high = np.percentile(now.mass, [25, 75])
+    return (f'the forces lack up to {now.worst:.2g} times what model and noise explain, and ask for loads of {low:.0f} '
+            f'to {high:.0f} kg')
+
+
+def _mass_findings(machine: Machine, now: Fit) -> list[Finding]:
+    """A load that lies far beyond its limits all the time."""
+    payload = machine.description.payload
+    if payload is None or not now.mass.size:
+        return []
+    low, high = payload.limits
+    room = FAR * (high - low)
+    outside = (now.mass < low - room) | (now.mass > high + room)
+    if outside.mean() < FEWEST_MASSES or now.worst < BAD:
+        return []
+    pressures = tuple(name for name in machine.channels if name.startswith('pressure/'))
+    return [Finding('mass', pressures, f'they ask for a load of {np.median(now.mass):.0f} kg, limits {low:g} to '
+                    f'{high:g} kg', 'another machine, or look at scaling and zeros of pressures and positions')]
+
+
+def _why(fit: ForceFit, series: Mapping[str, Series], machine: Machine) -> str:
+    """Why the balance of forces cannot be judged."""
+    if any(channel not in series for channel in machine.channels):
+        return 'the balance of forces, which needs samples of all positions and pressures'
+    if fit.unmeasured:
+        return f'the balance of forces, as no sensor measures {", ".join(fit.unmeasured)} itself'
+    return 'the balance of forces: the cylinders do not reach the positions, or there are too few samples'

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Channels whose values cannot be what they should be, and the units, signs and zeros they may have instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...machine import Machine
+from ...machine.channels import Channel
+from .channel_series import STEP, Means, Series
+from .remedies import PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
+from .value_rules import outside_range, pressure_looks
+
+REST = 0.01             # of the range of a position, 1/s
+HIGHEST = 60e6          # Pa, where the file has no supplies
+ABOVE = 1.5             # times the largest supply that a pressure may reach
+LOWEST = 30e3           # Pa that the largest of a chamber's pressures reaches
+NEAR = 5.0              # times the file's pressure of a supply, up or down
+ANY = 1e3               # values from which on they may be Pa over the atmosphere
+
+
+@dataclass
+class Suspects:
+    """``remedies`` that are open and what is ``seen``, by channel; ``findings`` that are plain."""
+
+    remedies: dict[str, tuple[Remedy, ...]] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def suspects(machine: Machine, series: Mapping[str, Series], means: Means) -> Suspects:
+    """Of the channels in ``series``."""
+    found, resting = Suspects(), resting_of(machine, means)
+    for channel in machine.all_channels:
+        if channel.name in series and channel.kind == 'position':
+            _position(machine, channel.name, means, found)
+        elif channel.name in series and channel.kind == 'pressure':
+            _pressure(machine, channel, series[channel.name].values, means.values[channel.name], resting, found)
+    return found
+
+
+def _position(machine: Machine, name: str, means: Means, found: Suspects) -> None:
+    text = outside_range(machine, name, means.values[name])
+    if text:
+        found.seen[name] = text
+        found.remedies[name] = tuple(remedy for remedy in position_remedies(machine, name)
+                                     if not outside_range(machine, name, remedy.mended(means.values)[name]))
+
+
+def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.ndarray, resting: np.ndarray,
+              found: Suspects) -> None:
+    supplies = machine.hydraulics.supplies
+    tank = min((supply.value for supply in supplies.values()), default=None)
+    looks, name = pressure_looks(channel, values, means, resting, tank), channel.name
+    largest = float(np.percentile(np.abs(values), 98))
+    if looks.looks == 'tiny' and not channel.sensor.gauge:      # over the atmosphere it may be as small all the time
+        found.seen[name] = looks.seen
+        low, high = _expected(machine, channel)
+        found.remedies[name] = (*(scaled(name, factor, unit) for unit, factor in PRESSURE_UNITS.items()
+                                  if low <= factor * largest <= high), *([gauge(name)] if largest > ANY else []))
+    elif looks.looks == 'negated':
+        found.seen[name], found.remedies[name] = looks.seen, (negated(name),)
+    elif looks.looks == 'gauge' and not channel.sensor.gauge:
+        found.findings.append(Finding('gauge', (name,), looks.seen, gauge(name).words))
+    elif looks.looks not in ('', 'tiny'):
+        found.findings.append(Finding('impossible', (name,), looks.seen,
+                                      'look at its scaling, its zero and its wiring'))
+
+
+def _expected(machine: Machine, channel: Channel) -> tuple[float, float]:
+    """Where the largest pressures of a channel lie, Pa."""
+    supplies = machine.hydraulics.supplies
+    if channel.sensor.volume in supplies:
+        value = supplies[channel.sensor.volume].value
+        return value / NEAR, value * NEAR
+    return LOWEST, ABOVE * max((supply.value for supply in supplies.values()), default=HIGHEST / ABOVE)
+
+
+def resting_of(machine: Machine, means: Means) -> np.ndarray:
+    """Whether all positions rest at the instants (k,)."""
+    rests = np.ones(len(means.t), dtype=bool)
+    for name, (low, high) in zip(machine.coordinates, machine.range):
+        if f'position/{name}' in means.values and len(means.t) > 1:
+            rests &= np.abs(np.gradient(means.values[f'position/{name}'], STEP)) < REST * (high - low)
+    return rests

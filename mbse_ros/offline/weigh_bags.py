@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags through the pipeline and the scale: the loads in them, as the node would have counted them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..bags.bag import open_bag
+from ..bags.topics import TopicMap
+from ..errors import BagError, SampleError
+from ..machine import Machine
+from ..scale.book import Book
+from ..scale.chart import Overload
+from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
+from ..scale.scale_file import BARE, ScaleFile
+from ..scale.scale_settings import ScaleSettings
+from ..scale.stage import ScaleStage
+from ..scale.store import RecordStore
+from ..sources.map import SourceMap
+from ..sources.reader import sample_reader
+from ..streams.pipeline import Pipeline
+from .bag import TUNING, frame_of
+from .checks.findings import dropped_lines, machine_lines
+
+KINDS = {**TUNING, 'scale': ScaleSettings}
+FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
+
+
+@dataclass(frozen=True)
+class WeighedLoad:
+    """A load, by its record, in a ``bag``; times, s from that bag's first estimate."""
+
+    record: Record
+    bag: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class WeighedBags:
+    """What the scale found on a ``machine``, or what was recorded: ``loads``, those that do not count too, the ``book``
+    of all, its ``records``, ``overloads`` in words, what was odd, and how long the bags are, s."""
+
+    machine: str
+    loads: tuple[WeighedLoad, ...]
+    book: Book
+    records: tuple[Record, ...]
+    overloads: tuple[str, ...]
+    warnings: tuple[str, ...]
+    seconds: float
+
+
+def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
+               attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
+               sources: SourceMap | None = None) -> WeighedBags:
+    """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
+    hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag.
+
+    Raises BagError where no estimate comes out, DescriptionError, ScaleError for an attachment that is not known.
+    """
+    rest = {room: value for room, value in tuning.items() if room != 'scale'}
+    run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file))
+    if attachment != BARE:
+        run.note(run.stage.attach(attachment))
+    for place, bag in enumerate(bags):
+        pipeline = Pipeline(machine, **rest, backend=backend)
+        run.read(bag, pipeline, trucks[place] if place < len(trucks) else '', namespace, sources)
+    run.close()
+    return WeighedBags(machine.name, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
+                       tuple(run.warnings), run.seconds)
+
+
+def recorded_loads(path: str | Path) -> WeighedBags:
+    """The same of the records of a live scale, times from the start of the first load; raises RecordsError."""
+    with closing(RecordStore(path)) as store:
+        records, book = store.read(), Book()
+    for record in records:
+        book.apply(record)
+    loads = [record for record in records if record.kind == LOAD]
+    begin = min((record.data['start_ns'] for record in loads), default=0)
+    found = tuple(WeighedLoad(record, str(path), 1e-9 * (record.data['start_ns'] - begin),
+                              1e-9 * (record.data['end_ns'] - begin)) for record in loads)
+    seconds = max((load.end for load in found), default=0.0)
+    counted = {record.key for record in loads}
+    missed = tuple(missed_line(record) for record in records
+                   if record.kind == MISSED and confirmed_record(record, 0).key not in counted)
+    return WeighedBags(store.machine, found, book, tuple(records), (), missed, seconds)
+
+
+class _Run:
+    """Bags one after the other."""
+
+    def __init__(self, machine: Machine, stage: ScaleStage) -> None:
+        self.machine, self.stage = machine, stage
+        self.loads: list[WeighedLoad] = []
+        self.records: list[Record] = []
+        self.overloads: list[str] = []
+        self.warnings: list[str] = []
+        self.seconds = 0.0
+        self._bag, self._begin_ns = '', 0
+        self._last_ns: int | None = None
+        self._over = False
+
+    def read(self, bag: str | Path, pipeline: Pipeline, truck: str, namespace: str | None,
+             sources: SourceMap | None) -> None:
+        """One bag, sample by sample."""
+        source, dropped, first, last = open_bag(bag), [], None, 0
+        reader = sample_reader(source, self.machine, namespace, sources)
+        for sample in reader:
+            try:
+                outputs = pipeline.add(*sample)
+            except SampleError as error:
+                dropped.append(error)
+                continue
+            for output in outputs:
+                if first is None:
+                    first = output.state.stamp_ns
+                    self._next(str(bag), first, truck)
+                self.note(self.stage.process(output.state, output.payload))
+                last = self._last_ns = output.state.stamp_ns
+                self._judge()
+        name = Path(bag).resolve().name
+        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped_lines(dropped), *machine_lines(
+            frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
+        if first is None:
+            missing = ', '.join(pipeline.interpolator.waiting_for)
+            raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
+                           + (f'; no samples of {missing}' if missing else ''))
+        self.seconds += 1e-9 * (last - first)
+
+    def note(self, records: Sequence[Record]) -> None:
+        """Keep records; loads with the bag that they are in."""
+        self.records += records
+        for record in records:
+            if record.kind == LOAD:
+                self.loads.append(WeighedLoad(record, self._bag, 1e-9 * (record.data['start_ns'] - self._begin_ns),
+                                              1e-9 * (record.data['end_ns'] - self._begin_ns)))
+
+    def close(self) -> None:
+        """No bag follows, or not at once."""
+        self.note(self.stage.end())
+        self.stage.reset()
+        self._last_ns, self._over = None, False
+
+    def _next(self, bag: str, first_ns: int, truck: str) -> None:
+        """A bag begins."""
+        if self._last_ns is not None and not 0 <= first_ns - self._last_ns <= FOLLOWS_NS:
+            self.close()
+        self._bag, self._begin_ns = bag, first_ns
+        if truck:
+            self.note(self.stage.new_truck(truck))
+
+    def _judge(self) -> None:
+        """Say where a load begins to be too much for the chart."""
+        if self.stage.file.chart is None or (now := self.stage.live) is None:
+            return
+        over = now.overload is Overload.OVER
+        if over and not self._over:
+            self.overloads.append(
+                f'{Path(self._bag).resolve().name}, {1e-9 * (now.stamp_ns - self._begin_ns):.1f} s: up to '
+                f'{now.gross_upper:.0f} kg at a radius of {now.radius:.2f} m, where the load chart has '
+                f'{now.limit:.0f} kg')
+        self._over = over

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which topics and fields could be which channel."""

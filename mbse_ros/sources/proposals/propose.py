@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which number of which topic could be which channel of a machine: by names, types, units and ranges.
+
+A guess needs a name that fits, unless nothing else could be meant, and values that the machine can have. What several
+numbers fit equally well, or none, stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ...description.coordinate_units import measured_unit
+from ...machine import Machine
+from ...machine.channels import Channel
+from .candidates import Candidate, candidates_of
+from .fits import STILL, Fit, position_fits, pressure_fit, pressure_units, rate_fits
+from .likeness import Likeness, likeness
+from .survey import TopicSurvey
+
+SURE = 2.0          # points of a name from which it counts
+IMPOSSIBLE = -1e6
+NEARLY = 0.25       # points between two numbers that fit equally well
+SHOWN = 4           # candidates that are named where a channel stays open
+
+
+@dataclass(frozen=True)
+class Guess:
+    """``fits``: possible units, the chosen one first; ``why``, and what is doubtful."""
+
+    channel: str
+    candidate: Candidate
+    fits: tuple[Fit, ...]
+    why: str
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """``guesses`` by channel; ``left``: what is known of each channel that stays open."""
+
+    guesses: Mapping[str, Guess]
+    left: Mapping[str, str]
+
+
+class _Match(NamedTuple):
+    """How a number fits a channel."""
+
+    score: float
+    likeness: Likeness
+    fits: tuple[Fit, ...]
+
+
+@dataclass
+class _Search:
+    """Channels of one kind against all numbers of that kind."""
+
+    machine: Machine
+    candidates: Sequence[Candidate]
+    units: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def match(self, channel: Channel, candidate: Candidate) -> _Match | None:
+        """None where it cannot be."""
+        like = likeness(self.machine, channel, candidate)
+        if like is None:
+            return None
+        fits = tuple(self.fits(channel, candidate))
+        if not fits:
+            return None
+        moves = 0.5 * (not np.isfinite(fits[0].share) or fits[0].share > STILL)
+        return _Match(like.points + 1.0 + moves, like, fits)
+
+    def fits(self, channel: Channel, candidate: Candidate) -> list[Fit]:
+        """Units in which the values are possible."""
+        if channel.kind == 'pressure':
+            units = self.units.get(candidate.group, [])
+            return [fit for fit in (pressure_fit(candidate.values, unit) for unit in units) if fit]
+        if channel.kind == 'position':
+            return position_fits(candidate.values, self.machine, channel)
+        return rate_fits(candidate.values, measured_unit(self.machine.description, channel.sensor.name))
+
+
+
+def propose(topics: Mapping[str, TopicSurvey], machine: Machine) -> Proposal:
+    """Guesses for the channels of a machine, and what is left open of the others and of the commands."""
+    known = candidates_of(topics)
+    guesses: dict[str, Guess] = {}
+    left: dict[str, str] = {}
+    for kind in dict.fromkeys(channel.kind for channel in machine.all_channels):
+        channels = [channel for channel in machine.all_channels if channel.kind == kind]
+        own = [candidate for candidate in known if kind in candidate.kinds]
+        search = _Search(machine, own, _pressure_units(own) if kind == 'pressure' else {})
+        matches = [[search.match(channel, candidate) for candidate in own] for channel in channels]
+        chosen = _assigned(matches)
+        for row, channel in enumerate(channels):
+            guess = _guess(channel, matches[row], own, chosen.get(row), len(channels))
+            if guess is None:
+                left[channel.name] = _open(search, channel, matches[row])
+            else:
+                guesses[channel.name] = guess
+    for name in machine.commands:
+        left[name] = 'in V, and what is recorded is seldom that: `--valve unknown` needs no commands'
+    return Proposal(_one_unit(guesses), left)
+
+
+def _pressure_units(candidates: Sequence[Candidate]) -> dict[str, list[str]]:
+    """Units by group of numbers that share one: by the largest pressure among them. FluidPressure is in Pa if it can
+    be."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.group, []).append(candidate)
+    found = {}
+    for group, members in groups.items():
+        largest = max(float(np.percentile(member.values, 99.8)) for member in members)
+        hints = {word for member in members for word in member.words}
+        stated = {'Pa'} if members[0].holder == 'sensor_msgs/msg/FluidPressure' else set()
+        found[group] = pressure_units(largest, stated or hints)
+    return found
+
+
+def _assigned(matches: Sequence[Sequence[_Match | None]]) -> dict[int, int]:
+    """Column of each row, so that the points in all are most."""
+    if not matches or not matches[0]:
+        return {}
+    points = np.array([[IMPOSSIBLE if match is None else match.score for match in row] for row in matches])
+    rows, columns = linear_sum_assignment(-points)
+    return {int(row): int(column) for row, column in zip(rows, columns) if points[row, column] > IMPOSSIBLE / 2}
+
+
+def _guess(channel: Channel, row: Sequence[_Match | None], candidates: Sequence[Candidate], place: int | None,
+           rivals: int) -> Guess | None:
+    """The guess, where a name speaks for it or nothing else is possible."""
+    if place is None or (match := row[place]) is None:
+        return None
+    possible = [other for other in row if other is not None]
+    alone = rivals == 1 and len(possible) == 1
+    if not match.likeness.sure and not alone:
+        return None
+    near = [candidate for other, candidate in zip(row, candidates) if other is not None and other is not match
+            and other.score > match.score - NEARLY]
+    if near and not match.likeness.sure:
+        return None
+    doubts = [*match.likeness.doubts, *(f'{candidate} fits as well' for candidate in near[:SHOWN])]
+    if alone and not match.likeness.sure:
+        doubts.append('no name supports it, but no other number is possible')
+    if match.fits[0].share < STILL:
+        doubts.append('it hardly moves, so its range says little')
+    return Guess(channel.name, candidates[place], match.fits, f'{match.likeness.words}; {match.fits[0].words}',
+                 tuple(doubts))
+
+
+def _open(search: _Search, channel: Channel, row: Sequence[_Match | None]) -> str:
+    """What could be looked at for a channel without a guess."""
+    possible = sorted(((match.score, str(candidate)) for match, candidate in zip(row, search.candidates) if match),
+                      reverse=True)
+    if possible:
+        more = f' and {len(possible) - SHOWN} more' if len(possible) > SHOWN else ''
+        return 'no name decides; possible by their values: ' + ', '.join(name for _, name in possible[:SHOWN]) + more
+    named = [candidate for candidate in search.candidates
+             if (like := likeness(search.machine, channel, candidate)) is not None and like.points >= SURE]
+    if named:
+        low, high = float(named[0].values.min()), float(named[0].values.max())
+        return f'{named[0]} has a fitting name, but {low:.4g} to {high:.4g} is possible in no unit'
+    return 'no number of this kind' if not search.candidates else 'no number has a fitting name and possible values'
+
+
+def _one_unit(guesses: Mapping[str, Guess]) -> dict[str, Guess]:
+    """Numbers of one array are in one unit: the one that most of them can be in, SI where several are."""
+    groups: dict[tuple[str, str], list[Guess]] = {}
+    for guess in guesses.values():
+        groups.setdefault((guess.candidate.group, guess.channel.partition('/')[0]), []).append(guess)
+    found = dict(guesses)
+    for members in groups.values():
+        count: dict[str, int] = {}
+        for guess in members:
+            for fit in guess.fits:
+                count[fit.unit] = count.get(fit.unit, 0) + 1
+        order = sorted(count, key=lambda unit: (-count[unit], _rank(unit, members)))
+        for guess in members:
+            fits = sorted(guess.fits, key=lambda fit: order.index(fit.unit))
+            head = guess.why.partition('; ')[0]
+            others = dict.fromkeys(fit.unit for fit in fits[1:] if fit.unit != fits[0].unit
+                                   and count[fit.unit] == count[fits[0].unit])
+            doubts = (*guess.doubts, *(f'could be in {unit} as well (mbse check-data decides, by the forces)'
+                                       for unit in others))
+            found[guess.channel] = replace(guess, fits=tuple(fits), why=f'{head}; {fits[0].words}', doubts=doubts)
+    return found
+
+
+def _rank(unit: str, members: Sequence[Guess]) -> tuple[bool, bool, int]:
+    """Order of the units that the members can be in: what a name hints at, a pressure's as they come, SI."""
+    hinted = any(unit.lower() in guess.candidate.words for guess in members)
+    places = [[fit.unit for fit in guess.fits].index(unit) for guess in members
+              if unit in [fit.unit for fit in guess.fits]]
+    return not hinted, unit not in ('rad', 'm', 'rad/s', 'm/s', 'm/s^2'), min(places)
