@@ -7,6 +7,7 @@ import casadi as ca
 
 from . import lanes
 from .code import code_identity
+from .small import with_fast_small_functions
 
 WRITERS = ('compiled',)       # where the code is that writes C
 
@@ -45,7 +46,8 @@ def c_source(*functions: ca.Function, in_lanes: bool = True) -> str:
     generator = ca.CodeGenerator('mbse_generated', {})
     for function in functions:
         generator.add(function)
-    return lanes.with_lanes(generator.dump()) if in_lanes else generator.dump()
+    source = with_fast_small_functions(generator.dump())
+    return lanes.with_lanes(source) if in_lanes else source
 
 
 def made_of(function: ca.Function, in_lanes: bool = True) -> str:
