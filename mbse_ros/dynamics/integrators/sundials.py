@@ -22,7 +22,7 @@ def cvodes(task: Task, record: Record, rtol: float = 1e-12, atol: float = 1e-12)
     """Fill the record by backward differentiation formulas of order 1 to 5, for stiff systems; ``dt`` only spaces the
     output (Hindmarsh et al., SUNDIALS).
 
-    Newton's method has the exact Jacobian. The error at the end is some thousand times the tolerances. It stops
+    Newton's method has the exact Jacobian. The error after some seconds is 1e3 to 2e5 times the tolerances. It stops
     (DivergenceError) beside a singular position of the mechanism, which dop853 and ali3p pass. SettingError where
     inputs are functions of Python, which dop853 takes.
     """
