@@ -41,10 +41,11 @@ def array_shape(shape: tuple[int, int]) -> tuple[int, ...]:
     return (shape[0],) if shape[1] == 1 else shape
 
 
-def c_source(function: ca.Function, in_lanes: bool = True) -> str:
-    """Generated C of the function; doubles, ``long long`` integers; ``in_lanes``: see ``lanes``."""
+def c_source(*functions: ca.Function, in_lanes: bool = True) -> str:
+    """Generated C of functions; doubles, ``long long`` integers; ``in_lanes``: see ``lanes``."""
     generator = ca.CodeGenerator('mbse_generated', {})
-    generator.add(function)
+    for function in functions:
+        generator.add(function)
     source = with_fast_small_functions(generator.dump())
     return lanes.with_lanes(source) if in_lanes else source
 

@@ -37,7 +37,8 @@ def simulate(
         duration: Annotated[float | None, typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
         dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
         scheme: Annotated[str | None, typer.Option(
-            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, ali3p, dop853 or radau. '
+            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, rk4, ali3p, dop853, '
+                 'radau or cvodes. '
                  '[exponential]')] = None,
         order: Annotated[str | None, typer.Option(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
