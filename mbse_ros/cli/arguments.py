@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
+Jobs = Annotated[int, typer.Option(min=1, help='Processes; the results do not depend on it.')]
 Cluster = Annotated[str | None, typer.Option(
     help='Address of a Dask scheduler, tcp://HOST:PORT, instead of processes here.')]
 Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]

@@ -46,19 +46,20 @@ class LogRequest:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found: warnings, lines to print, the fixed machine-readable form, and how to write it to --output."""
+    """What was found: warnings, lines to print, the fixed machine-readable form, and how to write it to --output where
+    that is not done."""
 
     warnings: Sequence[str]
     lines: Sequence[str]
     json: dict[str, Any]
-    write: Callable[[Path], None]
+    write: Callable[[Path], None] | None = None
 
 
 def hand_over(answer: Answer, request: LogRequest) -> None:
     """Warnings, those of the compiled functions too; files; and last the answer."""
     for warning in (*answer.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
-    if request.output is not None:
+    if request.output is not None and answer.write is not None:
         answer.write(request.output)
     write_json(request.json_file, answer.json, None if request.full else 2)
     typer.echo('\n'.join(answer.lines))

@@ -81,16 +81,6 @@ def place_bodies(file: str, references: References, guesses: Mapping[str, Guess]
             for name, body in references.bodies.items()}
 
 
-def point_positions(references: References) -> dict[PointRef, np.ndarray]:
-    """All points at the guess, m, in the machine frame."""
-    found = {PointRef(GROUND, name): np.array(nominal(point)) for name, point in references.ground.items()}
-    for name, body in references.bodies.items():
-        for point, local in body.points.items():
-            found[PointRef(name, point)] = (np.array(body.position)
-                                            + np.array(body.rotation) @ np.array(nominal(local)))
-    return found
-
-
 def _walked(references: References, guesses: Mapping[str, Guess], starts: Mapping[str, float],
             poses: Mapping[str, Pose], waiting: list[str]) -> tuple[str, Pose | None]:
     """The first waiting body that a joint ties to a placed one."""

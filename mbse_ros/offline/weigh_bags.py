@@ -11,7 +11,7 @@ from typing import Any
 
 from ..bags.bag import open_bag
 from ..bags.topics import TopicMap
-from ..errors import BagError, SampleError
+from ..errors import BagError
 from ..machine import Machine
 from ..scale.book import Book
 from ..scale.chart import Overload
@@ -22,9 +22,9 @@ from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.pipeline import Pipeline
 from .bag import TUNING, frame_of
-from .checks.findings import dropped_lines, machine_lines
+from .checks.findings import machine_lines
+from .long_log import LongLog
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
@@ -67,8 +67,7 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
     if attachment != BARE:
         run.note(run.stage.attach(attachment))
     for place, bag in enumerate(bags):
-        pipeline = Pipeline(machine, **rest, backend=backend)
-        run.read(bag, pipeline, trucks[place] if place < len(trucks) else '', namespace, sources)
+        run.read(bag, rest, backend, trucks[place] if place < len(trucks) else '', namespace, sources)
     run.close()
     return WeighedBags(machine.name, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
                        tuple(run.warnings), run.seconds)
@@ -105,29 +104,24 @@ class _Run:
         self._last_ns: int | None = None
         self._over = False
 
-    def read(self, bag: str | Path, pipeline: Pipeline, truck: str, namespace: str | None,
+    def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
-        """One bag, sample by sample."""
-        source, dropped, first, last = open_bag(bag), [], None, 0
+        """One bag, by the caller's thread alone."""
+        source, first, last = open_bag(bag), None, 0
         reader = sample_reader(source, self.machine, namespace, sources)
-        for sample in reader:
-            try:
-                outputs = pipeline.add(*sample)
-            except SampleError as error:
-                dropped.append(error)
-                continue
-            for output in outputs:
-                if first is None:
-                    first = output.state.stamp_ns
-                    self._next(str(bag), first, truck)
-                self.note(self.stage.process(output.state, output.payload))
-                last = self._last_ns = output.state.stamp_ns
-                self._judge()
+        log = LongLog(reader, self.machine, dict(tuning), backend, segment=0.0, threads=False)
+        for output in log:
+            if first is None:
+                first = output.state.stamp_ns
+                self._next(str(bag), first, truck)
+            self.note(self.stage.process(output.state, output.payload))
+            last = self._last_ns = output.state.stamp_ns
+            self._judge()
         name = Path(bag).resolve().name
-        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped_lines(dropped), *machine_lines(
+        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *log.dropped.lines(), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
         if first is None:
-            missing = ', '.join(pipeline.interpolator.waiting_for)
+            missing = ', '.join(log.pipeline.interpolator.waiting_for)
             raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
                            + (f'; no samples of {missing}' if missing else ''))
         self.seconds += 1e-9 * (last - first)

@@ -51,7 +51,7 @@ assert read_samples == log.samples
 print(json.dumps({'samples': log.samples, 'read_s': read_s, 'estimate_s': estimate_s, 'peak_mb': peak,
                   'samples_per_s': log.samples / read_s, 'read_cpu_s': read_cpu_s, 'read_peak_mb': read_peak,
                   'estimate_cpu_s': estimate_cpu_s, 'processes': log.processes, 'steps': steps, 'mass_kg': mass,
-                  'dropped': sum(log.dropped.values())}))
+                  'dropped': sum(log.dropped.counts().values())}))
 '''
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,6 +47,7 @@ def fleet(
     from ...offline.fleet import Task, held, known, run_fleet
     from ...offline.weigh_bags import KINDS
     from ...report.files import check_file
+    from ...report.sections import tracked
     from ...scale.export import CSV, PARQUET
     check_file(json_)
     suffix = output.suffix.lower()
@@ -67,7 +67,7 @@ def fleet(
         there = {done.bag for done in before}
         todo = [task for task in tasks if task.bag not in there]
         window = SEVERAL if cluster is not None else AHEAD * (jobs or os.cpu_count() or 1)
-        found = [*before, *_shown(run_fleet(todo, make, window), len(todo))]
+        found = [*before, *tracked(run_fleet(todo, make, window), 'bags', len(todo))]
     _report(found, len(before), output, json_)
 
 
@@ -91,15 +91,6 @@ def _check_pyarrow() -> None:
     except ImportError as error:
         raise MissingModuleError('pyarrow', 'it writes Parquet', "`pip install 'mbse_ros[parquet]'`, or write .csv",
                                  str(error)) from None
-
-
-def _shown(done: Iterable[Done], count: int) -> list[Done]:
-    """All of them, with a bar on a terminal."""
-    from rich.progress import track
-
-    from ...report.sections import wide_console
-    console = wide_console()
-    return list(track(done, 'bags', count, console=console, transient=True, disable=not console.is_terminal))
 
 
 def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:

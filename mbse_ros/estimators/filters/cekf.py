@@ -24,7 +24,7 @@ from .parts.update import measured, propagation
 
 def cekf(problem: Problem, motion: str = 'trapezoid') -> Filter:
     """CEKF with the state ``[z, zd]``; noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. ``motion`` of
-    the mean as in ``motion.TRANSITIONS``."""
+    the mean as in ``model_step.TRANSITIONS``."""
     g, s = problem.g, len(problem.channels)
     flow, spread_out = linear_flow(g), propagation(2 * g)
     root, update = factor(2 * g), conditioning(2 * g, 2 * g, problem.angular)

@@ -23,7 +23,7 @@ Jacobian = Callable[[Rates, ca.SX, ca.SX], ca.SX]       # (rates before the step
 class Choice:
     """What distinguishes one filter.
 
-    ``motion``: transition of the mean (``motion.TRANSITIONS``); ``jacobian``: transition of the covariance;
+    ``motion``: transition of the mean (``model_step.TRANSITIONS``); ``jacobian``: transition of the covariance;
     ``force``: the acceleration error is a third block of the state and becomes a force on the model (Naya et al.,
     review, section 7.3); ``accelerations``: the sensors' derivative takes in that of the model's accelerations;
     ``actuators``:

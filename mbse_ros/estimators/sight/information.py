@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 BLIND = 1e-6        # information, in units of the prior's, below which a direction is not seen at all
-WEAK = 1.0          # below it the window adds less than was known before
 
 
 @dataclass(frozen=True)

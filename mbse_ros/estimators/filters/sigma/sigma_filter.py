@@ -24,7 +24,7 @@ CLOSINGS = 4      # Newton steps of a point's coordinates from the mean's: a poi
 
 def sigma_filter(name: str, problem: Problem, points: Points, reuse: bool = False,
                  transition: str = 'trapezoid') -> Filter:
-    """Filter with points that the model moves by a ``transition`` (``motion.TRANSITIONS``).
+    """Filter with points that the model moves by a ``transition`` (``model_step.TRANSITIONS``).
 
     Noise ``acceleration`` (g,): its density, rad^2/s^3 or m^2/s^3. The points are drawn again for the measurements,
     from the covariance with its noise; with ``reuse`` those that the model moved are taken (Naya et al., review, end of
