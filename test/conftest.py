@@ -16,9 +16,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from mbse_ros.description.model import MechanismDescription
+from mbse_ros.dynamics.model import Model
+from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.dds import dds_profile
 
 ROOT = Path(__file__).resolve().parent.parent
+MODELS = 12         # that a process keeps
 FIRST_DOMAIN = itertools.count(os.getpid())
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
@@ -72,6 +76,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f'{item.nodeid} needs ROS 2 and its file does not say so: -m ros would miss it')
         if without_ros and item.get_closest_marker('ros'):
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
+
+
+@pytest.fixture(scope='session', autouse=True)
+def models() -> Iterator[None]:
+    """Machines of one file share their mechanism's model, which does not change: to build an excavator's takes 0.3 s,
+    and hundreds of tests load one."""
+    built, made = machine.Model, {}
+
+    def model(description: MechanismDescription) -> Model:
+        key = repr((description, *map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH'))))
+        if key not in made:
+            if len(made) == MODELS:
+                del made[next(iter(made))]
+            made[key] = built(description)
+        return made[key]
+
+    machine.Model = model
+    yield
+    machine.Model = built
 
 
 @pytest.fixture
