@@ -109,6 +109,7 @@ class Peer:
             self.node.create_subscription(kind, topic, self.heard[topic].append, QoSProfile(depth=5000))
         self.outputs = {}
         self.also = lambda: None
+        self.quiet = 0      # turns since the last message
 
     def close(self):
         """Leave the graph."""
@@ -131,7 +132,9 @@ class Peer:
         begin = time.monotonic()
         self.executor.spin_once(timeout_sec=TURN)
         if time.monotonic() - begin < TURN:
+            self.quiet = 0
             self.executor.spin_until_future_complete(Future(), BATCH)
+        self.quiet += 1
         self.also()
 
     def publish(self, kind, topic, message, readers=1):

@@ -31,10 +31,9 @@ def watched():
                         mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
         try:
             graph.until(lambda: len(graph.heard('smoothed_state')) >= COUNT and len(
-                {to_ns(m.header.stamp) for m in graph.heard('linkage_state')}) >= COUNT)
+                {to_ns(m.header.stamp) for m in graph.heard('linkage_state')}) >= COUNT, paced=False)
         finally:
-            graph.graph.stop()
-            graph.peer.close()
+            graph.close()
         yield graph
 
 

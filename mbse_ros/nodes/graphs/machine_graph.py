@@ -116,8 +116,8 @@ class GraphArguments(Settings):
 
     simulate: bool = setting(True, 'Start the simulation; false: the sensors come from elsewhere')
     seed: int = setting(1, 'Seed of the simulation', '', 0, 2 ** 31 - 1)
-    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: that of its work cycles, of '
-                                   'a mechanism without end', 's', 0.0, 1e6)
+    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: that of its work cycles, '
+                                   'of a mechanism without end', 's', 0.0, 1e6)
     namespace: str = setting('', 'Namespace of all nodes and topics')
     use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulation publishes it')
     rviz: bool = setting(False, 'Start RViz')
