@@ -79,14 +79,14 @@ def watched():
 
 
 def test_nothing_is_lost_at_200_hz(watched):
-    watched.until(lambda: len(watched.heard('linkage_state')) >= 600)
+    watched.until(lambda: all(len(watched.heard(topic)) >= 600 for topic in ('linkage_state', 'sensors/joint_states')))
     states = watched.heard('linkage_state')
     assert [m.sequence for m in states] == list(range(1, len(states) + 1))
     assert set(np.diff([to_ns(m.header.stamp) for m in states])) == {5_000_000}
     sensed = [to_ns(m.header.stamp) for m in watched.heard('sensors/joint_states')][:600]
     assert [to_ns(m.header.stamp) for m in states][:600] == sensed
     assert {m.dropped for m in states} == {0} and [m.restart for m in states].count(True) == 1
-    assert all(list(m.measured) == [m.USED, m.USED] for m in states[100:])
+    assert all(list(m.measured) == [m.USED, m.USED] for m in states[100:600])        # later ones the gate may reject
 
 
 def test_it_follows_the_truth(watched):
