@@ -117,11 +117,11 @@ class Peer:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 
-    def until(self, condition, limit=MATCH):
-        """Spin until the condition holds; AssertionError after the limit, s."""
+    def until(self, condition, limit=MATCH, why=lambda: ''):
+        """Spin until the condition holds; AssertionError after the limit, s, with what ``why`` says."""
         end = time.monotonic() + limit
         while not condition():
-            assert time.monotonic() < end, 'waited in vain'
+            assert time.monotonic() < end, f'waited in vain {why()}'
             self.step()
 
     def step(self):

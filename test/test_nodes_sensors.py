@@ -279,7 +279,9 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
             assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
             if last < 250:
                 peer.also = turn
-                peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD)
+                peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD, why=lambda: (
+                    last, len(segments), node.warned, {name: buffer.newest for name, buffer in
+                                                       node.interpolator._inputs.items()}))
         node.do_rest()      # what has come before its end counts
         assert to_ns(segments[-1].header.stamp) == 249 * PERIOD
         assert np.isfinite([v for segment in segments for v in segment.values]).all()
