@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from cli_support import START_NS, mbse, recorded
 
+import mbse_ros
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.series import read_payload
-from mbse_ros.errors import MbseError
+from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline import track as tracks
 from mbse_ros.offline.bag import estimate_bag
@@ -33,6 +34,20 @@ def outputs(bag: Path) -> list[Output]:
     found: list[Output] = []
     estimate_bag(bag, load_machine('patu655_lift'), {}, take=found.append)
     return found
+
+
+def test_fewer_results_are_some_of_all(bag: Path) -> None:
+    """At their stamps the motion is the same, bit for bit, and the mass by a small part of what it is uncertain by."""
+    machine = load_machine('patu655_lift')
+    every, each = (estimate_bag(bag, machine, {}, every=seconds) for seconds in (0.1, 0.0))
+    rows = np.searchsorted(each.stamps_ns, every.stamps_ns)
+    assert 30 < len(every.track) < len(each.track) / 8
+    np.testing.assert_array_equal(each.stamps_ns[rows], every.stamps_ns)
+    np.testing.assert_array_equal(each.states.mean[rows], every.states.mean)
+    stddev = (each.last.payload.upper - each.last.payload.lower) / 4
+    assert 0.0 < abs(every.last.payload.mass - each.last.payload.mass) < 0.1 * stddev
+    with pytest.raises(SettingError, match='every: got 0.1, expected no such option here: it is for a machine'):
+        mbse_ros.estimate(bag, 'four_bar', every=0.1)
 
 
 @pytest.mark.parametrize('chunk', [1, 7, 100_000])

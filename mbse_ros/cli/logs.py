@@ -20,7 +20,7 @@ from ..sources.map import SourceMap
 class LogRequest:
     """What was asked of a ``bag``; ``words`` are tuning, ``room.name=value``; ``sensors``, ``step``, s: of a mechanism;
     ``lag``, s, of a smoother, None for the whole log at once; ``report``: folder of a machine's report;
-    ``sources``: which topics and fields its channels are."""
+    ``sources``: which topics and fields its channels are; ``every`` so many s a result of it."""
 
     bag: Path
     output: Path | None = None
@@ -34,6 +34,7 @@ class LogRequest:
     lag: float | None = None
     report: Path | None = None
     sources: SourceMap | None = None
+    every: float = 0.0
 
     def check_outputs(self) -> None:
         """Refuse, before the work, what cannot be written; raises BagError or SettingError."""

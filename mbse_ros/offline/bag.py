@@ -119,17 +119,20 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
                  backend: str = 'auto', sources: SourceMap | None = None, states: bool = True,
-                 take: Callable[[Output], None] | None = None, processes: int | None = 0) -> Estimate:
+                 take: Callable[[Output], None] | None = None, processes: int | None = 0,
+                 every: float = 0.0) -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
     ``states``: keep what the end of each segment has of them; ``take`` gets each Output as it comes, none is kept.
     ``processes`` of the observer of a long log, see ``LongLog``; a script that has them is imported by them, too.
+    ``every``: a result each so many s, in fewer calls; motion and mass are the same, but what is looked for in the
+    samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes.
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
     there is no memory left, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    found = _Passed(reader, machine, tuning, backend, states, processes)
+    found = _Passed(reader, machine, tuning, backend, states, processes, every)
     found.run(take, str(source.path))
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
@@ -139,9 +142,9 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
-                     backend: str = 'auto') -> Estimate:
+                     backend: str = 'auto', every: float = 0.0) -> Estimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
-    found = _Passed(samples, machine, tuning, backend, True)
+    found = _Passed(samples, machine, tuning, backend, True, every=every)
     found.run()
     warnings = found.log.dropped.lines()
     if not found.tracker:
@@ -153,9 +156,9 @@ class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
-                 processes: int | None = 0) -> None:
+                 processes: int | None = 0, every: float = 0.0) -> None:
         self.samples, self.tracker, self.seconds = LogSamples(), Tracker(states), 0.0
-        self.log = LongLog(reader, machine, tuning, backend, 0.0, processes, self.samples)
+        self.log = LongLog(reader, machine, tuning, backend, every, processes, self.samples)
 
     def run(self, take: Callable[[Output], None] | None = None, name: str = 'samples') -> None:
         """All of it."""

@@ -43,8 +43,8 @@ MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides th
 @dataclass(frozen=True)
 class Task:
     """What a worker needs: a ``bag``; ``text`` and ``name`` of the machine's file; valves, tuning in words; the folder
-    ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; the ``version`` of
-    who asks."""
+    ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; ``every`` so
+    many s a result; the ``version`` of who asks."""
 
     bag: str
     text: str
@@ -55,6 +55,7 @@ class Task:
     suffix: str
     sources: SourceMap | None = None
     namespace: str | None = None
+    every: float = 0.0
     version: str = __version__
 
     @property
@@ -69,7 +70,7 @@ class Task:
         machine = machine_of(self.text, self.name, self.valve)
         return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
                 'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
-                'namespace': self.namespace, 'format': self.suffix, 'version': self.version}
+                'namespace': self.namespace, 'every': self.every, 'format': self.suffix, 'version': self.version}
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def estimate_bag(task: Task) -> Done:
 def _weighed(task: Task) -> Any:
     machine = machine_of(task.text, task.name, task.valve)
     return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''),
-                      namespace=task.namespace, sources=task.sources)
+                      namespace=task.namespace, sources=task.sources, every=task.every)
 
 
 def _bytes(task: Task) -> int:

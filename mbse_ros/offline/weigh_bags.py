@@ -56,14 +56,15 @@ class WeighedBags:
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
                attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
-               sources: SourceMap | None = None) -> WeighedBags:
+               sources: SourceMap | None = None, every: float = 0.0) -> WeighedBags:
     """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
-    hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag.
+    hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag;
+    ``every``: as of ``estimate_bag``.
 
     Raises BagError where no estimate comes out, DescriptionError, ScaleError for an attachment that is not known.
     """
     rest = {room: value for room, value in tuning.items() if room != 'scale'}
-    run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file))
+    run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file), every)
     if attachment != BARE:
         run.note(run.stage.attach(attachment))
     for place, bag in enumerate(bags):
@@ -93,8 +94,8 @@ def recorded_loads(path: str | Path) -> WeighedBags:
 class _Run:
     """Bags one after the other."""
 
-    def __init__(self, machine: Machine, stage: ScaleStage) -> None:
-        self.machine, self.stage = machine, stage
+    def __init__(self, machine: Machine, stage: ScaleStage, every: float) -> None:
+        self.machine, self.stage, self.every = machine, stage, every
         self.loads: list[WeighedLoad] = []
         self.records: list[Record] = []
         self.overloads: list[str] = []
@@ -109,7 +110,7 @@ class _Run:
         """One bag, by the caller's thread alone."""
         source, first, last = open_bag(bag), None, 0
         reader = sample_reader(source, self.machine, namespace, sources)
-        log = LongLog(reader, self.machine, dict(tuning), backend, segment=0.0, threads=False)
+        log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False)
         for output in log:
             if first is None:
                 first = output.state.stamp_ns

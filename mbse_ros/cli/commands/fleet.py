@@ -12,7 +12,7 @@ import typer
 
 from ... import workers
 from ...errors import BagError, MissingModuleError, SettingError
-from ..arguments import Cluster, Json, Set, Sources, Valve, sources_of
+from ..arguments import Cluster, Every, Json, Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
     from ...offline.fleet import Done
@@ -31,6 +31,7 @@ def fleet(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
         cluster: Cluster = None,
+        every: Every = 0.0,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
@@ -60,7 +61,7 @@ def fleet(
     text = Path(described.description.file).read_text(encoding='utf-8')
     known_sources = sources_of(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
-                  namespace) for bag in _folders(bags)]
+                  namespace, every) for bag in _folders(bags)]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about):
         before = [done for done in map(known, tasks) if done is not None]

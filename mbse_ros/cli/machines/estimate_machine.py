@@ -31,7 +31,7 @@ def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> No
     described, states = load_machine(machine, valve), request.full or request.report is not None
     with written(described, request.output) as take:
         estimate = estimate_bag(request.bag, described, parse_tuning(request.words), request.namespace,
-                                request.backend, request.sources, states, take, None)
+                                request.backend, request.sources, states, take, None, request.every)
     if request.report is not None:
         from ...report.writer import write_report
         from .report_run import report_run
