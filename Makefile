@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo, make test: all the set-up and the thing itself; make help lists the targets.
 RUN = ROS=$(ROS) tools/environment.sh
-TWO_FILES = -n 2 --dist loadfile --no-loadscope-reorder
+FILES = -n 3 --dist loadfile --no-loadscope-reorder
 NEIGHBOURS = -n auto --dist worksteal
 
 .PHONY: help demo test lint docs types coverage environment lock clean
@@ -22,13 +22,13 @@ demo:
 	@ROS=$(ROS) ./mbse demo $(ARGS)
 
 # Without ARGS: first what needs no ROS, on all cores, neighbours in one process, since they share models and simulated
-# runs; then the nodes, two files at a time, with nothing beside them: they keep 1.7 cores busy as it is.
+# runs; then the nodes, three files at a time, with nothing beside them: one of the three waits for something at any time.
 test:
 	@tools/browser.sh
 ifeq ($(ARGS),)
 	@status=0; \
 	$(RUN) python -m pytest -q -m 'not ros' $(NEIGHBOURS) || status=1; \
-	$(RUN) python -m pytest -q -m ros $(TWO_FILES) || status=1; \
+	$(RUN) python -m pytest -q -m ros $(FILES) || status=1; \
 	exit $$status
 else
 	@$(RUN) python -m pytest -q $(ARGS)
@@ -49,7 +49,7 @@ coverage:
 	@$(RUN) python -m pip install -q --disable-pip-version-check 'coverage>=7.10'
 	@rm -rf out/coverage && mkdir -p out/coverage
 	@$(RUN) coverage run -m pytest -q -m 'not ros' $(NEIGHBOURS) $(ARGS) || true
-	@$(RUN) coverage run -m pytest -q -m ros $(TWO_FILES) $(ARGS) || true
+	@$(RUN) coverage run -m pytest -q -m ros $(FILES) $(ARGS) || true
 	@$(RUN) coverage combine -q
 	@$(RUN) coverage html -q
 	@$(RUN) coverage report

@@ -19,6 +19,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
+from rclpy.task import Future
 from sensor_msgs.msg import FluidPressure, JointState
 
 from mbse_ros.description.fingerprint import fingerprint
@@ -29,6 +30,8 @@ from mbse_ros.nodes.base.run import _Executor as Executor
 from mbse_ros.nodes.messages.wire import header, packed_record
 from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
+TURN = 0.02         # s without a message until the next look
+BATCH = 0.005       # s of messages until the next look
 MATCH = 60.0        # s: the longest that anything takes on a machine with much else to do
 PATIENCE = ((signal.SIGTERM, MATCH), (signal.SIGKILL, 5.0))       # of a graph that is stopped
 CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
@@ -106,6 +109,7 @@ class Peer:
             self.node.create_subscription(kind, topic, self.heard[topic].append, QoSProfile(depth=5000))
         self.outputs = {}
         self.also = lambda: None
+        self.quiet = 0      # turns since the last message
 
     def close(self):
         """Leave the graph."""
@@ -113,16 +117,24 @@ class Peer:
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 
-    def until(self, condition, limit=MATCH):
-        """Spin until the condition holds; AssertionError after the limit, s."""
+    def until(self, condition, limit=MATCH, why=lambda: ''):
+        """Spin until the condition holds; AssertionError after the limit, s, with what ``why`` says."""
         end = time.monotonic() + limit
         while not condition():
-            assert time.monotonic() < end, 'waited in vain'
+            assert time.monotonic() < end, f'waited in vain {why()}'
             self.step()
 
     def step(self):
-        """Listen for a moment; ``also`` may give another node of the process its turn."""
-        self.executor.spin_once(timeout_sec=0.02)
+        """Listen for a moment; ``also`` may give another node of the process its turn.
+
+        Where one message has come more may wait: all of them before the next look, else a busy peer falls behind.
+        """
+        begin = time.monotonic()
+        self.executor.spin_once(timeout_sec=TURN)
+        if time.monotonic() - begin < TURN:
+            self.quiet = 0
+            self.executor.spin_until_future_complete(Future(), BATCH)
+        self.quiet += 1
         self.also()
 
     def publish(self, kind, topic, message, readers=1):

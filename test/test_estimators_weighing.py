@@ -21,8 +21,6 @@ from mbse_ros.estimators.weighing import (
     KNOWN,
     STILL_KNOWN,
     MassInformation,
-    _deviation,
-    _residuals,
     _steep,
     _terms,
     balanced,
@@ -56,8 +54,8 @@ def terms(machine: Machine) -> ca.Function:
     model = hydraulic_model(machine, True)
     n = len(model.names)
     X, P, near = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('near', len(machine.system.dependent))
-    slopes = _steep(machine, model, X, P, near, ca.SX(directions(machine)))
-    found = _terms(machine, model, X, P, near, ca.SX(FORCE_PSD), ca.SX(DT), slopes)
+    at = machine, model, X, P, near
+    found = _terms(*at, ca.SX(FORCE_PSD), ca.SX(DT), _steep(*at, ca.SX(directions(machine))))
     return ca.Function('terms', [X, P, near, machine.parameters.symbol], list(found))
 
 
@@ -91,29 +89,6 @@ def test_forces_balance_where_the_machine_carries_its_mass(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', MACHINES)
-def test_derivatives_along_directions_are_those_of_each_equation(name: str) -> None:
-    """Bit for bit, though the directions are not known before: as many as lanes, those beyond the equations 0."""
-    machine, X = machine_of(name), carried(name)
-    model, n = hydraulic_model(machine, True), len(X)
-    (balance, g, by), unit = _residuals(machine, model), directions(machine)
-    assert unit.shape[1] >= 4 and (unit.T @ np.ones(len(unit)) == (np.arange(unit.shape[1]) < len(unit))).all()
-    along, near = ca.SX.sym('along', *unit.shape), ca.SX.sym('near', len(machine.system.dependent))
-    x, P, numbers = ca.SX.sym('x', n), ca.SX.sym('P', n, n), machine.parameters.symbol
-    found = ca.Function('found', [x, P, near, numbers, along], _steep(machine, model, x, P, near, along))
-    q = machine.position(X[:len(machine.coordinates)])
-    residuals, slopes = found(X, covariance(name), q[machine.system.dependent], machine.parameters.mean, unit)
-    each = ca.Function('each', [machine.system.q, balance.X, numbers, balance.deviation], [g, ca.jacobian(g, by)])
-    V = covariance(name)[:n, :n]
-    spread = ca.Function('spread', [x, P, near, numbers], [_deviation(machine, balance, x, P, near)])
-    deviation = spread(X, V, q[machine.system.dependent], machine.parameters.mean)
-    joined = ca.Function('joined', [x, near], [machine.joined(near, x[:len(machine.coordinates)])])
-    expected = each(joined(X, q[machine.system.dependent]), X, machine.parameters.mean, deviation)
-    np.testing.assert_array_equal(residuals.full(), expected[0].full())
-    np.testing.assert_array_equal(slopes.full()[:len(unit)], expected[1].full())
-    assert not slopes.full()[len(unit):].any()
-
-
-@pytest.mark.parametrize('name', MACHINES)
 def test_derivatives_along_the_loops(name: str) -> None:
     """By central differences of the residual with the loops closed again; friction known."""
     X, machine = carried(name), machine_of(name)
@@ -139,8 +114,8 @@ def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.n
     size = len(X), len(doubtful(machine, model)) + frictions(machine, model)
     T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
-    slopes = steep(machine, model, *symbols, ca.SX(directions(machine)))
-    balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT), slopes)
+    balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT),
+                       steep(machine, model, *symbols, ca.SX(directions(machine))))
     found = weighed(machine, model, *symbols[:2], T, balance, moves, ca.SX(DT))
     function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:3], found[-1]])
     unit = np.outer(model.scale, model.scale)

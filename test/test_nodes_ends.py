@@ -42,7 +42,7 @@ def test_the_plant_keeps_time(make, clock):      # noqa: F811
 
 
 def test_the_plant_ends_after_its_cycles(make, clock):      # noqa: F811
-    node = make(PlantNode, backend='vm', exit_at_end=True, rate=20.0)
+    node = make(PlantNode, exit_at_end=True, rate=20.0)
     go(node, clock, 30.0)
     assert node.exit_status == 0 and stamps(node.sinks['truth'])[-1] == 1_024 * SECOND
     commands = [m.position[0] for m in node.sinks['sensors/valve_command'].messages]

@@ -12,7 +12,7 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_support import PATIENCE, own_domain
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
-from watched_graph import Watched
+from watched_graph import watched_machine
 
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
 from mbse_ros.nodes.graphs import run_graph as up
@@ -25,7 +25,7 @@ TOPICS = {'segment': SensorSegment, 'state': HydraulicState, 'payload': PayloadE
 @pytest.fixture(scope='module')
 def watched():
     with own_domain():
-        graph = Watched(TOPICS, payload='50', seed='3', composed='false')
+        graph = watched_machine(TOPICS, payload='50', seed='3', composed='false')
         try:
             yield graph
         finally:
@@ -71,7 +71,7 @@ def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
     before = {name: child.pid for name, child in watched.graph.children.items()}
     count = len(watched.heard('state'))
     os.kill(before['observer_node'], signal.SIGKILL)
-    watched.until(lambda: watched.graph.children.get('observer_node') is None)
+    watched.until(lambda: watched.graph.children.get('observer_node') is None, paced=False)
     segments = len(watched.heard('segment'))
 
     def returned():
@@ -79,7 +79,7 @@ def test_a_killed_observer_comes_back_and_the_rest_goes_on(watched):
         states = watched.heard('state')[count - 1:]
         back = [k for k, pair in enumerate(zip(states, states[1:]), 1) if pair[1].sequence != pair[0].sequence + 1]
         return states[back[0]:] if back else []
-    watched.until(returned)
+    watched.until(returned, paced=False)
     assert returned()[0].restart and returned()[0].status == HydraulicState.STARTING
     watched.until(lambda: watched.heard('state')[-1].status == HydraulicState.OK)
     watched.until(lambda: watched.heard('payload')[-1].sequence >= returned()[0].sequence)

@@ -21,7 +21,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.warnings import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.linkage_node import LinkageNode
-from mbse_ros.nodes.messages.wire import header, packed_record
+from mbse_ros.nodes.messages.wire import header, packed_joints, packed_record
 from mbse_ros.nodes.observer_node import ObserverNode
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
@@ -120,7 +120,7 @@ def test_a_million_names_are_a_few_lines(make):      # noqa: F811
     """Joints of others are no warning; what is remembered of them is bounded."""
     node = make(InterpolationNode)
     names = [f'lift_{k}\n' for k in range(10 ** 6)]
-    node.on_message('sensors/position', serialize_message(joint_state(SECOND, 'm', names, [0.0] * len(names))))
+    node.on_message('sensors/position', packed_joints(SECOND, 'm', names, np.zeros(len(names))))
     assert node.warnings.total == 0 and not node.warned and len(node.warnings._held) == 0
 
 

@@ -11,20 +11,19 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from diagnostic_msgs.msg import DiagnosticArray
-from nodes_support import PATIENCE, Peer, own_domain
+from nodes_support import PATIENCE, asked, own_domain
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
+from watched_graph import WatchedGraph
 
 from mbse_ros.msg import LinkageState
 from mbse_ros.nodes.graphs import run_graph as up
 from mbse_ros.nodes.graphs.linkage_graph import LinkageArguments, linkage_graph
 from mbse_ros.nodes.graphs.machine_graph import Graph, parse_arguments
-from mbse_ros.nodes.graphs.run_graph import RunningGraph
 from mbse_ros.nodes.messages.wire import to_ns
 
-START = 180.0       # s, on a machine with much else to do
 TOPICS = {'linkage_state': LinkageState, 'truth/joint_states': JointState, 'estimated/joint_states': JointState,
           'sensors/joint_states': JointState, 'markers': MarkerArray, '/diagnostics': DiagnosticArray}
 
@@ -32,33 +31,17 @@ SERVICES = {'set_parameters': SetParameters, 'set_parameters_atomically': SetPar
             'get_parameters': GetParameters}
 
 
-class Watched:
-    """A linkage graph that runs, its log, and a peer that hears all its topics from the first message on."""
+class Watched(WatchedGraph):
+    """The running graph of a linkage, with the parameters of nodes by their names."""
 
     def __init__(self, parameters=None, **arguments):
-        processes = linkage_graph(parse_arguments(arguments, LinkageArguments)).processes
-        more = [replace(p, parameters={**p.parameters, 'wait_subscribers': p.parameters.get('wait_subscribers', 0) + 1,
-                                       **(parameters or {}).get(p.name, {})}) for p in processes]
-        self.log, self.peer = [], Peer(**TOPICS)
+        described = linkage_graph(parse_arguments(arguments, LinkageArguments))
+        super().__init__(Graph(tuple(replace(p, parameters={**p.parameters, **(parameters or {}).get(p.name, {})})
+                                     for p in described.processes)), TOPICS, 'linkage_state', 'linkage_plant_node')
         # From the start on: an answer does not come to a client that the node has not met yet.
         self.clients = {name: self.peer.node.create_client(kind, f'linkage_node/{name}')
                         for name, kind in SERVICES.items()}
-        self.graph = RunningGraph(Graph(tuple(more)), self.log.append)
-        self.graph.start()
-
-    def until(self, condition, limit=START):
-        """Look after the graph and listen until the condition holds."""
-        def check():
-            self.graph.step()
-            return condition()
-        try:
-            self.peer.until(check, limit)
-        except AssertionError:
-            raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
-
-    def heard(self, topic):
-        """Messages of a topic so far."""
-        return self.peer.heard[topic]
+        self.start()
 
     def set(self, **values):
         """Results of setting parameters of the linkage node."""
@@ -75,9 +58,9 @@ class Watched:
         return [value.string_value for value in answer.values]
 
     def _call(self, service, request):
-        self.peer.until(self.clients[service].service_is_ready)
-        future = self.clients[service].call_async(request)
-        self.peer.until(future.done)
+        self.until(self.clients[service].service_is_ready)
+        future = asked(self.clients[service], request)
+        self.until(future.done)
         return future.result()
 
 
@@ -92,19 +75,18 @@ def watched():
         try:
             yield graph
         finally:
-            graph.graph.stop()
-            graph.peer.close()
+            graph.close()
 
 
 def test_nothing_is_lost_at_200_hz(watched):
-    watched.until(lambda: len(watched.heard('linkage_state')) >= 600)
+    watched.until(lambda: all(len(watched.heard(topic)) >= 600 for topic in ('linkage_state', 'sensors/joint_states')))
     states = watched.heard('linkage_state')
     assert [m.sequence for m in states] == list(range(1, len(states) + 1))
     assert set(np.diff([to_ns(m.header.stamp) for m in states])) == {5_000_000}
     sensed = [to_ns(m.header.stamp) for m in watched.heard('sensors/joint_states')][:600]
     assert [to_ns(m.header.stamp) for m in states][:600] == sensed
     assert {m.dropped for m in states} == {0} and [m.restart for m in states].count(True) == 1
-    assert all(list(m.measured) == [m.USED, m.USED] for m in states[100:])
+    assert all(list(m.measured) == [m.USED, m.USED] for m in states[100:600])        # later ones the gate may reject
 
 
 def test_it_follows_the_truth(watched):
@@ -187,13 +169,14 @@ def test_a_killed_node_returns(watched):
     plant = watched.graph.children['linkage_plant_node'].pid
     killed, count = watched.graph.children['linkage_node'].pid, len(watched.heard('linkage_state'))
     os.kill(killed, signal.SIGKILL)
-    watched.until(lambda: watched.graph.children.get('linkage_node') is None)
+    watched.until(lambda: watched.graph.children.get('linkage_node') is None, paced=False)
 
     def returned():
         """What comes after the last words of the killed one."""
         messages = watched.heard('linkage_state')[count - 1:]
         back = [k for k, pair in enumerate(zip(messages, messages[1:]), 1) if pair[1].sequence <= pair[0].sequence]
         return messages[back[0]:] if back else []
+    watched.until(returned, paced=False)
     watched.until(lambda: len(returned()) > 200 and returned()[-1].status == LinkageState.OK)
     assert returned()[0].restart and returned()[0].sequence == 1
     assert watched.graph.children['linkage_node'].pid != killed

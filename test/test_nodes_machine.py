@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from nodes_support import joint_state, own_domain
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
-from watched_graph import Watched
+from watched_graph import watched_machine
 
 from mbse_ros.bags.series import read_payload
 from mbse_ros.cli.demo import agreement
@@ -30,7 +30,7 @@ QUEUE = 200     # messages that may wait in a node
 def watched(tmp_path_factory):
     with own_domain():
         bag = tmp_path_factory.mktemp('zx200') / 'bag'
-        graph = Watched(TOPICS, machine='zx200', payload='800', cycle='topic', record=str(bag))
+        graph = watched_machine(TOPICS, machine='zx200', payload='800', cycle='topic', record=str(bag))
         graph.bag = bag
         try:
             yield graph

@@ -19,7 +19,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from mbse_ros.bags.bag import Bag
-from mbse_ros.bags.storage.storage_writer import disk_room as room
+from mbse_ros.bags.storage import disk_room as room
 from mbse_ros.errors import DiskError
 from mbse_ros.nodes.base.node_settings import RecorderSettings
 from mbse_ros.nodes.recorder_node import RecorderNode, shortage

@@ -271,14 +271,19 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
         values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6,
                   'command/lift_valve': 0.0}
         segments, turn = node.sinks['segment'].messages, lambda: executor.spin_once(timeout_sec=0.01)
-        for first, last in ((0, 10), (10, 200)):
+        for first, last in ((0, 10), (10, 200), (200, 250)):
             peer.also = lambda: None
             for topic, kind in SensorFields(channels, valves).topics.items():
                 for k in range(first, last):
                     peer.publish(message_class(kind), topic, written(k * PERIOD, values, channels, valves)[topic])
             assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
-            peer.also = turn
-            peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD)
+            if last < 250:
+                peer.also = turn
+                peer.until(lambda: segments and to_ns(segments[-1].header.stamp) == (last - 1) * PERIOD, why=lambda: (
+                    last, len(segments), node.warned, {name: buffer.newest for name, buffer in
+                                                       node.interpolator._inputs.items()}))
+        node.do_rest()      # what has come before its end counts
+        assert to_ns(segments[-1].header.stamp) == 249 * PERIOD
         assert np.isfinite([v for segment in segments for v in segment.values]).all()
         assert [segment.restart for segment in segments].count(True) == 1 and not node.interpolator.lost
     finally:

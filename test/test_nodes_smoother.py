@@ -26,14 +26,14 @@ def watched():
     """Two seconds of motion and the silence after it."""
     with pytest.MonkeyPatch.context() as patch, own_domain():
         patch.setitem(TOPICS, 'smoothed_state', LinkageState)
-        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE}}, smoother='true', lag='0.1',
-                        duration='2.0', mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
+        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE},
+                         'linkage_plant_node': {'exit_at_end': False}}, smoother='true', lag='0.1', duration='2.0',
+                        mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
         try:
             graph.until(lambda: len(graph.heard('smoothed_state')) >= COUNT and len(
-                {to_ns(m.header.stamp) for m in graph.heard('linkage_state')}) >= COUNT)
+                {to_ns(m.header.stamp) for m in graph.heard('linkage_state')}) >= COUNT, paced=False)
         finally:
-            graph.graph.stop()
-            graph.peer.close()
+            graph.close()
         yield graph
 
 
@@ -84,7 +84,7 @@ def test_a_reset_forgets_the_state(monkeypatch, kind):
             node.take(stamp, {'encoder': float(start)})
             node.take(stamp + 5_000_000, {'encoder': float(start)})
             if kind is SmootherNode:
-                node._publish_all(node.stage.flush())
+                node.do_rest()      # as at its end: the rest of the window
             assert [estimate.restart for estimate in published] == [True, False], stamp
             published.clear()
             answer = node.on_reset(request, Trigger.Response())

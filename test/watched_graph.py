@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A graph of processes that a test watches."""
 
+import signal
+import time
 from dataclasses import replace
 
 from nodes_support import Peer
 
 from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
+from mbse_ros.nodes.messages.wire import to_ns
 
 START = 180.0       # s, on a machine with much else to do
+LAG = 10 ** 9       # ns that what is heard may be behind the clock until the simulation waits for it
+BURST = 100         # messages that come between two waits
+QUIET = 20          # turns without a message, after which all has been heard
 
 
 def waiting(parameters):
@@ -22,24 +28,37 @@ def heard(graph):
                                parts={name: waiting(own) for name, own in p.parts.items()}) for p in graph.processes))
 
 
-class Watched:
-    """A graph that runs, its log, and a peer that hears all its topics from the first message on."""
+class WatchedGraph:
+    """A graph that runs, its log, and a peer that hears all its topics from the first message on.
 
-    def __init__(self, topics, **arguments):
-        self.log = []
-        self.peer = Peer(**topics)
-        self.graph = RunningGraph(heard(machine_graph(parse_arguments(arguments))), self.log.append)
+    On a computer with much else to do nodes and peer need longer than the simulation gives them. Then it stands still
+    until they have done what they have: else they fall behind for ever, and their queues lose what they cannot hold.
+    ``result``: the topic that comes last out of the graph; ``plant``: name of the simulation.
+    """
+
+    def __init__(self, graph, topics, result, plant):
+        self.log, self.peer = [], Peer(**topics)
+        self._result, self._plant, self._stopped, self._resumed = result, plant, None, 0
+        self.graph = RunningGraph(heard(graph), self.log.append)
+
+    def start(self):
+        """Start the processes."""
         self.graph.start()
+        return self
 
-    def until(self, condition, limit=START):
-        """Look after the graph and listen until the condition holds."""
+    def until(self, condition, limit=START, paced=True):
+        """Look after the graph and listen until the condition holds; not ``paced``: while nodes are not there."""
         def check():
             self.graph.step()
+            if paced:
+                self._pace()
             return condition()
         try:
             self.peer.until(check, limit)
         except AssertionError:
             raise AssertionError('\n'.join(['waited in vain', *self.log])) from None
+        finally:
+            self._resume()
 
     def heard(self, topic):
         """Messages of a topic so far."""
@@ -53,3 +72,23 @@ class Watched:
         """End the processes and leave."""
         self.graph.stop()
         self.peer.close()
+
+    def _pace(self):
+        results, plant = self.heard(self._result), self.graph.children.get(self._plant)
+        if self._stopped is not None:
+            if self.peer.quiet >= QUIET:
+                self._resume()
+        elif (plant is not None and len(results) > self._resumed + BURST
+              and time.time_ns() - to_ns(results[-1].header.stamp) > LAG):
+            plant.send_signal(signal.SIGSTOP)
+            self._stopped, self.peer.quiet = plant, 0
+
+    def _resume(self):
+        if self._stopped is not None:
+            self._stopped.send_signal(signal.SIGCONT)
+            self._stopped, self._resumed = None, len(self.heard(self._result))
+
+
+def watched_machine(topics, **arguments):
+    """The running graph of a machine."""
+    return WatchedGraph(machine_graph(parse_arguments(arguments)), topics, 'payload', 'plant_node').start()

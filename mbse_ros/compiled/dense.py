@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import casadi as ca
 
-from . import lanes
+from . import lanes, parts
 from .code import code_identity
 from .small import with_fast_small_functions
 
@@ -52,4 +52,5 @@ def c_source(*functions: ca.Function, in_lanes: bool = True) -> str:
 
 def made_of(function: ca.Function, in_lanes: bool = True) -> str:
     """All that ``c_source`` of a function follows from, in a tenth of its time: the function and what writes the C."""
-    return f'{function.serialize()} {code_identity(*WRITERS)} {lanes.LEAST if in_lanes else None}'
+    chosen = (lanes.LEAST, parts.LONGEST) if in_lanes else None
+    return f'{function.serialize()} {code_identity(*WRITERS)} {chosen}'

@@ -39,7 +39,7 @@ class PlantNode(RealTimePlant[Machine]):
         commanded = s.cycle == 'topic'
         cycle = cycle_by_name('lift_hold_lower' if commanded else s.cycle, self.machine, s.seed, s.ramp)
         cycle = cycle.repeated(s.cycles or math.ceil(DAY / cycle.duration))
-        self.end_ns = None if commanded else round(cycle.duration * 1e9)
+        self.end_ns = round(s.duration * 1e9) or (None if commanded else round(cycle.duration * 1e9))
         self._commands = None
         if commanded:
             self._commands = ValveCommands(controls_of(self._plant), lambda text: self.warnings('command', text))

@@ -15,6 +15,7 @@ from ..streams.linkage.lagged import LaggedStage
 from ..streams.records import LinkageEstimate
 from .base.mechanism_node import MechanismNode
 from .base.node_settings import SmootherNodeSettings
+from .base.run import STOP
 
 
 class SmootherNode(MechanismNode):
@@ -60,6 +61,12 @@ class SmootherNode(MechanismNode):
         """Samples to the stage; nothing is solved here."""
         self._heard, self._busy = time.monotonic(), True
         self.stage.add(stamp_ns, samples)
+
+    def do_rest(self) -> None:
+        """What waits, and the rest of the window."""
+        super().do_rest()
+        if self.active and not STOP.at_once:
+            self._publish_all(self.stage.flush())
 
     def _publish_all(self, estimates: Iterable[LinkageEstimate]) -> None:
         for estimate in estimates:

@@ -14,6 +14,7 @@ def demo(
         seed: Annotated[int, typer.Option(help='Seed of the sensors\' noise.')] = 1,
         output: Annotated[Path, typer.Option(
             '-o', '--output', help='Folder for bags and reports.')] = Path('out/demo'),
+        duration: Annotated[float, typer.Option(min=2.0, max=3600.0, help='Length of each lift in ROS 2, s.')] = 24.0,
         offline: Annotated[bool, typer.Option(
             '--offline', help='Without ROS 2: the crane, simulated to a bag and estimated from it.')] = False) -> None:
     """Run a simulated crane through ROS 2, then offline.
@@ -24,4 +25,4 @@ def demo(
         from ..demo_offline import run_offline_demo
         raise typer.Exit(run_offline_demo(payload, seed, output))
     from ..demo import run_demo
-    raise typer.Exit(run_demo(payload, seed, output))
+    raise typer.Exit(run_demo(payload, seed, output, duration))

@@ -24,6 +24,7 @@ from ...description.fingerprint import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine
+from ..inputs.waiting import drained
 from ..messages.wire import packed_record
 from .diagnostics import OK, WARN
 from .latency import Latency
@@ -151,6 +152,14 @@ class ManagedNode(Runnable, LifecycleNode, Generic[M]):     # type: ignore[misc]
         if self.settings.autostart and not (
                 self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS):
             self.exit_status = BAD_START
+
+    def do_rest(self) -> None:
+        """Take what waits in the inputs, until a further signal comes."""
+        for subscription in self._inputs.copy():
+            for message in drained(subscription):
+                if STOP.at_once:
+                    return
+                subscription.callback(message)
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget what the stage knows."""

@@ -64,6 +64,8 @@ class SimulationSettings(Settings):
 
     seed: int = setting(1, 'Seed of the noise, and of a random cycle', '', 0, 2 ** 31 - 1)
     publish_clock: bool = setting(False, 'Publish /clock, for nodes with use_sim_time')
+    duration: float = setting(0.0, 'Length of the motion; 0: that of its work cycles, of a mechanism without end', 's',
+                              0.0, 1e6)
     exit_at_end: bool = setting(False, 'End the process when the motion is over')
 
 
@@ -309,4 +311,3 @@ class SmootherNodeSettings(MechanismSensorSettings):
 class LinkagePlantNodeSettings(SimulationSettings, MechanismSettings):
     """The simulated mechanism's node."""
 
-    duration: float = setting(0.0, 'Length of the motion; 0: without end', 's', 0.0, 1e6)

@@ -39,13 +39,15 @@ TURN = 60.0             # s
 
 
 class Stop:
-    """Whether a signal asked the process to end; the first one counts, later ones change nothing."""
+    """Whether a signal ``asked`` the process to end, and whether a further one asks it to end ``at_once``, without what
+    still waits."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.at_once = False
 
     def __call__(self, *_: object) -> None:
         """Signal handler."""
+        self.at_once = self.asked
         self.asked = True
 
 
@@ -93,8 +95,11 @@ class Runnable:
         """Do what is due by the clock; return the seconds until the next time, None: only messages count."""
         return None
 
+    def do_rest(self) -> None:
+        """Called once when no callback can come any more: do what has come, and publish what comes of it."""
+
     def finish(self) -> None:
-        """Called once when no callback can come any more."""
+        """Called once after that."""
 
 
 def one_line(error: Exception) -> str:
@@ -146,6 +151,8 @@ def _serve(nodes: Sequence[Runnable]) -> None:
             node.start()
         _begin_real_time(nodes)
         _spin(nodes)
+        for node in nodes:
+            node.do_rest()
         farewell([publisher for node in nodes for publisher in node.publishers])
     finally:
         for node in nodes:

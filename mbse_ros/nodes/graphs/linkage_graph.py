@@ -50,7 +50,6 @@ class LinkageArguments(GraphArguments):
     travel: float = setting(0.05, 'How far it is moved where it is held, rad or m', '', 0.0, 10.0)
     smoother: bool = setting(False, 'Start the smoother in addition to the filter')
     lag: float = setting(0.2, "Lag of the smoother's estimates", 's', 1e-3, 60.0)
-    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: without end', 's', 0.0, 1e6)
 
 
 def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str]:
@@ -90,7 +89,7 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
         processes.append(a.node('smoother_node', **reading, lag=a.lag,
                                 noises=a.noises if a.estimator == FILTER else ''))
     if a.simulate:
-        processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate, duration=a.duration,
+        processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate,
                                  motion=a.motion, travel=a.travel, wait_subscribers=1 + a.smoother + readers))
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
     return a.complete((*processes, *a.watchers('linkage.rviz', a.frame, topics=recorded)))

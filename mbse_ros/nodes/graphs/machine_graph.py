@@ -116,6 +116,8 @@ class GraphArguments(Settings):
 
     simulate: bool = setting(True, 'Start the simulation; false: the sensors come from elsewhere')
     seed: int = setting(1, 'Seed of the simulation', '', 0, 2 ** 31 - 1)
+    duration: float = setting(0.0, 'Length of the simulated motion until the graph ends; 0: that of its work cycles, '
+                                   'of a mechanism without end', 's', 0.0, 1e6)
     namespace: str = setting('', 'Namespace of all nodes and topics')
     use_sim_time: bool = setting(False, 'Time comes from /clock; with simulate the simulation publishes it')
     rviz: bool = setting(False, 'Start RViz')
@@ -183,7 +185,7 @@ class GraphArguments(Settings):
         """The simulation; ``final``: the graph ends with it, else it begins again where it dies."""
         return Process(name, name, self.namespace, final=final, respawn=not final, parameters={
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
-            'exit_at_end': final, **self.waiting, **parameters})
+            'exit_at_end': final, 'duration': self.duration, **self.waiting, **parameters})
 
     def watchers(self, config: str, frame: str = '', **recorded: str) -> tuple[Process, ...]:
         """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for; ``frame``:
@@ -286,7 +288,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     root = a.frame or MARKERS_FRAME
     frame = prefix + root
     sources = a.sources or (NO_MAP if a.simulate else '')
-    machine, final = {'machine': a.machine, 'valve': a.valve}, a.cycles > 0 and a.cycle != 'topic'
+    machine, final = {'machine': a.machine, 'valve': a.valve}, a.duration > 0 or a.cycles > 0 and a.cycle != 'topic'
     outputs = [a.node('outputs_node', **machine, frame_id=root, frame_prefix=prefix)] if a.outputs else []
     scales = [a.node('scale_node', **machine, records=a.scale_records or ('none' if a.simulate else ''),
                      scale_file=a.scale_file, wait_subscribers=int(bool(a.record)))] if scale else []

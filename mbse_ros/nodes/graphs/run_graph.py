@@ -27,8 +27,10 @@ LONGEST_DELAY = 16.0
 STEADY = 15.0           # s
 SPARE_AFTER = 10.0      # s in which the nodes that start need the processor, until a process waits for the next one
 NEXT_SPARE = 3.0        # s after that one has become a node
-DRAIN = 1.0             # s that the others get for the last messages after the end of a final process
-ESCALATION = ((signal.SIGTERM, 8.0), (signal.SIGKILL, 5.0))     # SIGINT would be a traceback while Python still imports
+DRAIN = 1.0             # s that the others get for the last messages after the end of a final process, by ROS launch
+LEAVE = 60.0            # s that each of them gets by ours, where one after the other does what it still has to do
+# The second signal stops what a node still does with what has come. SIGINT: a traceback while Python still imports.
+ESCALATION = ((signal.SIGTERM, 4.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 5.0))
 BOUND = Path(__file__).with_name('bound.py')
 SPARE = 'mbse_ros.nodes.graphs.spare'
 BAD_START = 2           # status of a node that cannot use its machine or parameters: once more would not help
@@ -133,6 +135,7 @@ class RunningGraph:
         self._ours = any(process.package == 'mbse_ros' and process.respawn for process in graph.processes)
         self._spare: subprocess.Popen[str] | None = None
         self._spare_due = time.monotonic() + SPARE_AFTER
+        self._leaving: list[tuple[str, float]] | None = None    # processes that end, the first one by this time, s
 
     def start(self) -> None:
         """Start all processes."""
@@ -141,6 +144,8 @@ class RunningGraph:
 
     def step(self) -> bool:
         """Look after the processes; False when the graph is over."""
+        if self._leaving is not None:
+            return self._leave()
         for name, child in list(self.children.items()):
             code = child.poll()
             if code is not None and not self._ended(name, code):
@@ -223,8 +228,9 @@ class RunningGraph:
         if process.final:
             self._say('up', f'{name} {how}: the graph is over')
             self._judge(name, code)
-            time.sleep(DRAIN)
-            return False
+            self._leaving = [(other.name, 0.0) for other in self._processes.values()
+                             if other.name in self.children and other.package == 'mbse_ros']
+            return self._leave()
         if process.respawn and code != BAD_START:
             self._say('up', f'{name} {how}: starting it again; the graph continues')
             steady = time.monotonic() - self._born[name] > STEADY
@@ -235,6 +241,19 @@ class RunningGraph:
         self._say('up', f'{name} {how}; the graph continues without it')
         self._judge(name, code)
         return True
+
+    def _leave(self) -> bool:
+        """End the nodes in the order in which data go through them, each once it has done what came from those before
+        it; False when all have ended. So no result is missing behind a simulation, however busy the computer is."""
+        for name, until in self._leaving or ():
+            if self.children[name].poll() is not None or 0.0 < until < time.monotonic():
+                self._leaving = (self._leaving or [])[1:]
+                continue
+            if not until:
+                self.children[name].terminate()
+                self._leaving = [(name, time.monotonic() + LEAVE), *(self._leaving or [])[1:]]
+            return True
+        return False
 
     def _judge(self, name: str, code: int | None) -> None:
         if code != 0:
