@@ -146,7 +146,7 @@ def test_a_motion_of_no_length(scheme):
     assert motion.qdd[0] == pytest.approx(model('four_bar').accelerations(motion.q[0], motion.qd[0]))
 
 
-@pytest.mark.parametrize('scheme', INTEGRATORS.keys() - {'cvodes'})
+@pytest.mark.parametrize('scheme', [name for name in INTEGRATORS if name != 'cvodes'])
 def test_numbers_that_end_are_an_error_with_the_step(scheme):
     def broken(t, q, qd):
         return np.nan if t > 0.0101 else 0.0
