@@ -19,7 +19,6 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 WRONG = ('cylinders.*.friction.scale=30 %', 'bodies.*.mass=5 %', 'sensors.*.offset=50 kPa', 'base.*=1 deg')
 KNOWN = 0.005           # of the load of the procedure
@@ -168,17 +168,13 @@ def main() -> None:
     parser.add_argument('--machine', nargs='*', default=list(LIFTS))
     parser.add_argument('--runs', type=int, default=20)
     parser.add_argument('--lifts', type=int, default=2, help='new lifts of each machine')
-    parser.add_argument('--jobs', type=int, default=1)
+    add_workers(parser)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     result = {}
     for name in args.machine:
         jobs = [(name, number, args.lifts) for number in range(args.runs)]
-        if args.jobs > 1:
-            with ProcessPoolExecutor(args.jobs) as pool:
-                result[name] = list(pool.map(run, jobs))
-        else:
-            result[name] = list(map(run, jobs))
+        result[name] = many(run, jobs, args.jobs, args.cluster)
         table(name, result[name])
     if args.json:
         args.json.write_text(json.dumps(result, indent=1) + '\n')

@@ -13,6 +13,7 @@ their sensors and of the pistons' speeds, mm/s, by finite differences of the pla
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from math import nan
 
 import numpy as np
@@ -21,6 +22,7 @@ from machine_oil import command
 
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 EVERY = 10          # ms between samples
 SKIP = 100          # first samples that do not count
@@ -70,11 +72,13 @@ def main() -> None:
     parser.add_argument('load', type=float, help='kg')
     parser.add_argument('plants', nargs='+', help='npz of the motions')
     parser.add_argument('--seeds', type=int, default=10)
+    add_workers(parser)
     args = parser.parse_args()
     for valve in ('orifice', 'unknown'):
         for path in args.plants:
             data = dict(np.load(path))
-            rows = [run(args.machine, valve, args.load, data, seed) for seed in range(1, args.seeds + 1)]
+            rows = many(partial(run, args.machine, valve, args.load, data), range(1, args.seeds + 1), args.jobs,
+                        args.cluster)
             rms = {key: np.sqrt(np.mean([row[key] ** 2 for row in rows], axis=0))
                    for key in ('mass', 'position', 'speed')}
             mean, half = np.mean([row['mass'] for row in rows]), np.median([row['half'] for row in rows])

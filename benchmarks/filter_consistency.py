@@ -14,18 +14,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
 from linkage_own_model import NO_CLAIM, own_model
 
 from mbse_ros.estimators.filters.filters import FILTERS
+from mbse_ros.studies.many import add_workers, many
 
 CASES = {'masses, encoders': ('free_masses', ('place', 'height')), 'four-bar, encoder': ('four_bar', ('encoder',)),
          'four-bar, coupler gyro': ('four_bar', ('coupler_gyro',)),
          'four-bar, accelerometers': ('four_bar', ('crank_tip',))}
 SKIPPED = ('kinematic', 'dual')         # they have no transition of their own to draw from
 BOUND = 1.96
+
+
+def row_of(runs: int, scale: float, steps: int, seed: int, item: tuple[str, str]) -> dict:
+    """Figures of a case and a filter."""
+    case, name = item
+    found = own_model(name, *CASES[case], runs, scale).run(steps, seed)
+    return {'case': case, 'estimator': name, 'nees': found.nees.mean() / found.states, 'nees_z': found.nees_score,
+            'nis': found.nis.mean() / found.channels, 'nis_z': found.nis_score, 'claims': name not in NO_CLAIM}
 
 
 def main() -> int:
@@ -38,22 +48,19 @@ def main() -> int:
     parser.add_argument('--filters', nargs='*', choices=[*FILTERS])
     parser.add_argument('--cases', nargs='*', choices=[*CASES])
     parser.add_argument('--output', type=Path)
+    add_workers(parser)
     options = parser.parse_args()
-    rows, outside = [], 0
-    for case in options.cases or CASES:
-        mechanism, sensors = CASES[case]
-        for name in options.filters or FILTERS:
-            if name in SKIPPED or name == 'joint' and mechanism == 'free_masses':
-                continue
-            found = own_model(name, mechanism, sensors, options.runs, options.scale).run(options.steps, options.seed)
-            rows.append({'case': case, 'estimator': name, 'nees': found.nees.mean() / found.states,
-                         'nees_z': found.nees_score, 'nis': found.nis.mean() / found.channels,
-                         'nis_z': found.nis_score, 'claims': name not in NO_CLAIM})
-            inside = abs(found.nees_score) < BOUND and abs(found.nis_score) < BOUND
-            outside += not inside and name not in NO_CLAIM and 'encoder' in case
-            note = '' if inside else NO_CLAIM.get(name, 'OUTSIDE')
-            print('{case:25s} {estimator:19s} NEES {nees:8.3f} ({nees_z:5.1f})  NIS {nis:7.3f} ({nis_z:5.1f})  '.format(
-                **rows[-1]) + note, flush=True)
+    cases = [(case, name) for case in options.cases or CASES for name in options.filters or FILTERS
+             if name not in SKIPPED and not (name == 'joint' and CASES[case][0] == 'free_masses')]
+    rows = many(partial(row_of, options.runs, options.scale, options.steps, options.seed), cases, options.jobs,
+                options.cluster)
+    outside = 0
+    for row in rows:
+        name, inside = row['estimator'], abs(row['nees_z']) < BOUND and abs(row['nis_z']) < BOUND
+        outside += not inside and name not in NO_CLAIM and 'encoder' in row['case']
+        note = '' if inside else NO_CLAIM.get(name, 'OUTSIDE')
+        print('{case:25s} {estimator:19s} NEES {nees:8.3f} ({nees_z:5.1f})  NIS {nis:7.3f} ({nis_z:5.1f})  '.format(
+            **row) + note)
     if options.output:
         options.output.write_text(json.dumps(rows, indent=2) + '\n', encoding='utf-8')
     return int(outside > 0)

@@ -3,15 +3,16 @@
 
     python benchmarks/fleet.py [--bags 200] [--seconds 60] [--json F]       # where dask.distributed is installed
 
-Bags of a crane that lifts two loads. Prints s with one worker and with two, their ratio, s of one worker for an hour
-of bags, and whether tables are the same and complete after a worker was killed (-9), and after the scheduler was killed
-and started again and the fleet run once more.
+Bags of a crane that lifts two loads. Prints s with one worker and with two, their ratio, the processor time of workers,
+scheduler and ``mbse fleet``, s of one worker for an hour of bags, and whether tables are the same and complete after a
+worker was killed (-9), and after the scheduler was killed and started again and the fleet run once more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -73,10 +74,11 @@ def worker() -> object:
     return started('dask_worker', ADDRESS, '--nthreads', '1', '--no-nanny', '--no-dashboard')
 
 
-def run(bags: Path, output: Path) -> subprocess.Popen:
+def run(bags: Path, output: Path, pattern: str = '*') -> subprocess.Popen:
     """A fleet on the cluster."""
-    return subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', 'fleet', f'{bags}/*', '--machine', MACHINE, '-o',
-                             str(output), '--cluster', ADDRESS], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([sys.executable, '-m', 'mbse_ros.cli', 'fleet', f'{bags}/{pattern}', '--machine', MACHINE,
+                             '-o', str(output), '--cluster', ADDRESS],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def tables(output: Path) -> dict[str, bytes]:
@@ -90,13 +92,23 @@ def partly(output: Path, count: int) -> None:
         time.sleep(0.05)
 
 
-def timed(bags: Path, output: Path, warm: Path) -> float:
-    """s of a fleet, after the workers have seen one bag each."""
+def used(process: subprocess.Popen) -> float:
+    """s of the processor that a process has used."""
+    fields = Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def timed(bags: Path, output: Path, warm: Path, scheduler: subprocess.Popen, *workers: subprocess.Popen
+          ) -> dict[str, float]:
+    """s of a fleet on the clock and of the processor, after the workers have seen some bags."""
     shutil.rmtree(warm, ignore_errors=True)
-    run(bags, warm).wait()
-    begin = time.perf_counter()
-    run(bags, output).wait()
-    return time.perf_counter() - begin
+    run(bags, warm, '?').wait()
+    before, begin = [used(process) for process in (scheduler, *workers)], time.perf_counter()
+    _, _, usage = os.wait4(run(bags, output).pid, 0)
+    clock, after = time.perf_counter() - begin, [used(process) for process in (scheduler, *workers)]
+    own = [b - a for a, b in zip(before, after)]
+    return {'s': clock, 'workers_cpu_s': sum(own[1:]), 'scheduler_cpu_s': own[0],
+            'fleet_cpu_s': usage.ru_utime + usage.ru_stime}
 
 
 def main() -> None:
@@ -111,11 +123,11 @@ def main() -> None:
         bags, warm = root / 'bags', root / 'warm.csv'
         bags.mkdir()
         write_bags(bags, asked.bags, asked.seconds)
-        with scheduler():
-            with worker():
-                one = timed(bags, root / 'one.csv', warm)
-                with worker():
-                    two = timed(bags, root / 'two.csv', warm)
+        with scheduler() as head:
+            with worker() as first:
+                one = timed(bags, root / 'one.csv', warm, head, first)
+                with worker() as second:
+                    two = timed(bags, root / 'two.csv', warm, head, first, second)
             with worker(), worker() as victim:
                 fleet = run(bags, root / 'killed.csv')
                 partly(root / 'killed.csv', asked.bags // 4)
@@ -130,8 +142,8 @@ def main() -> None:
         before = len(tables(root / 'again.csv'))
         with scheduler(), worker(), worker():
             status = run(bags, root / 'again.csv').wait()
-        found = {'bags': asked.bags, 'one_worker_s': one, 'two_workers_s': two, 'ratio': one / two,
-                 'worker_s_per_hour': one * 3600.0 / (asked.bags * asked.seconds),
+        found = {'bags': asked.bags, 'one_worker': one, 'two_workers': two, 'ratio': one['s'] / two['s'],
+                 'worker_s_per_hour': one['s'] * 3600.0 / (asked.bags * asked.seconds),
                  'complete': len(expected) == asked.bags, 'two_the_same': tables(root / 'two.csv') == expected,
                  'after_a_killed_worker_the_same': tables(root / 'killed.csv') == expected,
                  'done_when_the_scheduler_was_killed': before, 'exit_status_after': status,

@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from dataclasses import fields, is_dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from mbse_ros.machine import Machine, load_machine
 from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.cycle import Move, WorkCycle, lift_hold_lower, random_cycle
 from mbse_ros.simulation.plant import Plant
+from mbse_ros.studies.many import add_workers, many
 
 SHORT = WorkCycle(0.3, (Move(0.0, 0.5), Move(4.0, 2.2), Move(0.0, 0.6), Move(-4.0, 2.4, until=0.3), Move(0.0, 0.3)))
 
@@ -57,8 +59,17 @@ def task(args: argparse.Namespace, seed: int, machine: Machine, rng: np.random.G
     return payload, replace(cycle, load=((0.0, 1.0),))
 
 
-def one_run(args: argparse.Namespace, seed: int, machine: Machine, kinds: MachineKinds, plant: Plant) -> dict:
+@cache
+def models(name: str, study: str) -> tuple[Machine, MachineKinds, Plant]:
+    """The machine that the smoother believes, what it has compiled of it, and the true one."""
+    nominal = load_machine(name, 'orifice')
+    machine = Machine(certain(nominal.description)) if study == 'true' else nominal
+    return machine, machine_kinds(machine), Plant(nominal)
+
+
+def one_run(args: argparse.Namespace, seed: int) -> dict:
     """Simulate, smooth, compare."""
+    machine, kinds, plant = models(args.machine, args.study)
     rng = np.random.default_rng([seed, 5])
     payload, cycle = task(args, seed, machine, rng)
     known = plant.machine.parameters
@@ -97,14 +108,11 @@ def main() -> None:
     parser.add_argument('--most', type=float, default=200.0, help='largest payload of the study random, kg')
     parser.add_argument('--cycle', help='boom, dig, lift_hold_lower, in place of one lift')
     parser.add_argument('--rate', type=float, default=100.0, help='of the sensors, Hz')
+    add_workers(parser)
     args = parser.parse_args()
-    nominal = load_machine(args.machine, 'orifice')
-    machine = Machine(certain(nominal.description)) if args.study == 'true' else nominal
-    kinds, plant, rows = machine_kinds(machine), Plant(nominal), []
-    for seed in range(args.runs):
-        rows.append(one_run(args, seed, machine, kinds, plant))
-        if args.json:
-            args.json.write_text(json.dumps(rows, indent=1) + '\n')
+    rows = many(partial(one_run, args), range(args.runs), args.jobs, args.cluster)
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1) + '\n')
     print(summary(rows))
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -35,6 +34,7 @@ from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.studies.many import add_workers, many
 
 LOADS = {'patu655_lift': 300.0, 'patu655': 200.0, 'zx200': 800.0}
 PACES = {'zx200': 0.3}      # at full pace its load would turn over
@@ -128,14 +128,13 @@ def main() -> None:
     parser.add_argument('--swing', type=float, default=15.0, help='deg')
     parser.add_argument('--pace', type=float, help='default: 1, zx200 0.3')
     parser.add_argument('--wrong', action='store_true')
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     jobs = [Job(name, seed, args.length, args.file or args.length, radians(args.swing),
                 args.pace or PACES.get(name, 1.0), args.wrong)
             for name in args.machine for seed in range(1, args.seeds + 1)]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = [row for some in pool.map(run, jobs) for row in some]
+    rows = [row for some in many(run, jobs, args.jobs, args.cluster) for row in some]
     print('machine      load, kg  valve    model    tilt, deg    rms    mean   worst    half  hold  updating')
     for name, valve, model in product(args.machine, VALVES, MODELS):
         own = [row for row in rows if (row['machine'], row['valve'], row['model']) == (name, valve, model)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -27,6 +26,7 @@ from wrong_numbers import plant
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
+from mbse_ros.studies.many import add_workers, many
 
 VALVES = 'orifice', 'unknown'
 MOVING = 0.006      # m/s or rad/s of a coordinate, from which the machine moves
@@ -99,13 +99,12 @@ def main() -> None:
     parser.add_argument('--hours', type=float, default=0.1, help='without a change, of each machine and kind of valve')
     parser.add_argument('--changes', type=int, default=10)
     parser.add_argument('--share', type=float, default=0.2)
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     jobs = [Job(name, 1000 + k, 0.0) for name in args.machine for k in range(round(args.hours * 3600 / 26.0))]
     jobs += [Job(name, 2000 + k, args.share * (-1) ** k) for name in args.machine for k in range(args.changes)]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = [row for some in pool.map(run, jobs) for row in some]
+    rows = [row for some in many(run, jobs, args.jobs, args.cluster) for row in some]
     print('machine      valve     hours  false  loads too many   changes  noticed  within 2 s of motion  last, s')
     for name, valve in product(args.machine, VALVES):
         own = [row for row in rows if row['machine'] == name and row['valve'] == valve]

@@ -21,7 +21,6 @@ import argparse
 import json
 import pickle
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import cache
 from itertools import product
@@ -39,6 +38,7 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.interpolation import InterpolationSettings
 from mbse_ros.streams.pipeline import Output, Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 CYCLES = {'patu655_lift': ('boom', 'random'), 'patu655': ('boom', 'random'), 'zx200': ('dig', 'boom', 'random'),
           'zx200_can': ('dig', 'boom', 'random')}
@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
                         help='of interpolation, observer or payload')
     parser.add_argument('--keep', type=Path)
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     changes = {name: float(value) for name, value in (item.split('=') for item in args.set)}
@@ -186,8 +186,7 @@ def main() -> None:
             for name in args.machine for cycle in args.cycle or CYCLES.get(name, ('boom', 'random'))
             for payload in args.payload or [PAYLOADS.get(name, 800.0)]
             for valve, seed in product(args.valve, range(1, args.seeds + 1))]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = list(pool.map(run, jobs))
+    rows = many(run, jobs, args.jobs, args.cluster)
     table(rows)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + '\n')

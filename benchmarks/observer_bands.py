@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -34,6 +33,7 @@ from mbse_ros.simulation.crane import SimulatedCrane
 from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 VALVES, CYCLES, SKIP, BAND = ('orifice', 'unknown'), ('lift_hold_lower', 'steps', 'random'), 100, 1.959964
 WRONG = {'exact': (1.0, 1.0, 1.0), 'oil -10 %': (0.9, 1.0, 1.0), 'flow +2 %': (1.0, 1.02, 1.0),
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument('--wrong', action='store_true', help='also with plants other than the observer believes')
     parser.add_argument('--own', type=int, default=0, metavar='RUNS', help="the filter's own model instead of cycles")
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='a setting of the observer')
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     changes = {name: float(value) for name, value in (item.split('=') for item in args.set)}
@@ -177,9 +177,8 @@ def main() -> None:
     cases = tuple(WRONG) if args.wrong else ('exact',)
     for case in cases:
         plant_of(case)      # compiled before the processes start
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = list(pool.map(run, [(*key, settings) for key in
-                                   product(cases, args.valves, args.cycles, range(1, args.seeds + 1))]))
+    rows = many(run, [(*key, settings) for key in
+                      product(cases, args.valves, args.cycles, range(1, args.seeds + 1))], args.jobs, args.cluster)
     table(rows)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + '\n')

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from mbse_ros.simulation.cycle import WorkCycle, lift_hold_lower, random_cycle
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
 from mbse_ros.streams.records import PayloadEstimate
+from mbse_ros.studies.many import add_workers, many
 
 MASSES = (0.0, 20.0, 50.0, 100.0, 200.0)
 
@@ -114,20 +114,19 @@ def main() -> None:
     parser.add_argument('--valve', choices=('orifice', 'unknown', 'both'), default='both')
     parser.add_argument('--seeds', type=int, default=20)
     parser.add_argument('--runs', type=int, default=100)
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     valves = ('orifice', 'unknown') if args.valve == 'both' else (args.valve,)
     plant()     # compiled before the processes start
-    with ProcessPoolExecutor(args.jobs) as pool:
-        if args.study == 'accuracy':
-            jobs = [(v, m, s) for v in valves for m in MASSES for s in range(1, args.seeds + 1)]
-            rows = list(pool.map(accuracy_run, jobs))
-            table_of_accuracy(rows)
-        else:
-            jobs = [(v, s, args.study == 'interval') for v in valves for s in range(args.runs)]
-            rows = list(pool.map(random_run, jobs))
-            table_of_random(rows)
+    if args.study == 'accuracy':
+        jobs = [(v, m, s) for v in valves for m in MASSES for s in range(1, args.seeds + 1)]
+        rows = many(accuracy_run, jobs, args.jobs, args.cluster)
+        table_of_accuracy(rows)
+    else:
+        jobs = [(v, s, args.study == 'interval') for v in valves for s in range(args.runs)]
+        rows = many(random_run, jobs, args.jobs, args.cluster)
+        table_of_random(rows)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + '\n')
 

@@ -18,6 +18,7 @@ import numpy as np
 from mbse_ros.scale.book import Tally
 from mbse_ros.scale.detection import Detector
 from mbse_ros.scale.load import Load
+from mbse_ros.studies.many import add_workers, many
 from mbse_ros.studies.shifts import NAMES, Bucket, Shift, working_day
 
 SPAN = 2500.0       # kg
@@ -41,22 +42,28 @@ def total(loads: list[Load]) -> Tally:
     return tally
 
 
+def one_shift(item: tuple[int, int]) -> tuple[bool, bool, int]:
+    """Of a seed with so many loads: whether the interval of the total holds, and that of independent loads; loads
+    counted."""
+    seed, count = item
+    rng = np.random.default_rng([seed, 7])
+    shift = Shift([Bucket(float(rng.uniform(600.0, 1800.0))) for _ in range(count)], seed=seed, rate=3.0)
+    loads = weigh(shift)
+    tally = total(loads)
+    lower, upper = tally.mass.interval
+    error = abs(tally.mass.value - shift.delivered)
+    return (lower < shift.delivered < upper, error < NORMAL * sqrt(sum(load.mass.stddev ** 2 for load in loads)),
+            len(loads))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (('shifts', 200), ('loads', 8), ('day', 300)):
         parser.add_argument(f'--{name}', type=int, default=default)
+    add_workers(parser)
     options = parser.parse_args()
-    held = apart = counted = 0
-    for seed in range(options.shifts):
-        rng = np.random.default_rng([seed, 7])
-        shift = Shift([Bucket(float(rng.uniform(600.0, 1800.0))) for _ in range(options.loads)], seed=seed, rate=3.0)
-        loads = weigh(shift)
-        tally = total(loads)
-        lower, upper = tally.mass.interval
-        held += lower < shift.delivered < upper
-        error = abs(tally.mass.value - shift.delivered)
-        apart += error < NORMAL * sqrt(sum(load.mass.stddev ** 2 for load in loads))
-        counted += len(loads)
+    runs = many(one_shift, [(seed, options.loads) for seed in range(options.shifts)], options.jobs, options.cluster)
+    held, apart, counted = (sum(column) for column in zip(*runs))
     print(f'{options.shifts} shifts, {counted} of {options.shifts * options.loads} loads counted')
     print(f'interval of the total holds in {100 * held / options.shifts:.1f} %, '
           f'that of independent loads in {100 * apart / options.shifts:.1f} %')

@@ -37,6 +37,7 @@ from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 KINDS = 'observer', 'smoother', 'EKF', 'bound'
 FLOOR, WINDOW = 1e-9, 10        # density of what the model tells; samples that an oracle sees at once
@@ -107,6 +108,12 @@ def figures(name: str, valve: str, frames: list[SensorFrame], kinds: list[str], 
     return {name: values[SKIP:].mean(axis=0) for name, values in rows.items()}
 
 
+def figures_of(item: tuple[str, str, str, int, Path | None, list[str], ObserverSettings]) -> dict[str, np.ndarray]:
+    """The same of a machine, kind of valve, cycle and seed."""
+    name, valve, cycle, seed, keep, kinds, settings = item
+    return figures(name, valve, frames_of(name, cycle, seed, 800.0, keep), kinds, settings)
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,14 +124,15 @@ def main() -> None:
     parser.add_argument('--only', nargs='*', choices=KINDS, default=list(KINDS))
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='of the observer')
     parser.add_argument('--keep', type=Path)
+    add_workers(parser)
     args = parser.parse_args()
     settings = replace(ObserverSettings(), **{name: float(value) for name, value in (s.split('=') for s in args.set)})
     machine = machine_of(args.machine)
     driven = machine.actuated
     sigma = [direct(machine)[f'position/{c}'].sensor.noise for c in machine.coordinates]
     for valve, cycle in product(args.valve, args.cycle):
-        found = [figures(args.machine, valve, frames_of(args.machine, cycle, seed, 800.0, args.keep), args.only,
-                         settings) for seed in range(1, args.seeds + 1)]
+        found = many(figures_of, [(args.machine, valve, cycle, seed, args.keep, args.only, settings)
+                                  for seed in range(1, args.seeds + 1)], args.jobs, args.cluster)
         for name in found[0]:
             position, speed = np.split(np.sqrt(np.mean([row[name] for row in found], axis=0)), 2)
             print(f'{valve:8} {cycle:7} {name:16}', ' '.join(f'{value:6.2f}' for value in 1e3 * speed[driven]),

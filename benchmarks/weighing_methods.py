@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -28,6 +27,7 @@ from mbse_ros.graph.machines.machine_smoother import smooth_machine
 from mbse_ros.machine import Machine
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 NORMAL = 1.959964
 VALVES = 'orifice', 'unknown'
@@ -89,12 +89,11 @@ def main() -> None:
     parser.add_argument('--machine', nargs='*', default=['zx200', 'patu655'])
     parser.add_argument('--runs', type=int, default=4)
     parser.add_argument('--smoother', action='store_true')
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     args = parser.parse_args()
     jobs = [(name, valve, number, args.smoother)
             for name, number, valve in product(args.machine, range(args.runs), VALVES)]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = [row for some in pool.map(run, jobs) for row in some]
+    rows = [row for some in many(run, jobs, args.jobs, args.cluster) for row in some]
     for name, valve, way in product(args.machine, VALVES, WAYS[:4 if args.smoother else 3]):
         own = [row for row in rows if (row['machine'], row['valve'], row['way']) == (name, valve, way)]
         error, half = (np.array([row[key] for row in own]) for key in ('error', 'half'))

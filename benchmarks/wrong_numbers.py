@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import product
@@ -36,6 +35,7 @@ from mbse_ros.payload.center import center_of
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of
 from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.studies.many import add_workers, many
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument('--load', type=float, nargs='*', default=[], help='kg; default: 800, cranes 50 and 100')
     parser.add_argument('--psd', type=float, help='acceleration_psd of the observer')
     parser.add_argument('--measured-base', action='store_true')
-    parser.add_argument('--jobs', type=int, default=2)
+    add_workers(parser, 2)
     parser.add_argument('--json', type=Path)
     args = parser.parse_args()
     jobs = [Job(name, cycle, number, args.seeds, load, args.numbers, noise, tuple(args.valve), args.measured_base,
@@ -179,8 +179,7 @@ def main() -> None:
             for name in args.machine for cycle in args.cycle or CYCLES.get(name, ('boom', 'random'))
             for load, noise in product(args.load or [PAYLOADS.get(name, 800.0)], args.noise)
             for number in sorted(range(args.runs), key=lambda k: k % args.seeds)]
-    with ProcessPoolExecutor(args.jobs) as pool:
-        rows = [row for some in pool.map(run, jobs) for row in some]
+    rows = [row for some in many(run, jobs, args.jobs, args.cluster) for row in some]
     table(rows)
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + '\n')

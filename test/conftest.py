@@ -16,9 +16,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from mbse_ros.description.model import MechanismDescription
+from mbse_ros.dynamics.model import Model
+from mbse_ros.machine import machine
 from mbse_ros.nodes.graphs.dds import dds_profile
 
 ROOT = Path(__file__).resolve().parent.parent
+MODELS = 12         # that a process keeps
 # They take longest: first, so that none of them is left alone at the end.
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
@@ -77,6 +81,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason='ROS 2 (rclpy) cannot be imported'))
     ranks = {name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+
+
+@pytest.fixture(scope='session', autouse=True)
+def models() -> Iterator[None]:
+    """Machines of one file share their mechanism's model, which does not change: to build an excavator's takes 0.3 s,
+    and hundreds of tests load one."""
+    built, made = machine.Model, {}
+
+    def model(description: MechanismDescription) -> Model:
+        key = repr((description, *map(os.environ.get, ('MBSE_BACKEND', 'MBSE_CACHE_DIR', 'CC', 'PATH'))))
+        if key not in made:
+            if len(made) == MODELS:
+                del made[next(iter(made))]
+            made[key] = built(description)
+        return made[key]
+
+    machine.Model = model
+    yield
+    machine.Model = built
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from functools import cache
 
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.offline.checks.plausibility import Verdict, judged
+from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.simulation.sensor_faults import FAULTS, faulty_samples
@@ -63,7 +64,7 @@ def changed(log: list[tuple[str, int, float]], change: Change) -> list[tuple[str
 def verdict(log: list[tuple[str, int, float]], machine: Machine) -> Verdict:
     """On the channels that the machine knows."""
     known = {*machine.channels, *machine.commands}
-    return judged([sample for sample in log if sample[0] in known], machine)
+    return judged(LogSamples.of(sample for sample in log if sample[0] in known), machine)
 
 
 def named(found: Verdict) -> dict[str, list[str]]:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from mcap.writer import CompressionType, IndexType, Writer
 
 from mbse_ros.bags.bag import Bag, RawMessage, decode
-from mbse_ros.bags.bulk.bulk_samples import bulk_samples as room
+from mbse_ros.bags.bulk import bulk_samples as room
 from mbse_ros.bags.bulk.cdr import TYPES, read
 from mbse_ros.bags.messages import definition, header, make_message, typestore
 from mbse_ros.bags.reader import SampleReader
-from mbse_ros.bags.storage.storage_writer import chunk_index, mcap_file
+from mbse_ros.bags.storage import chunk_index, mcap_file
 from mbse_ros.bags.topics import FLUID_PRESSURE, IMU, JOINT_STATE, TRUTH
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import SampleError

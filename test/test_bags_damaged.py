@@ -17,7 +17,7 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.messages import make_message, typestore
 from mbse_ros.bags.reader import SampleReader
 from mbse_ros.bags.series import read_payload, read_states, read_truth
-from mbse_ros.bags.storage.storage_writer import storage_writer as storage
+from mbse_ros.bags.storage import storage_writer as storage
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
 

@@ -14,8 +14,8 @@ from rosbags.highlevel import AnyReader
 
 from mbse_ros.bags import writer
 from mbse_ros.bags.bag import Bag
+from mbse_ros.bags.storage import disk_room as room
 from mbse_ros.bags.storage.disk_room import LEAST_FREE, Reserve, free_bytes, megabytes
-from mbse_ros.bags.storage.storage_writer import disk_room as room
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, DiskError
 

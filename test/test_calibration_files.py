@@ -84,7 +84,7 @@ def test_the_mass_knows_what_errors_have_in_common(tmp_path):
         machine = Machine(parse_mechanism(text + more))
         for weighing in ('joint', 'apart'):
             tuning = {'observer': ObserverSettings(weighing=weighing)}
-            mass = estimate_bag(bag, machine, tuning, backend='vm').outputs[-1].payload
+            mass = estimate_bag(bag, machine, tuning, backend='vm').last.payload
             half[sign, weighing] = mass.upper - mass.mass
     for weighing in ('joint', 'apart'):
         small, middle, large = sorted(half[sign, weighing] for sign in ('none', 'same', 'other'))

@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+from concurrent.futures import BrokenExecutor, Future
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from mbse_ros import __version__, workers
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SettingError
 from mbse_ros.machine import load_machine
-from mbse_ros.offline.fleet import ABOUT, LOCK, Task, estimate_bag, known
+from mbse_ros.offline import fleet as fleet_module
+from mbse_ros.offline.fleet import ABOUT, LOCK, Done, Task, estimate_bag, known
 from mbse_ros.workers import _same_version, results
 
 
@@ -162,3 +164,38 @@ def test_a_cluster_makes_the_same(bags, done, tmp_path) -> None:
         assert subprocess.run(words, capture_output=True, text=True).returncode == 1       # one is no bag of ours
         assert of_workers(address=cluster.scheduler_address) == [1, 2, 3]
     assert tables(tmp_path / 'lifts.csv') == tables(done[0])
+
+
+class Broken:
+    """Workers that die of the first bags that are given, and do the others; ``given``: their names."""
+
+    def __init__(self, given, dies):
+        self.given, self.dies = given, dies
+
+    def submit(self, work, task):
+        self.given.append(Path(task.bag).name)
+        future = Future()
+        if len(self.given) <= self.dies:
+            future.set_exception(BrokenExecutor('killed'))
+        else:
+            future.set_result(Done(task.bag, loads=1))
+        return future
+
+    def shutdown(self, wait):
+        assert wait
+
+
+def test_large_bags_come_first_and_what_was_done_is_not_done_again(tmp_path, monkeypatch) -> None:
+    """Of a worker that died after it had written its results, and of another that had not."""
+    tasks = []
+    for name, size in (('small', 10), ('large', 1000), ('middle', 100)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'x.mcap').write_bytes(bytes(size))
+        tasks.append(Task(str(tmp_path / name), '', 'm', None, (), str(tmp_path), '.csv'))
+    given = []
+    found = list(fleet_module.run_fleet(tasks, lambda: Broken(given, 1), 1))
+    assert given == ['large', 'middle', 'small', 'large'] and {done.loads for done in found} == {1} and len(found) == 3
+    given.clear()
+    monkeypatch.setattr(fleet_module, 'known', lambda task: Done(task.bag, loads=7))
+    found = list(fleet_module.run_fleet(tasks, lambda: Broken(given, 1), 1))
+    assert given == ['large', 'middle', 'small'] and sorted(done.loads for done in found) == [1, 1, 7]

@@ -7,6 +7,7 @@ import pytest
 from core_support import estimate, simulate
 
 from mbse_ros.cli.machines.held import HELP, held_lines, held_seconds
+from mbse_ros.offline.track import Track
 from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.records import PayloadStatus
 
@@ -14,7 +15,7 @@ from mbse_ros.streams.records import PayloadStatus
 def test_a_machine_that_stands_still() -> None:
     """8 s at rest: too slow for most of it, and told to move; the seconds add up to the log."""
     outputs = estimate('unknown', simulate(50.0, 1, WorkCycle(0.3, (Move(0.0, 8.0),)))).outputs
-    seconds, lines = held_seconds(outputs), held_lines(outputs)
+    seconds, lines = held_seconds(Track.of(outputs)), held_lines(Track.of(outputs))
     assert next(iter(seconds)) is PayloadStatus.TOO_SLOW
     assert sum(seconds.values()) == pytest.approx(len(outputs) * 0.01)
     assert lines[0].startswith(f'held for {seconds[PayloadStatus.TOO_SLOW]:.1f} s: piston too slow')
@@ -28,5 +29,5 @@ def test_every_way_of_being_held_has_an_answer() -> None:
 def test_what_is_weighed_is_not_held() -> None:
     """While it updates there is nothing to say of that."""
     outputs = estimate('orifice', simulate(50.0, 1, WorkCycle(0.3, (Move(4.0, 3.0),)))).outputs
-    updating = [o for o in outputs if o.payload.status is PayloadStatus.UPDATING]
-    assert updating and held_lines(updating) == [] and list(held_seconds(updating)) == [PayloadStatus.UPDATING]
+    track = Track.of(o for o in outputs if o.payload.status is PayloadStatus.UPDATING)
+    assert held_lines(track) == [] and list(held_seconds(track)) == [PayloadStatus.UPDATING]

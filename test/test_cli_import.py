@@ -99,7 +99,7 @@ def test_the_measured_lift(shared_data, tmp_path):
                 share_directory() / 'config' / 'maps' / 'patu655_measured.yaml', '-o', tmp_path / 'bag')
     assert done.status == 0 and '2701 rows over 27.0 s' in done.out
     estimate = estimate_bag(tmp_path / 'bag', load_machine('patu655_measured'), parse_tuning([]))
-    assert not estimate.warnings and abs(estimate.outputs[-1].payload.mass - 211.0) < 0.05 * 211.0
+    assert not estimate.warnings and abs(estimate.last.payload.mass - 211.0) < 0.05 * 211.0
     run = report_run(estimate, 'x')
     assert ONE_LIFT in run.notes and run.facts['Valve model'] == 'unknown' and run.payload.true is None
     assert 'Start of the log' not in run.facts      # the table has no date

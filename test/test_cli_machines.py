@@ -18,6 +18,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.offline.checks.findings import stroke_lines
+from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.page import page
 from mbse_ros.report.scene import FROM_AXIS, scene_of
@@ -50,11 +51,11 @@ def test_the_whole_state_as_json(dig, tmp_path):
 
 @pytest.mark.usefixtures('vm')
 def test_the_other_valves(dig, tmp_path):
-    """Compensated valves take the same data, of 2 s; unknown ones need no commands."""
+    """Compensated valves take the same data, of 1 s; unknown ones need no commands."""
     with BagWriter(tmp_path / 'bag') as writer:
         messages = list(Bag(dig).messages())
         for raw in messages:
-            if raw.stamp_ns - messages[0].stamp_ns < 2e9:
+            if raw.stamp_ns - messages[0].stamp_ns < 1e9:
                 writer.write_cdr(raw.topic, raw.msgtype, raw.stamp_ns, raw.data)
     for valve, count in (('compensated', 22), ('unknown', 25)):
         done = mbse('estimate', tmp_path / 'bag', '--machine', 'zx200', '--valve', valve, '--full', '--json',
@@ -117,12 +118,10 @@ def test_frames_stay_on_their_branch(estimate):
 
 
 def test_a_pose_that_cannot_be_is_not_drawn(estimate):
-    broken = list(estimate.outputs)
-    for k in range(100, 200):
-        mean = broken[k].state.mean.copy()
-        mean[-1, 2] = 9.0
-        broken[k] = replace(broken[k], state=replace(broken[k].state, mean=mean))
-    animation = report_run(replace(estimate, outputs=tuple(broken)), 'x').animation
+    mean = estimate.states.mean.copy()
+    mean[100:200, 2] = 9.0
+    track = replace(estimate.track, states=replace(estimate.states, mean=mean))
+    animation = report_run(replace(estimate, track=track), 'x').animation
     drawn = np.isfinite(animation.estimated['bucket'][:, 0, 0])
     inside = (animation.t > 2.05) & (animation.t < 3.95)
     assert not drawn[inside].any() and drawn[~inside & (np.abs(animation.t - 3.0) > 1.1)].all()
@@ -133,9 +132,9 @@ def test_positions_that_cannot_be():
     machine = load_machine('zx200_can')
     samples = [Sample('position/boom_joint', k, value) for k, value in enumerate((-0.5, -0.5, 0.2))]
     samples += [Sample('position/swing_joint', 0, 9.0), Sample('pressure/boom_rod', 0, 9.0)]
-    assert stroke_lines(samples, machine) == [
+    assert stroke_lines(LogSamples.of(samples), machine) == [
         'position/boom_joint: 1 sample of 3 outside the limits of -1.137 to -0.1 rad, the first 0.2 rad']
-    strokes = stroke_lines([Sample('position/arm', 0, 1.6)], load_machine('zx200'))
+    strokes = stroke_lines(LogSamples.of([Sample('position/arm', 0, 1.6)]), load_machine('zx200'))
     assert strokes == ['position/arm: 1 sample of 1 outside the stroke of 0 to 1.49 m, the first 1.6 m']
 
 

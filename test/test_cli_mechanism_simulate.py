@@ -82,7 +82,7 @@ def test_a_motion_that_ends_early_is_kept(tmp_path):
     (['--duration', 'nan'], '--duration: got nan'),
     (['--dt', '0.3', '--duration', '1'], 'expected a step that divides the duration'),
     (['--dt', '1e-9'], 'expected at most 10000000 steps'),
-    (['--scheme', 'rk4'], "--scheme: got 'rk4', expected one of forward_euler"),
+    (['--scheme', 'rk45'], "--scheme: got 'rk45', expected one of forward_euler"),
     (['--order', '7'], "order: got '7', expected one of 0, 1"),
     (['--order', '2', '--scheme', 'dop853'], '--order: got '),
     (['--independent', 'phi'], "independent: got 'phi', expected one of the coordinates"),

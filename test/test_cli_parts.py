@@ -13,8 +13,11 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.cli import demo
 from mbse_ros.cli.demo import agreement, latencies
 from mbse_ros.offline.bag import truth_at
-from mbse_ros.offline.checks.findings import elapsed, fit_lines, sample_lines
-from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
+from mbse_ros.offline.checks.findings import fit_lines, sample_lines
+from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.offline.track import Track
+from mbse_ros.streams.pipeline import Output
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from mbse_ros.studies import timing
 
 MS = 1_000_000
@@ -26,7 +29,7 @@ def online(stamps, masses):
 
 def offline(stamps, masses):
     return SimpleNamespace(stamps_ns=np.array(stamps),
-                           outputs=[SimpleNamespace(payload=SimpleNamespace(mass=mass)) for mass in masses])
+                           states=SimpleNamespace(mass=np.array(masses)))
 
 
 def test_agreement_is_bit_for_bit():
@@ -80,27 +83,30 @@ def test_truth_of_another_machine_is_none():
     assert back.payload == pytest.approx(0.005)
 
 
-def output(start, stop, **state):
-    return SimpleNamespace(segment=SimpleNamespace(start_ns=start * MS),
-                           state=SimpleNamespace(stamp_ns=stop * MS, **state))
+def output(start, stop, channels=(), innovation=np.zeros(0)):
+    one = np.ones(len(channels))
+    segment = Segment(0, start * MS, MS, False, channels, np.tile(one, (stop - start, 1)), one, (), np.zeros(0))
+    state = StateEstimate(0, stop * MS, MS, False, ('x',), np.zeros((1, 1)), np.eye(1), channels, one, innovation, one,
+                          0.0, 0, ObserverStatus.OK)
+    return Output(segment, state, PayloadEstimate(0, stop * MS, *[1.0] * 6, 1, PayloadStatus.UPDATING))
 
 
 def test_time_goes_on_where_the_clock_was_set_back():
     outputs = [output(100, 110), output(110, 120), output(500, 510), output(200, 210), output(210, 220)]
-    assert elapsed(outputs) == pytest.approx([0.01, 0.02, 0.41, 0.42, 0.43])
+    assert Track.of(outputs).elapsed == pytest.approx([0.01, 0.02, 0.41, 0.42, 0.43])
 
 
 def test_samples_that_do_not_fit_are_reported():
-    channels, t = ('position/lift', 'pressure/a'), np.arange(100) * 0.01
+    channels = ('position/lift', 'pressure/a')
 
     def lines(*ratios):
-        states = [output(0, 10, channels=channels, innovation=np.array([ratio, np.nan]),
-                         innovation_stddev=np.ones(2)) for ratio in (*ratios, *[1.0] * (100 - len(ratios)))]
-        return fit_lines(states, t)
+        states = [output(10 * k, 10 * k + 10, channels, np.array([ratio, np.nan]))
+                  for k, ratio in enumerate((*ratios, *[1.0] * (100 - len(ratios))))]
+        return fit_lines(Track.of(states))
 
     assert lines() == lines(6.5, -19.0) == []
     assert lines(1.0, -21.0) == ['position/lift: 1 of 100 samples lie more than 6 sigma from their prediction, the '
-                                 'farthest 21, at t = 0.01 s: the sensor jumped, or the model does not fit']
+                                 'farthest 21, at t = 0.02 s: the sensor jumped, or the model does not fit']
     assert len(lines(6.1, -6.1, 6.1)) == 1
 
 
@@ -112,7 +118,9 @@ def test_pauses_and_missing_values():
     samples = [*channel('a', 0, 10, 20, 500, 510), *channel('b', 0, 10, 20, 500, 510),
                *channel('command/c', 0, 200, 400, 510), *channel('d', 0, 90, 180, 99999, 270, 360, 450, 510),
                *channel('e', 0, 100, 200, 300)]
-    assert sample_lines(samples, {len(samples) - 1}, 0, 100 * MS) == [
+    log = LogSamples.of(samples)
+    log.refuse(len(samples) - 1)
+    assert sample_lines(log, 0, 100 * MS) == [
         'a, b: silent for 0.48 s from t = 0.02 s',
         'command/c: silent for 0.20 s from t = 0.00 s, the longest of 3 pauses of more than 0.1 s '
         '(interpolation.max_gap); its last value was held',

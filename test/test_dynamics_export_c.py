@@ -287,7 +287,7 @@ def test_units():
     assert units(crank, 'p') == {'bodies.rod.mass': 'kg', 'points.O.fixed[0]': 'm', 'crank': 'SI'}
     crane = units(load_model('spatial_crane', 'relative', backend='vm'), 'q')
     assert {crane[name] for name in ('length', 'load_x')} == {'m'} and crane['boom_lift'] == 'rad'
-    assert units(load_model('spatial_four_bar', backend='vm'), 'q')['crank.e0'] == '1'
+    assert units(load_model('spatial_four_bar', 'reference_point', backend='vm'), 'q')['crank.e0'] == '1'
     shown = units(Model(description('driven_five_bar'), backend='vm'), 'h')
     assert (shown['torque'], shown['rate'], shown['imu.x'], shown['reach']) == ('N m', 'rad/s', 'm/s^2', 'm')
 

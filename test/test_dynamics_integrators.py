@@ -23,7 +23,7 @@ def error(motion, reference):
     return np.abs(motion.of('theta')[places] - reference.of('theta')).max()
 
 
-@pytest.mark.parametrize('scheme, options, order', ORDERS, ids=lambda x: str(x))
+@pytest.mark.parametrize('scheme, options, order', [*ORDERS, ('rk4', {}, 4)], ids=lambda x: str(x))
 def test_order_of_convergence(scheme, options, order):
     reference = simulate(model('four_bar'), 0.8, 0.08, 'dop853')
     found = [error(simulate(model('four_bar'), 0.8, dt, scheme, **options), reference) for dt in (8e-3, 4e-3, 2e-3)]
@@ -46,7 +46,17 @@ def test_order_and_power_balance_with_damping_and_torque(scheme, options, order)
     assert motions[-1].work[-1] == pytest.approx(reference.work[-1], abs=balances[0])
 
 
+def test_runge_kutta_reads_inputs_in_each_stage():
+    """Else it would be of first order."""
+    def torque(t, q, qd):
+        return -8 * np.sin(3 * t)
+    reference = simulate(model('damped'), 0.8, 0.08, 'dop853', inputs=torque)
+    motions = [simulate(model('damped'), 0.8, dt, 'rk4', inputs=torque) for dt in (8e-3, 4e-3, 2e-3)]
+    assert slope([error(motion, reference) for motion in motions]) == pytest.approx(4.0, abs=0.2)
+
+
 @pytest.mark.parametrize('scheme, dt, tolerance', [('dop853', 0.25, 1e-9), ('exponential', 5e-3, 2e-3),
+                                                   ('rk4', 5e-3, 2e-3),
                                                    ('trapezoid', 5e-3, 2e-3), ('ali3p', 2e-3, 3e-4)])
 def test_a_driver_is_obeyed_and_its_work_counted(scheme, dt, tolerance):
     motion = simulate(model('four_bar_adams_driven'), 1, dt, scheme)
@@ -136,7 +146,7 @@ def test_a_motion_of_no_length(scheme):
     assert motion.qdd[0] == pytest.approx(model('four_bar').accelerations(motion.q[0], motion.qd[0]))
 
 
-@pytest.mark.parametrize('scheme', INTEGRATORS)
+@pytest.mark.parametrize('scheme', INTEGRATORS.keys() - {'cvodes'})
 def test_numbers_that_end_are_an_error_with_the_step(scheme):
     def broken(t, q, qd):
         return np.nan if t > 0.0101 else 0.0

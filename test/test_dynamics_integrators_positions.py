@@ -14,7 +14,7 @@ from mbse_ros.errors import DivergenceError, PositionProblemError, SingularConfi
 pytestmark = pytest.mark.usefixtures('vm')
 
 IN_INDEPENDENT = [('forward_euler', 2e-3), ('augmented_euler', 2e-3), ('exponential', 2e-3), ('exponential', 1e-2),
-                  ('trapezoid', 2e-3), ('dop853', 0.5), ('radau', 0.5)]
+                  ('rk4', 2e-3), ('trapezoid', 2e-3), ('dop853', 0.5), ('radau', 0.5)]
 FLAT = (-0.195020301949435, -0.980799205662174)        # B0 of the two loops at 1 s
 
 
@@ -101,13 +101,15 @@ def test_redundant_constraints_and_a_singular_mass_matrix():
         assert found.violation.max() < 1e-10
 
 
-@pytest.mark.parametrize('name', ['spatial_four_bar', 'n_four_bar:5'])
-def test_larger_and_spatial_mechanisms(name):
+@pytest.mark.parametrize('name, coordinates', [
+    ('spatial_four_bar', 'relative'), ('spatial_four_bar', 'reference_point'), ('n_four_bar:5', None)])
+def test_larger_and_spatial_mechanisms(name, coordinates):
     """Both ways of the compiled functions: scalar operations and sparse factorisations."""
-    reference = simulate(model(name), 0.2, 0.2, 'dop853')
+    mechanism = load_model(name, coordinates)
+    reference = simulate(mechanism, 0.2, 0.2, 'dop853')
     assert np.abs(reference.balance).max() < 1e-9
     for scheme in ('exponential', 'ali3p'):
-        found = simulate(model(name), 0.2, 1e-3, scheme)
+        found = simulate(mechanism, 0.2, 1e-3, scheme)
         assert np.abs(found.q[-1] - reference.q[-1]).max() < 1e-5
 
 

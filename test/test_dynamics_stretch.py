@@ -9,7 +9,8 @@ import pytest
 from motion_examples import model
 
 from mbse_ros.compiled.compiler import have_compiler
-from mbse_ros.dynamics.integrators import stretch
+from mbse_ros.dynamics.integrators import exponential, stretch
+from mbse_ros.dynamics.integrators.task import Record, Task
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import SingularConfigurationError
@@ -40,7 +41,7 @@ def step_by_step(monkeypatch, *arguments, **options):
 @pytest.mark.parametrize('name, scheme, options', (
     ('four_bar', 'exponential', {}), ('four_bar', 'exponential', {'order': 1}), ('four_bar', 'forward_euler', {}),
     ('four_bar', 'augmented_euler', {}), ('five_bar', 'exponential', {}), ('pendulum', 'exponential', {}),
-    ('four_bar', 'trapezoid', {}), ('five_bar', 'trapezoid', {})))
+    ('four_bar', 'trapezoid', {}), ('five_bar', 'trapezoid', {}), ('four_bar', 'rk4', {}), ('five_bar', 'rk4', {})))
 def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
     """But for rounding: the order of sums differs, and some 1e-16 a step grow with the motion."""
     mechanism = model(name)
@@ -50,11 +51,11 @@ def test_it_is_the_same_motion(name, scheme, options, counted, monkeypatch):
     for what in ('q', 'qd', 'qdd', 'multipliers'):
         one, other = getattr(fast, what), getattr(slow, what)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-9 * max(1.0, np.abs(other).max(initial=0.0)))
-    assert fast.evaluations == slow.evaluations or scheme == 'trapezoid'     # it counts a compiled step once
+    assert fast.evaluations == slow.evaluations or scheme in ('trapezoid', 'rk4')     # they count a compiled step once
     assert fast.warnings == slow.warnings
 
 
-@pytest.mark.parametrize('scheme', ('exponential', 'trapezoid'))
+@pytest.mark.parametrize('scheme', ('exponential', 'trapezoid', 'rk4'))
 def test_functions_that_are_called_give_the_same(scheme, counted, monkeypatch):
     """As where a mechanism is too large to be written out."""
     monkeypatch.setattr(stretch, 'WRITTEN_OUT', 0)
@@ -77,8 +78,21 @@ def test_a_trapezoid_that_takes_longer_is_left_to_the_march(counted, monkeypatch
 
 
 def test_a_short_motion_does_without(counted):
+    """Unless it is asked for."""
     simulate(model('four_bar'), 0.1, 1e-3)
     assert not counted
+    mechanism, times = model('four_bar'), 1e-3 * np.arange(101)
+    task = Task(mechanism, mechanism.start, times, 1e-3, 'exponential', compiled=True)
+    exponential(task, Record.of(mechanism, times))
+    assert sum(counted) == 100
+
+
+def test_stages_that_are_not_solved_are_left_to_the_march(counted, monkeypatch):
+    """Steps of 0.1 s: two Newton steps from the guess of a stage do not always end."""
+    monkeypatch.setattr(stretch, 'SHORT', 1)
+    fast = simulate(model('four_bar'), 4.0, 0.1, 'rk4')
+    assert 0 < sum(counted) < 40 and fast.violation.max() < 1e-11
+    np.testing.assert_allclose(fast.q, step_by_step(monkeypatch, model('four_bar'), 4.0, 0.1, 'rk4').q, atol=1e-9)
 
 
 def test_a_compiler_that_fails_leaves_it_to_the_march(counted, monkeypatch):
@@ -98,11 +112,14 @@ def test_a_series_that_is_too_short_is_still_reported(counted, monkeypatch):
     assert fast.warnings and fast.warnings == step_by_step(monkeypatch, spring, 0.2, 2e-2, **options).warnings
 
 
-@pytest.mark.parametrize('name, coordinate', (('crank_rocker', 'psi'), ('slider_crank', 'stroke')))
-def test_a_dead_point_ends_it_where_it_ends_the_march(name, coordinate, counted, monkeypatch):
+@pytest.mark.parametrize('name, coordinate, dead', [
+    ('crank_rocker', 'psi', 0.3882), ('slider_crank', 'stroke', 0.2581)])
+@pytest.mark.parametrize('scheme', ('exponential', 'rk4'))
+def test_a_dead_point_ends_it_where_it_ends_the_march(name, coordinate, dead, scheme, counted, monkeypatch):
     monkeypatch.setattr(stretch, 'SHORT', 1)
-    fast = simulate(model(name), 1.0, 2e-3, independent=[coordinate], stop=False)
-    slow = step_by_step(monkeypatch, model(name), 1.0, 2e-3, independent=[coordinate], stop=False)
+    fast = simulate(model(name), 1.0, 2e-3, scheme, independent=[coordinate], stop=False)
+    slow = step_by_step(monkeypatch, model(name), 1.0, 2e-3, scheme, independent=[coordinate], stop=False)
+    assert fast.t[-1] == pytest.approx(dead, abs=0.03)
     assert sum(counted) > 50 and isinstance(fast.failure, SingularConfigurationError)
     assert str(fast.failure)[:12] == str(slow.failure)[:12] and fast.t[-1] == slow.t[-1]
 

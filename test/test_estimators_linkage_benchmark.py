@@ -15,9 +15,9 @@ from mbse_ros.simulation.estimator_benchmark import (
     missing_force,
     nees,
     run_case,
-    run_cases,
     scene_of,
 )
+from mbse_ros.studies.many import many
 
 TIMINGS = ('cpu_per_s', 'step_us')
 SHORT = {'seeds': 2, 'duration': 2.5, 'backend': 'vm'}
@@ -30,8 +30,8 @@ def of_row(row):
 
 def test_parallel_is_serial():
     cases = benchmark_cases(['four_bar'], ['DEKF', 'errorEKF_FE'], ['encoder'], 2, 2.5, 'vm')
-    serial = {result.case: of_row(result.row) for result in run_cases(cases)}
-    assert {result.case: of_row(result.row) for result in run_cases(cases, 2)} == serial
+    serial = {result.case: of_row(result.row) for result in map(run_case, cases)}
+    assert {result.case: of_row(result.row) for result in many(run_case, cases, 2)} == serial
     assert list(serial) == cases
     row = serial[cases[1]]
     assert (row['mechanism'], row['estimator'], row['sensor'], row['seeds'], row['diverged']) == (

@@ -21,7 +21,7 @@ WRONG = {'SCKF', 'DIEKFpm', 'dual'}
 
 @pytest.fixture(scope='module', params=[name for name in FILTERS if name != 'CEKF_published'])
 def observer(request):
-    return observer_of(request.param, 'vm')
+    return observer_of(request.param)
 
 
 def test_the_covariance_stays_one(observer):

@@ -21,11 +21,14 @@ from mbse_ros.estimators.weighing import (
     KNOWN,
     STILL_KNOWN,
     MassInformation,
+    _steep,
     _terms,
     balanced,
+    directions,
     doubtful,
     frictions,
     mass_information,
+    steep,
     weighed,
 )
 from mbse_ros.machine import Machine, load_machine
@@ -51,7 +54,8 @@ def terms(machine: Machine) -> ca.Function:
     model = hydraulic_model(machine, True)
     n = len(model.names)
     X, P, near = ca.SX.sym('X', n), ca.SX.sym('P', n, n), ca.SX.sym('near', len(machine.system.dependent))
-    found = _terms(machine, model, X, P, near, ca.SX(FORCE_PSD), ca.SX(DT))
+    at = machine, model, X, P, near
+    found = _terms(*at, ca.SX(FORCE_PSD), ca.SX(DT), _steep(*at, ca.SX(directions(machine))))
     return ca.Function('terms', [X, P, near, machine.parameters.symbol], list(found))
 
 
@@ -110,7 +114,8 @@ def step_of(name: str, X: np.ndarray, P: np.ndarray, moved: float = 0.0, T: np.n
     size = len(X), len(doubtful(machine, model)) + frictions(machine, model)
     T = ca.SX.zeros(*size) if T is None else ca.SX(T / model.scale[:, None])
     moves = ca.SX(moved * np.ones(len(machine.actuated)))
-    balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT))
+    balance = balanced(machine, model, *symbols, ca.SX(FORCE_PSD), ca.SX(DT),
+                       steep(machine, model, *symbols, ca.SX(directions(machine))))
     found = weighed(machine, model, *symbols[:2], T, balance, moves, ca.SX(DT))
     function = ca.Function('weighed', [*symbols, machine.parameters.symbol], [*found[:3], found[-1]])
     unit = np.outer(model.scale, model.scale)

@@ -22,7 +22,8 @@ from mbse_ros.graph import (
 )
 from mbse_ros.graph.factors.integration_factors import equality, prior
 from mbse_ros.graph.forward_lag import ForwardLag
-from mbse_ros.graph.solvers import marginals, to_gtsam
+from mbse_ros.graph.solvers.marginals import marginals
+from mbse_ros.graph.solvers.to_gtsam import to_gtsam
 
 DT = 1e-3
 

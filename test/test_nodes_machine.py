@@ -92,9 +92,9 @@ def test_the_nodes_publish_their_health(watched):
     assert all(value.value == '0' for s in statuses().values() for value in s.values if 'dropped' in value.key)
 
 
-def differing(messages, offline):
+def differing(messages, outputs):
     """Sequence and channels of the segments whose samples are not those that were made of the recorded ones."""
-    ours, found = {o.segment.stamp_ns: o.segment for o in offline.outputs}, {}
+    ours, found = {o.segment.stamp_ns: o.segment for o in outputs}, {}
     for message in messages:
         segment = ours.get(to_ns(message.header.stamp))
         if segment is None or len(message.values) != segment.values.size:
@@ -120,14 +120,15 @@ def test_offline_is_online_bit_for_bit(watched):
     watched.peer.settle('recorder_node', QUEUE)
     watched.graph.stop()
     assert watched.graph.status == 0, watched.log
-    online, offline = read_payload(watched.bag), estimate_bag(watched.bag, load_machine('zx200'), parse_tuning([]))
+    online, outputs = read_payload(watched.bag), []
+    offline = estimate_bag(watched.bag, load_machine('zx200'), parse_tuning([]), take=outputs.append)
     verdict = agreement(online, offline)
-    assert not differing(watched.heard('segment'), offline), (watched.log, offline.warnings)     # a reader lost samples
-    stamps = [o.payload.stamp_ns for o in offline.outputs]
+    assert not differing(watched.heard('segment'), outputs), (watched.log, offline.warnings)     # a reader lost samples
+    stamps = [o.payload.stamp_ns for o in outputs]
     missing = {topic: [stamps.index(stamp) for stamp in set(stamps) - set(found)] for topic, found in (
         ('bag', online.stamp_ns.tolist()), ('peer', [to_ns(m.header.stamp) for m in watched.heard('payload')]))}
     assert verdict.agree and verdict.common == len(watched.heard('payload')), (verdict, len(stamps), missing)
-    states = {o.state.stamp_ns: o.state for o in offline.outputs}
+    states = {o.state.stamp_ns: o.state for o in outputs}
     for message in watched.heard('state')[::20]:
         state = states[to_ns(message.header.stamp)]
         np.testing.assert_array_equal(np.array(message.mean).reshape(state.mean.shape), state.mean)

@@ -33,7 +33,7 @@ from mbse_ros.simulation.plant import Plant
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 
-MASSES = (0.0, 20.0, 50.0, 100.0, 200.0)
+MASSES = (0.0, 50.0, 200.0)
 
 
 def after(run: Run, moved: float) -> float:

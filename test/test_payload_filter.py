@@ -162,3 +162,14 @@ def test_quantile_is_students() -> None:
     for freedom in (1.0, 2.5, 4.0, 20.0, 200.0):
         assert t_quantile(freedom) == pytest.approx(student.ppf(0.975, freedom), rel=1e-9)
     assert t_quantile(float('inf')) == pytest.approx(1.95996, abs=1e-5)
+
+
+def test_a_copy_of_a_window_runs_on_for_itself() -> None:
+    window, samples = TriangularWindow(21, 2), np.random.default_rng(5).normal(size=(300, 2))
+    for first in range(0, 150, 7):
+        window.update(samples[first:first + 7])
+    other = window.copy()
+    for part in (samples[150:153], samples[153:200], samples[200:]):
+        expected = window.update(part)
+        window.copy().update(part)
+        np.testing.assert_allclose(other.update(part), expected, rtol=0, atol=1e-15)

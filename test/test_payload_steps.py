@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from math import inf, log
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from test_payload_common_errors import NAMES, UNKNOWN, least_squares, poses, settle
 
-from mbse_ros.payload import common_errors
+from mbse_ros.payload import common_errors, steps
 from mbse_ros.payload.common_errors import BLOCK, CommonErrors
 
 NOISE = 2.0     # kg, of a block's mass
@@ -147,3 +148,24 @@ def test_the_same_blocks_do_not_confirm_themselves() -> None:
         blocks = list(errors._masses.blocks)
         errors.take(np.zeros((3, 5)), np.zeros(3, bool), np.zeros(3), 1.0)      # closed for want of samples
         assert not errors._broken and list(errors._masses.blocks) == blocks
+
+
+@pytest.mark.parametrize('step, off', [(0.0, 0.0), (8.0, 0.0), (40.0, 0.0), (0.0, 12.0), (0.0, 30.0)])
+def test_what_is_not_looked_at_would_have_found_nothing(monkeypatch: pytest.MonkeyPatch, step: float, off: float
+                                                        ) -> None:
+    """The bounds by which most windows and errors need no look leave every number what it is."""
+    def trace(seed: int) -> list[object]:
+        rng, errors, seen = np.random.default_rng(seed), CommonErrors(NAMES, UNKNOWN), []
+        for k, slopes in enumerate(poses(rng, 200)):
+            mass = 800.0 + step * (k >= 90) + slopes @ (TRUTH + [0.0, off * (k >= 60), 0.0]) + NOISE * rng.normal()
+            since = errors.take(NOISE ** -2 * np.array([[1.0, mass, *slopes]]), np.array([True]), np.zeros(1), BLOCK)
+            seen += [errors.mean.tolist(), errors.covariance.tolist(), errors.incredible, errors.broken,
+                     None if since is None else since.tolist()]
+        return seen
+    looked = Mock(side_effect=steps.Steps._parts)
+    monkeypatch.setattr(steps.Steps, '_parts', lambda *args: looked(*args))
+    quick, few = [trace(seed) for seed in range(3)], looked.call_count
+    monkeypatch.setattr(steps._Masses, 'may_step', True)
+    monkeypatch.setattr(common_errors, 'SAFE', -inf)
+    assert quick == [trace(seed) for seed in range(3)]
+    assert few < (looked.call_count - few) / 2 and (few > 0 or not step + off)

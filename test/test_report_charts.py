@@ -172,3 +172,26 @@ def test_the_scene_is_thinned_framed_and_finds_the_pins_of_the_ground():
     assert x_min < 0 < 2.9 < x_max and z_min < -1.04 and z_max > scene.estimated['payload'][:, 0, 1].max()
     assert scene_of(Animation(np.arange(2.0), {'boom': np.full((2, 3, 3), np.nan)}), 10.0) is None
     assert scene_of(Animation(np.array([]), {'boom': np.zeros((0, 3, 3))}), 10.0) is None
+
+
+def test_long_curves_become_envelopes() -> None:
+    """A spike stays, gaps stay, bands hold all that they held; the figures beside the titles are of all points."""
+    t = np.arange(10_000) * 0.01
+    y = np.sin(t)
+    y[1234], y[5000:5600] = 9.0, np.nan
+    stddev = 0.1 + 0.05 * np.cos(7 * t)
+    run = Run('r', 'm', signals=[Signal('s', 'm', estimated=Series(t, y, stddev))],
+              innovations=[Innovation('c', 'm', t, y, stddev)])
+    whole, thin = charts_of(run), charts_of(run, 1000)
+    assert [chart.name for chart in whole] == [chart.name for chart in thin] and charts_of(run, 10_000)[0] is not None
+    for one, other in zip(whole, thin):
+        (before,), (after,) = one.panels, other.panels
+        assert (before.note, before.limits) == (after.note, after.limits)
+        curve, band = after.curves[0], after.bands[0]
+        assert curve.t.size == 1000 and band.t.size == 500 and np.all(np.diff(curve.t) > 0)
+        assert np.nanmax(curve.y) == 9.0 and np.isnan(curve.y[(curve.t > 50.3) & (curve.t < 55.7)]).all()
+        assert np.isfinite(curve.y[(curve.t < 49.7) | (curve.t > 56.3)]).all()
+        rows = np.searchsorted(band.t, t, 'right') - 1
+        there = np.isfinite(before.bands[0].lower)
+        assert np.all(band.lower[rows][there] <= before.bands[0].lower[there])
+        assert np.all(band.upper[rows][there] >= before.bands[0].upper[there])

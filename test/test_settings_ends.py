@@ -86,9 +86,18 @@ def observer(model: Model) -> LinkageStage:
     return LinkageStage(model, LinkageSettings(), SENSORS, STEP, 'vm')
 
 
+@pytest.fixture(scope='module')
+def samples(model: Model) -> list[tuple[int, dict[str, float]]]:
+    """Stamps and samples of the moving mechanism."""
+    plant = SimulatedLinkage(model, SENSORS)
+    frames = [plant.frame() for _ in range(40)]
+    return [(frame.stamp_ns, dict(zip(plant.channels, frame.samples))) for frame in frames]
+
+
 @pytest.mark.parametrize('word', ['filter', 'smoother'])
 @pytest.mark.parametrize('settings', ends(LinkageSettings))
-def test_linkage(model: Model, observer: LinkageStage, word: str, settings: LinkageSettings) -> None:
+def test_linkage(model: Model, observer: LinkageStage, samples: list[tuple[int, dict[str, float]]], word: str,
+                 settings: LinkageSettings) -> None:
     stage: LinkageStage | LaggedStage
     if word == 'smoother':
         try:
@@ -100,10 +109,7 @@ def test_linkage(model: Model, observer: LinkageStage, word: str, settings: Link
         stage = observer
         stage.configure(settings)
         stage.reset()
-    plant, told = SimulatedLinkage(model, SENSORS), []
-    for _ in range(40):
-        frame = plant.frame()
-        told += stage.add(frame.stamp_ns, dict(zip(plant.channels, frame.samples))) or ()
+    told = [estimate for sample in samples for estimate in stage.add(*sample) or ()]
     told += stage.flush() if word == 'smoother' else ()
     assert told and all(np.isfinite(e.mean).all() or e.status is ObserverStatus.LOST for e in told)
 

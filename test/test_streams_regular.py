@@ -85,13 +85,18 @@ def one_by_one(interpolator: Interpolator, samples: list[Sample]) -> tuple[list[
 def in_blocks(interpolator: Interpolator, samples: list[Sample], names: list[str], sizes: list[int]
               ) -> tuple[list[Segment | Stretch], list[str]]:
     found, refused, first = [], [], 0
+
+    def take_refused(text: str, sample: Sample) -> None:
+        if not interpolator.settings.delay:     # else it may be one that waited
+            assert text.startswith(f'{sample[0]} at {sample[1]} ns')
+        refused.append(text)
     while first < len(samples):
         size = sizes[first % len(sizes)]
         part = samples[first:first + size]
         found += interpolator.add_block(names, np.array([names.index(name) for name, _, _ in part], dtype=np.int32),
                                         np.array([stamp for _, stamp, _ in part], dtype=np.int64),
                                         np.array([value for _, _, value in part]),
-                                        lambda error: refused.append(str(error)))
+                                        lambda error, row: take_refused(str(error), part[row]))
         first += size
     return found, refused
 

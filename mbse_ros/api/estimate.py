@@ -26,7 +26,7 @@ Tuning = Mapping[str, object]
 
 def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, sensors: Sequence[str] | None = None,
              step: float | None = None, namespace: str | None = None, backend: str = 'auto',
-             sources: str | Path | None = None) -> MachineEstimate | MotionEstimate:
+             sources: str | Path | None = None, every: float = 0.0) -> MachineEstimate | MotionEstimate:
     """Estimate what a machine or a mechanism did, by the objects of the nodes and of ``mbse estimate``.
 
     ``log``: path of a bag, ``Samples``, or a mapping from channels to (t, values), each (k,), s and SI, at times of
@@ -34,7 +34,8 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
     a ``MotionEstimate``. ``tuning``: by name, as ``--set`` of the command line: ``{'observer.weighing': 'apart'}``, of
     a mechanism ``{'linkage.estimator': 'UKF'}``. Of a mechanism: ``sensors`` (default all), ``step``, s (default the
     fastest sensor's period). ``namespace`` of the topics, where a bag has several; ``sources``: of a machine, the map
-    of a bag of other people's messages (docs/sources.md), a path or a name. Times of the result are those of the
+    of a bag of other people's messages (docs/sources.md), a path or a name; ``every``: a result each so many s, of a
+    machine, see ``offline.bag.estimate_bag``. Times of the result are those of the
     arrays; of a bag seconds from its first sample, of a machine from where all its sensors have begun.
     Raises DescriptionError, SettingError, BagError (bag), SampleError (arrays) where nothing can be estimated.
     """
@@ -43,25 +44,26 @@ def estimate(log: Log, machine: Loadable, *, tuning: Tuning | None = None, senso
         if sensors is not None or step is not None:
             raise SettingError('sensors' if sensors is not None else 'step', sensors or step,
                                'no such option here: it is for a mechanism')
-        return of_machine(log, item, found, namespace, backend, sources)
-    if sources is not None:
-        raise SettingError('sources', str(sources), 'no such option here: it is for a machine')
+        return of_machine(log, item, found, namespace, backend, sources, every)
+    if sources is not None or every:
+        raise SettingError('every' if every else 'sources', every or str(sources),
+                           'no such option here: it is for a machine')
     return of_mechanism(log, item, found, sensors or (), step, namespace, backend)
 
 
 def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None, backend: str,
-               sources: str | Path | None = None) -> MachineEstimate:
+               sources: str | Path | None = None, every: float = 0.0) -> MachineEstimate:
     """Of a machine."""
     from ..offline.bag import estimate_bag, estimate_samples, parse_tuning  # here, as they take their time to import
     settings = parse_tuning(words(tuning))
     if isinstance(log, (str, Path)):
-        found = estimate_bag(Path(log), machine, settings, namespace, backend, loaded_sources(sources))
+        found = estimate_bag(Path(log), machine, settings, namespace, backend, loaded_sources(sources), every=every)
         return MachineEstimate(found.elapsed, found)
     if sources is not None:
         raise SettingError('sources', str(sources), 'a bag for it, not arrays')
     samples = as_samples(log)
     samples.columns([*machine.channels, *machine.commands])
-    found = estimate_samples(samples.listed(), machine, settings, backend)
+    found = estimate_samples(samples.listed(), machine, settings, backend, every)
     first = (found.stamps_ns[0] - samples.stamps_ns[0]) * 1e-9
     return MachineEstimate(samples.t[0] + first + found.elapsed - found.elapsed[0], found)
 

@@ -124,9 +124,10 @@ def simulate_batch(model: Loadable, duration: float = 5.0, dt: float = 1e-3, sch
                            'number with a standard deviation to draw from')
     from ..dynamics.batch import simulate_runs  # here, because it takes its time to import
     item, forcing = _forced(item, inputs, input_times, noise, (item.start.t, item.start.t + duration), count, seed)
-    z, zd = _starts(item, starts, count)
-    batch = simulate_runs(item, duration, dt, scheme, z=z, zd=zd, every=every, jobs=jobs, forcing=forcing,
-                          parameters=_parameters(item, given, count, None if runs is None else seed), **(options or {}))
+    z, zd = starts_of(item, starts, count)
+    values = parameters_of(item, given, count, None if runs is None else seed)
+    batch = simulate_runs(item, duration, dt, scheme, z=z, zd=zd, parameters=values, every=every, jobs=jobs,
+                          forcing=forcing, **(options or {}))
     return BatchSimulation(item, batch)
 
 
@@ -170,7 +171,7 @@ def _forced(model: Model, inputs: dict[str, Any], times: Any, noise: dict[str, f
     return model, forcing
 
 
-def _starts(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray, np.ndarray]:
+def starts_of(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray, np.ndarray]:
     """Independent coordinates and velocities (count, g)."""
     names = [*model.independent, *(name + DOT for name in model.independent)]
     found = np.tile(np.concatenate([model.start.q[model.z], model.start.qd[model.z]]), (count, 1))
@@ -182,7 +183,7 @@ def _starts(model: Model, given: dict[str, Any], count: int) -> tuple[np.ndarray
     return np.ascontiguousarray(found[:, :g]), np.ascontiguousarray(found[:, g:])
 
 
-def _parameters(model: Model, given: dict[str, Any], count: int, seed: int | None) -> np.ndarray:
+def parameters_of(model: Model, given: dict[str, Any], count: int, seed: int | None) -> np.ndarray:
     """Values (count, p); drawn from the file's deviations where there is a seed."""
     values = model.system.values
     found = np.tile(np.asarray(model.parameters, dtype=float), (count, 1))

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from ..sources.map import SourceMap
 
 Json = Annotated[Path | None, typer.Option('--json', help='Write the result as JSON to this file.')]
+Jobs = Annotated[int, typer.Option(min=1, help='Processes; the results do not depend on it.')]
 Cluster = Annotated[str | None, typer.Option(
     help='Address of a Dask scheduler, tcp://HOST:PORT, instead of processes here.')]
+Every = Annotated[float, typer.Option(
+    '--every', min=0.0, max=10.0, help='Machine: a result every so many s; 0.1 takes half of the time, and faults of '
+                                       'sensors are found later. 0: one a sensor period, as the nodes.')]
 Plots = Annotated[Path | None, typer.Option('-o', '--output', help='Folder for the plots.')]
 
 Valve = Annotated[str | None, typer.Option(help="Model of all valves instead of the file's: orifice, compensated "

@@ -118,7 +118,7 @@ def run_graph(console: Console, arguments: MachineArguments, folder: Path) -> Cp
 def show(console: Console, payload: float, online: Series, estimate: Estimate, verdict: Agreement,
          cpu: CpuMeter, latency_ms: tuple[float, float]) -> None:
     """The table of the demo."""
-    last = estimate.outputs[-1].payload
+    last = estimate.last.payload
     table = Table('', '', show_header=False, title='Result')
     table.add_row('true payload', f'{payload:.2f} kg')
     table.add_row('estimated online', f'{online.mass[-1]:.2f} kg, 95 % interval {online.lower[-1]:.2f} to '
@@ -138,7 +138,7 @@ def measured_lift(console: Console, folder: Path) -> None:
     console.print('[bold]The measured lift of a real crane[/bold] (PATU 655, valve unknown)')
     import_table(MEASURED, share_directory() / 'config' / 'maps' / 'patu655_measured.yaml', folder / 'measured_bag')
     estimate = estimate_bag(folder / 'measured_bag', load_machine('patu655_measured'), parse_tuning([]))
-    last = estimate.outputs[-1].payload
+    last = estimate.last.payload
     page = write_report(report_run(estimate, 'Measured lift, PATU 655'), folder / 'measured_report')
     console.print(f'payload {last.mass:.1f} kg, 95 % interval {last.lower:.1f} to {last.upper:.1f} kg; friction and '
                   f'load cannot be separated by one lift\nreport: [bold]{page}[/bold]')
@@ -167,7 +167,7 @@ def run_mechanism_demo(console: Console, folder: Path) -> None:
 def _observe(console: Console, folder: Path) -> None:
     """Some filters on a model that is wrong, with two kinds of sensors."""
     cases = estimator_benchmark.benchmark_cases([MECHANISM], FILTERS, SENSORS, 1, OBSERVED)
-    results = list(estimator_benchmark.run_cases(cases))
+    results = [estimator_benchmark.run_case(case) for case in cases]
     write_estimator_plots(results, folder)
     rows = {(result.case.estimator, result.case.sensor): result.row for result in results}
     print_table(console, 'observers of it, gravity wrong by 1 m/s2 and the start by 0.196 rad: error of the position '
@@ -209,7 +209,7 @@ class Agreement:
 
 def agreement(online: Series, estimate: Estimate) -> Agreement:
     """Compare all payload messages; a mass that is not known yet equals another that is not."""
-    ours = dict(zip(estimate.stamps_ns.tolist(), (o.payload.mass for o in estimate.outputs)))
+    ours = dict(zip(estimate.stamps_ns.tolist(), estimate.states.mass.tolist()))
     theirs = dict(zip(online.stamp_ns.tolist(), online.mass.tolist()))
     common = sorted(ours.keys() & theirs.keys())
     pairs = np.array([[ours[s], theirs[s]] for s in common]).reshape(-1, 2)

@@ -20,7 +20,7 @@ from ..sources.map import SourceMap
 class LogRequest:
     """What was asked of a ``bag``; ``words`` are tuning, ``room.name=value``; ``sensors``, ``step``, s: of a mechanism;
     ``lag``, s, of a smoother, None for the whole log at once; ``report``: folder of a machine's report;
-    ``sources``: which topics and fields its channels are."""
+    ``sources``: which topics and fields its channels are; ``every`` so many s a result of it."""
 
     bag: Path
     output: Path | None = None
@@ -34,6 +34,7 @@ class LogRequest:
     lag: float | None = None
     report: Path | None = None
     sources: SourceMap | None = None
+    every: float = 0.0
 
     def check_outputs(self) -> None:
         """Refuse, before the work, what cannot be written; raises BagError or SettingError."""
@@ -46,19 +47,20 @@ class LogRequest:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found: warnings, lines to print, the fixed machine-readable form, and how to write it to --output."""
+    """What was found: warnings, lines to print, the fixed machine-readable form, and how to write it to --output where
+    that is not done."""
 
     warnings: Sequence[str]
     lines: Sequence[str]
     json: dict[str, Any]
-    write: Callable[[Path], None]
+    write: Callable[[Path], None] | None = None
 
 
 def hand_over(answer: Answer, request: LogRequest) -> None:
     """Warnings, those of the compiled functions too; files; and last the answer."""
     for warning in (*answer.warnings, *remarks()):
         typer.echo(f'warning: {warning}', err=True)
-    if request.output is not None:
+    if request.output is not None and answer.write is not None:
         answer.write(request.output)
     write_json(request.json_file, answer.json, None if request.full else 2)
     typer.echo('\n'.join(answer.lines))

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from ..errors import SettingError
-from .arguments import Cluster, Json, Plots, names_of, whole_numbers
+from .arguments import Cluster, Jobs, Json, Plots, names_of, whole_numbers
 
-benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults.')
+benchmark = typer.Typer(no_args_is_help=True, help='Measure speed, accuracy and detection of faults. What measures '
+                        'time runs alone: only estimators and faults have --jobs and --cluster.')
 
 
 @benchmark.command()
@@ -131,7 +132,7 @@ def estimators(mechanism: Annotated[str, typer.Option(help='four_bar, five_bar o
                estimators_: Annotated[str | None, typer.Option(
                    '--estimators', help='Filters by their names in Naya et al., review, with commas. [all]')] = None,
                seeds: Annotated[int, typer.Option(min=1, help="Seeds of the sensors' noise.")] = 20,
-               jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+               jobs: Jobs = 1,
                cluster: Cluster = None,
                duration: Annotated[float, typer.Option(help='Length of each log, s.')] = 10.0,
                json_: Json = None,
@@ -179,7 +180,7 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
            start: Annotated[float, typer.Option(help='When a fault begins, s.')] = 8.0,
            duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
            clean: Annotated[float, typer.Option(help='Length of each run without a fault, s; 0: none.')] = 120.0,
-           jobs: Annotated[int, typer.Option(min=1, help='Processes.')] = 1,
+           jobs: Jobs = 1,
            cluster: Cluster = None,
            json_: Json = None,
            output: Plots = None) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import casadi as ca
 
-from . import lanes
+from . import lanes, parts
 from .code import code_identity
+from .small import with_fast_small_functions
 
 WRITERS = ('compiled',)       # where the code is that writes C
 
@@ -40,13 +41,16 @@ def array_shape(shape: tuple[int, int]) -> tuple[int, ...]:
     return (shape[0],) if shape[1] == 1 else shape
 
 
-def c_source(function: ca.Function, in_lanes: bool = True) -> str:
-    """Generated C of the function; doubles, ``long long`` integers; ``in_lanes``: see ``lanes``."""
+def c_source(*functions: ca.Function, in_lanes: bool = True) -> str:
+    """Generated C of functions; doubles, ``long long`` integers; ``in_lanes``: see ``lanes``."""
     generator = ca.CodeGenerator('mbse_generated', {})
-    generator.add(function)
-    return lanes.with_lanes(generator.dump()) if in_lanes else generator.dump()
+    for function in functions:
+        generator.add(function)
+    source = with_fast_small_functions(generator.dump())
+    return lanes.with_lanes(source) if in_lanes else source
 
 
 def made_of(function: ca.Function, in_lanes: bool = True) -> str:
     """All that ``c_source`` of a function follows from, in a tenth of its time: the function and what writes the C."""
-    return f'{function.serialize()} {code_identity(*WRITERS)} {lanes.LEAST if in_lanes else None}'
+    chosen = (lanes.LEAST, parts.LONGEST) if in_lanes else None
+    return f'{function.serialize()} {code_identity(*WRITERS)} {chosen}'

@@ -15,6 +15,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from .parts import in_parts
+
 WIDTH = 4
 LEAST = 1000        # statements from which it is worth while
 TYPES = f'''
@@ -24,7 +26,7 @@ typedef casadi_real mbse_packed __attribute__((vector_size({8 * WIDTH}), aligned
 VECTOR = {'({}*{})': '({}*{})', '({}+{})': '({}+{})', '({}-{})': '({}-{})', '({}/{})': '({}/{})', '(-{})': '(-{})',
           'casadi_sq({})': '({0}*{0})', '(2.*{})': '({0}+{0})'}
 COMMUTE = '({}*{})', '({}+{})'
-_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int casadi_f\d+\([^)]*\) \{\n)'
+_FUNCTION = re.compile(r'(/\* \S*->\((\S*)\) \*/\nstatic int (casadi_f\d+)\([^)]*\) \{\n)'
                        r'((?:  casadi_real a\d[^;]*;\n)+)(.*?)  return 0;\n\}\n', re.S)
 _STATEMENT = re.compile(r'  (?:if \(res\[\d+\]!=0\) )?(\S+?)=(.*);')
 _INPUT = re.compile(r'arg\[(\d+)\]\? arg\[\1\]\[(\d+)\] : 0')
@@ -36,13 +38,13 @@ _REGISTER = re.compile(r'\ba\d+\b')
 def with_lanes(source: str) -> str:
     """C source of CasADi, its long functions of scalar operations in lanes; doubles."""
     found = _FUNCTION.sub(_function, source)
-    place = found.find('static int casadi_f')
-    return source if found == source else found[:place] + TYPES + found[place:]
+    first = _FUNCTION.search(source)
+    return source if found == source or not first else found[:first.start()] + TYPES + found[first.start():]
 
 
 def _function(match: re.Match[str]) -> str:
     """A function of scalar operations, rewritten; as it was where it is short or holds anything else."""
-    head, shapes, _, body = match.groups()
+    head, shapes, name, _, body = match.groups()
     lines = body.splitlines()
     if len(lines) < LEAST:
         return match.group()
@@ -50,7 +52,11 @@ def _function(match: re.Match[str]) -> str:
     if not all(code.read(line) for line in lines):
         return match.group()
     written = code.written() or code.written(level=True)
-    return match.group() if written is None else head + written + '  return 0;\n}\n'
+    if written is None:
+        return match.group()
+    pointers, declarations, statements = written
+    functions, calls = in_parts(name, pointers, statements)
+    return functions + head + declarations + calls + '  return 0;\n}\n'
 
 
 class _Code:
@@ -95,8 +101,9 @@ class _Code:
         self._registers[target] = self._known[key]
         return True
 
-    def written(self, level: bool = False) -> str | None:
-        """Statements; None where values would wait for each other, which those of the same ``level`` cannot."""
+    def written(self, level: bool = False) -> tuple[dict[str, str], str, list[str]] | None:
+        """Pointers and their types, their declarations, and statements; None where values would wait for each other,
+        which those of the same ``level`` cannot."""
         if level:
             self._packs, self._levels = {}, []
             for operands in self.operands:
@@ -161,8 +168,8 @@ class _Writer:
         self.vectors: dict[tuple[int, ...], str] = {}
         self.lane_of: dict[int, tuple[tuple[int, ...], int]] = {}
 
-    def text(self) -> str | None:
-        """The body of the function."""
+    def text(self) -> tuple[dict[str, str], str, list[str]] | None:
+        """The body of the function: see ``_Code.written``."""
         packed = {(output, k + i) for output, k, _ in self.stores for i in range(WIDTH)}
         for _, _, lanes in self.stores:
             self._name(lanes)
@@ -172,18 +179,19 @@ class _Writer:
         if order is None:
             return None
         sizes = {output: max(entries) + 1 for output, entries in self.code.outputs.items()}
-        lines = [f'  casadi_real unused{k}[{size}], *restrict r{k} = res[{k}] ? res[{k}] : unused{k};'
-                 for k, size in sorted(sizes.items())]
+        declarations = [f'  casadi_real unused{k}[{size}], *restrict r{k} = res[{k}] ? res[{k}] : unused{k};\n'
+                        for k, size in sorted(sizes.items())]
         sources: dict[int, int] = defaultdict(int)
         for own, k in self.code.inputs.values():
             sources[own] = max(sources[own], k + 1)
-        lines += [f'  static const casadi_real none{k}[{size}];\n'
-                  f'  const casadi_real *restrict i{k} = arg[{k}] ? arg[{k}] : none{k};'
-                  for k, size in sorted(sources.items())]
-        lines += [self._vector(item) if isinstance(item, tuple) else self._scalar(item) for item in order]
+        declarations += [f'  static const casadi_real none{k}[{size}];\n'
+                         f'  const casadi_real *restrict i{k} = arg[{k}] ? arg[{k}] : none{k};\n'
+                         for k, size in sorted(sources.items())]
+        lines = [self._vector(item) if isinstance(item, tuple) else self._scalar(item) for item in order]
         lines += [f'  *(mbse_packed*)(r{output}+{k}) = {self.vectors[lanes]};' for output, k, lanes in self.stores]
         lines += [f'  r{output}[{k}]={self._value(value)};' for output, k, value in single]
-        return '\n'.join(line for line in lines if line) + '\n'
+        pointers = {f'r{k}': 'casadi_real' for k in sizes} | {f'i{k}': 'const casadi_real' for k in sources}
+        return pointers, ''.join(declarations), [line for line in lines if line]
 
     def _name(self, lanes: tuple[int, ...]) -> None:
         """Give names to a vector of operations and to those that it needs."""

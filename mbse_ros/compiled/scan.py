@@ -13,13 +13,14 @@ from ..errors import DivergenceError
 from .arrays import DOUBLE, checked, fitted
 from .backend import build
 from .dense import dense
+from .iterated import Iterated, Step, shapes_of
 from .scan_blocks import Block, BlocksC, BlocksVm
 
 NAME = 'mbse_step'
 
 
 class Scan:
-    """Runs ``step``: (x (nx,), u (nu,), p (np,)) -> (x_next (nx,), y (ny,)) over a series of u.
+    """Runs ``step``: (x (nx,), u (nu,), p (np,)) -> (x_next (nx,), y (ny,)) over a series of u; may be ``Iterated``.
 
     ``backend`` and the attributes ``name``, ``backend``, ``note`` as in Kernel. A long series runs in blocks, so that
     memory is bounded; to split it over several calls changes no bit of the result. Safe with threads.
@@ -29,14 +30,15 @@ class Scan:
 
     _blocks: BlocksC | BlocksVm
 
-    def __init__(self, step: ca.Function, backend: str = 'auto', in_lanes: bool = True) -> None:
-        self.name = step.name()
-        check_signature(step)
-        function = dense(step, NAME)
-        self._x_shape, self._u_shape, self._p_shape = ((function.numel_in(i),) for i in range(3))
-        self._ny = function.numel_out(1)
+    def __init__(self, step: Step, backend: str = 'auto', in_lanes: bool = True) -> None:
+        shapes = shapes_of(step)
+        self.name = shapes.name()
+        check_signature(shapes)
+        made = step.dense(NAME) if isinstance(step, Iterated) else dense(step, NAME)
+        self._x_shape, self._u_shape, self._p_shape = ((shapes.numel_in(i),) for i in range(3))
+        self._ny = shapes.numel_out(1)
         self._blocks, self.backend, self.note = build(
-            backend, self.name, lambda: BlocksC(self.name, function, in_lanes), lambda: BlocksVm(function))
+            backend, self.name, lambda: BlocksC(self.name, made, in_lanes), lambda: BlocksVm(made))
         self._longest = self._blocks.longest
         self._lock = Lock()
 

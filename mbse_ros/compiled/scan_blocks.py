@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import casadi as ca
 import numpy as np
 
 from .cache import library
 from .dense import c_source, made_of
+from .iterated import Iterated, Step, shapes_of, sizes_of
 
 LONG = 32       # steps of a block during which other threads may run
 # The states swap between two buffers, since outputs must not alias inputs.
@@ -98,16 +98,16 @@ class BlocksC(dict[int, Block]):
 
     longest = 256
 
-    def __init__(self, name: str, step: ca.Function, in_lanes: bool = True) -> None:
+    def __init__(self, name: str, step: Step, in_lanes: bool = True) -> None:
         super().__init__()
-        path = library_of(name, step, in_lanes)
+        path, shapes, (_, _, w, iw) = library_of(name, step, in_lanes), shapes_of(step), sizes_of(step)
         loaded = ctypes.PyDLL(path)
         self._run, self._memory = loaded.mbse_run, loaded.mbse_step_checkout()
         self._run_freely = ctypes.CDLL(path).mbse_run
-        self._nx = step.numel_in(0)
-        self._us, self._ys = (np.zeros((self.longest, size)) for size in (step.numel_in(1), step.numel_out(1)))
-        self._x, self._p, self._w = (np.zeros(size) for size in (2 * self._nx, step.numel_in(2), step.sz_w()))
-        self._iw = np.zeros(step.sz_iw(), np.int64)
+        self._nx = shapes.numel_in(0)
+        self._us, self._ys = (np.zeros((self.longest, size)) for size in (shapes.numel_in(1), shapes.numel_out(1)))
+        self._x, self._p, self._w = (np.zeros(size) for size in (2 * self._nx, shapes.numel_in(2), w))
+        self._iw = np.zeros(iw, np.int64)
 
     def __missing__(self, n: int) -> Block:
         addresses = (a.ctypes.data for a in (self._us, self._p, self._ys, self._x, self._w, self._iw))
@@ -118,40 +118,60 @@ class BlocksC(dict[int, Block]):
         return self[n]
 
 
-def library_of(name: str, step: ca.Function, in_lanes: bool) -> str:
+def library_of(name: str, step: Step, in_lanes: bool) -> str:
     """Path of the compiled loops round a dense step ``mbse_step``; raises CompilationError."""
-    return str(library(name, lambda: _source(step, in_lanes), made_of(step, in_lanes) + DRIVER))
+    inner = step.c_step() if isinstance(step, Iterated) else ''
+    functions = [step.iterate, step.finish] if isinstance(step, Iterated) else [step]
+    made = ' '.join(made_of(function, in_lanes) for function in functions)
+    return str(library(name, lambda: c_source(*functions, in_lanes=in_lanes) + _sizes(step) + inner + DRIVER,
+                       made + inner + DRIVER))
 
 
-def _source(step: ca.Function, in_lanes: bool) -> str:
-    """C of the step with the loop behind it."""
-    sizes = {'NX': step.numel_in(0), 'NU': step.numel_in(1), 'NY': step.numel_out(1),
-             'SZ_ARG': step.sz_arg(), 'SZ_RES': step.sz_res()}
-    return c_source(step, in_lanes) + ''.join(f'#define {name} {value}\n' for name, value in sizes.items()) + DRIVER
+def _sizes(step: Step) -> str:
+    """Sizes that the loops need."""
+    shapes, (arg, res, _, _) = shapes_of(step), sizes_of(step)
+    sizes = {'NX': shapes.numel_in(0), 'NU': shapes.numel_in(1), 'NY': shapes.numel_out(1), 'SZ_ARG': arg,
+             'SZ_RES': res}
+    return ''.join(f'#define {name} {value}\n' for name, value in sizes.items())
 
 
 class BlocksVm(dict[int, Block]):
-    """Block of each length up to ``longest``, a function of so many steps, made when first asked for."""
+    """Block of each length up to ``longest``, made when first asked for: a function of so many steps, or a loop."""
 
     longest = 64
 
-    def __init__(self, step: ca.Function) -> None:
+    def __init__(self, step: Step) -> None:
         super().__init__()
         self._step = step
 
     def __missing__(self, n: int) -> Block:
-        # CasADi's columns side by side are the rows of C-ordered arrays
-        function = self._step.mapaccum(f'mbse_scan{n}', n)
-        x, us, p = (np.zeros((rows, self._step.numel_in(i))) for i, rows in enumerate((1, n, n)))
-        xs, ys = (np.zeros((n, self._step.numel_out(i))) for i in range(2))
-        buffer, trigger = function.buffer()
-        for i, array in enumerate((x, us, p)):
+        shapes = shapes_of(self._step)
+        x, us, p = (np.zeros((rows, shapes.numel_in(i))) for i, rows in enumerate((1, n, n)))
+        xs, ys = (np.zeros((n, shapes.numel_out(i))) for i in range(2))
+        make = self._looped if isinstance(self._step, Iterated) else self._mapped
+        self[n] = Block(x[0], us, p, xs[-1], ys, make(n, x, us, p, xs, ys))
+        return self[n]
+
+    def _mapped(self, n: int, *arrays: np.ndarray) -> Callable[[], int]:
+        """All steps as one function; CasADi's columns side by side are the rows of C-ordered arrays."""
+        buffer, trigger = shapes_of(self._step).mapaccum(f'mbse_scan{n}', n).buffer()
+        for i, array in enumerate(arrays[:3]):
             buffer.set_arg(i, array.data)
-        for i, array in enumerate((xs, ys)):
+        for i, array in enumerate(arrays[3:]):
             buffer.set_res(i, array.data)
 
         def run() -> int:
             trigger()
-            return buffer.ret()
-        self[n] = Block(x[0], us, p, xs[-1], ys, run)
-        return self[n]
+            return int(buffer.ret())
+        return run
+
+    def _looped(self, n: int, x: np.ndarray, us: np.ndarray, p: np.ndarray, xs: np.ndarray, ys: np.ndarray
+                ) -> Callable[[], int]:
+        """One step after the other."""
+        step = self._step.in_vm()
+
+        def run() -> int:
+            for k in range(n):
+                xs[k], ys[k] = step(xs[k - 1] if k else x[0], us[k], p[k])
+            return 0
+        return run

@@ -92,13 +92,14 @@ class Model:
         none ('auto') the motion with the smallest kinetic energy is taken, which is the same in all coordinates.
         """
         given = self.description.initial.velocity
-        J, b = self._rates(self._assembled, 0.0)
-        rows = np.vstack([J, np.eye(len(self.names))[self.system.indices(given)]])
-        values = np.concatenate([b, [scalar.value for scalar in given.values()]])
+        M, J, rate = self._rest(self._assembled, self.parameters)
+        n = len(self.names)
+        rows = np.vstack([J.reshape(-1, n), np.eye(n)[self.system.indices(given)]])
+        values = np.concatenate([-rate, [scalar.value for scalar in given.values()]])
         if self.system.independent:
-            metric = np.diag([float(i in self.default and self.names[i] not in given) for i in range(len(self.names))])
+            metric = np.diag([float(i in self.default and self.names[i] not in given) for i in range(n)])
         else:
-            metric = self.terms(self._assembled, np.zeros(len(self.names))).M
+            metric = M.reshape(n, n)
         qd = slowest(rows, values, metric)
         worst = float(np.max(np.abs(rows @ qd - values), initial=0.0))
         if worst > 1e-9 * max(1.0, float(np.max(np.abs(values), initial=0.0))):
@@ -213,16 +214,21 @@ class Model:
         sensors = self.description.sensors.values() if self.description.cylinders else ()
         return self.system.indices([sensor.coordinate for sensor in sensors if sensor.kind == 'encoder'])
 
-    def _rates(self, q: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
-        terms = self.terms(q, np.zeros(len(q)), None, t)
-        return terms.J, -terms.Phidot
-
     @cached_property
     def _position(self) -> Kernel:
         system = self.system
         J = ca.jacobian(system.Phi, system.q)
         inputs = [system.q, system.t, system.values.symbol]
         return Kernel(ca.Function('mbse_constraints', inputs, [system.Phi, J]), 'vm')
+
+    @cached_property
+    def _rest(self) -> Kernel:
+        """``(q, p) -> (M, Phi_q, Phi')`` at rest and time zero: evaluated once, which no compilation is worth."""
+        system = self.system
+        J, b, _ = constraint_rates(system)
+        values = ca.substitute([system.M, J, J @ system.qd - b], [system.qd, system.t],
+                               [ca.SX.zeros(system.n), ca.SX(0)])
+        return Kernel(ca.Function('mbse_rest', [system.q, system.values.symbol], values), 'vm')
 
     @cached_property
     def _terms(self) -> Kernel:

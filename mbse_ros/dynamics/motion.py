@@ -79,10 +79,10 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     """Motion of a model over ``duration``, s, in steps of ``dt``, s (which must divide it).
 
     ``scheme``: one of ``INTEGRATORS``; options: exponential ``order`` (0..4 or 'exact'), trapezoid ``tolerance``,
-    ali3p ``penalty, tolerance``, dop853 and radau ``rtol, atol``. ``inputs``: function (t, q, qd) -> u (k,), read once
-    a step by the explicit schemes. ``independent``: names of coordinates to keep; 'auto': chosen and re-chosen along
-    the motion; None: as the description says. ``start``: default the model's. ``stop=False``: a failure on the way
-    ends the motion there and is kept in ``Motion.failure``.
+    ali3p ``penalty, tolerance``, dop853, radau and cvodes ``rtol, atol``. ``inputs``: function (t, q, qd) -> u (k,),
+    read once a step by the explicit schemes, not by cvodes. ``independent``: names of coordinates to keep; 'auto':
+    chosen and re-chosen on the way; None: as the description says. ``start``: default the model's. ``stop=False``:
+    a failure on the way ends the motion there and is kept in ``Motion.failure``.
     Raises SettingError, SingularConfigurationError and PositionProblemError with the time in their texts,
     DivergenceError with the step.
     """

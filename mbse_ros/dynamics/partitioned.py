@@ -169,6 +169,12 @@ class Partitioned:
         return state_function(self.system, self.system.values.symbol)
 
     @cached_property
+    def rates_function(self) -> ca.Function:
+        """``(q, zd, u, t, p) -> zdd`` without what its Jacobian takes."""
+        symbols = self.function.sx_in() if self.function.is_a('SXFunction') else self.function.mx_in()
+        return ca.Function('mbse_rates', symbols, self.function.call(symbols, True, False)[:1], {'cse': True})
+
+    @cached_property
     def _state(self) -> Kernel:
         backend = affordable(self._given, self.operations)
         return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)

@@ -7,6 +7,8 @@ the tuning, so that a change of tuning needs no new compilation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 
 from ..machine import Machine
@@ -21,12 +23,14 @@ from .weighing import (
     Balance,
     balanced,
     by_doubtful,
+    directions,
     doubtful,
     forgotten,
     held_columns,
     mass_information,
     mass_numbers,
     relaxed,
+    steep,
     weighed,
     within,
 )
@@ -86,12 +90,19 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     after, ratios = (X, P, T, near), None
     mass_after: list[ca.SX] = []
     reported: list[ca.SX] = []
-    balancing, numbers = None, ca.SX.sym('balance', 0)
+    balancing: Callable[..., ca.SX | ca.MX] | None = None
+    numbers = ca.SX.sym('balance', 0)
     if model.weighs:
-        solved = _closed(machine, model, near, X[:g], 1)
-        balance = balanced(machine, model, X, P, solved, force_psd, dt)
-        balancing = stage('balance', [*state, p], ca.vertcat(balance.column, solved))
-        numbers = ca.SX.sym('balance', balancing.numel_out(0))
+        solved, unit = _closed(machine, model, near, X[:g], 1), directions(machine)
+        along = ca.SX.sym('along', *unit.shape)
+        steepening = stage('steep', [*state, p, along], *steep(machine, model, X, P, solved, along), solved)
+        residuals, slopes, solved = (ca.SX.sym('steep', *steepening.size_out(i)) for i in range(3))
+        balance = balanced(machine, model, X, P, solved, force_psd, dt, (residuals, slopes))
+        balance_of = stage('balance', [*state, p, residuals, slopes, solved], ca.vertcat(balance.column, solved))
+        numbers = ca.SX.sym('balance', balance_of.numel_out(0))
+
+        def balancing(*at: ca.SX | ca.MX) -> ca.SX | ca.MX:
+            return balance_of(*at, *steepening(*at, ca.DM(unit)))
         balance, solved = balance.at(numbers), numbers[numbers.numel() - solved.numel():]
         after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, moved, expected,
                                                         mass, dt)
@@ -107,8 +118,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     return _one_step(predicting, correcting, leaving, balancing, weigh, slice(place, place + kept.numel()), m)
 
 
-def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function, balancing: ca.Function | None,
-              weigh: ca.Function, kept: slice, channels: int) -> ca.Function:
+def _one_step(predicting: ca.Function, correcting: ca.Function, leaving: ca.Function,
+              balancing: Callable[..., ca.SX | ca.MX] | None, weigh: ca.Function, kept: slice, channels: int
+              ) -> ca.Function:
     """The stages one after the other; where there is much to correct, a step without a sample leaves that out.
 
     The stages stay apart there, and matrices are dense where one ends, so that compiled C takes them in lanes.

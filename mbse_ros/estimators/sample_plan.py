@@ -40,8 +40,12 @@ class SamplePlan:
         """States (n, nx) with those between samples on lines; ``before`` (nx,): the one before the segment."""
         ends = np.empty((len(states) + 1, len(before)))
         ends[0], ends[1:] = before, states
-        mean, start = ends[1:].copy(), ends[self.left]
-        mean[self.inside] = start + self.share * (ends[self.right] - start)
+        start, line = ends.take(self.left, axis=0), ends.take(self.right, axis=0)
+        line -= start
+        line *= self.share
+        line += start
+        mean = states.copy()
+        mean[self.inside] = line
         return mean
 
 

@@ -16,11 +16,13 @@ stroke the stop carries what it likes: there the equations of that cylinder carr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 
+from ..compiled.lanes import WIDTH
 from ..machine import Machine
 from ..transition.noise import symmetric
 from .force_balance import ForceBalance, force_balance
@@ -68,7 +70,8 @@ def held_columns(machine: Machine, model: HydraulicModel) -> slice:
     return slice(first, first + frictions(machine, model))
 
 
-def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None) -> ca.SX:
+def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: ca.SX | None = None,
+                jacobian: Callable[[ca.SX, ca.SX], ca.SX] = ca.jacobian) -> ca.SX:
     """Derivatives of an expression (m,) by what is uncertain (m, k), for one standard deviation of each: numbers, then
     frictions near standstill, which are in the force balance alone.
 
@@ -83,7 +86,7 @@ def by_doubtful(machine: Machine, model: HydraulicModel, expression: ca.SX, z: c
     if z is not None:
         q = model.dependent
         moved = ca.substitute(moved[system.dependent, :], system.q, machine.joined(q, z)) if q.numel() else moved[:0, :]
-    slopes = ca.jacobian(expression, numbers) + ca.jacobian(expression, q) @ moved
+    slopes = jacobian(expression, numbers) + jacobian(expression, q) @ moved
     return ca.horzcat(slopes @ ca.sparsify(ca.DM(machine.parameters.factor(places))), held)
 
 
@@ -159,18 +162,43 @@ class Balance:
         return self.start, self.g, self.H, self.R, self.sure, self.grip, self.slopes
 
 
-def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX, dt: ca.SX
-             ) -> Balance:
+def _start(machine: Machine, model: HydraulicModel, X: ca.SX) -> ca.SX:
+    """Where the force balance is linearised: within the machine's range, and at a mass within the payload's limits, as
+    at a negative one its inertia could turn negative."""
+    lowest, highest = (limit / model.scale[-1] for limit in machine.payload_data.limits)
+    count = len(machine.coordinates)
+    return ca.vertcat(within(machine, X[:count]), X[count:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
+
+
+def directions(machine: Machine) -> np.ndarray:
+    """Unit directions (a, w) among the equations of the force balance, with zeros so that there are as many as C has
+    lanes."""
+    count = len(machine.actuated)
+    return np.eye(count, max(count, WIDTH))
+
+
+def steep(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, along: ca.SX
+          ) -> tuple[ca.SX, ca.SX]:
+    """Residuals (a,) of the force balance at a state as in ``balanced``, SI, and their derivatives (w, n + nx + k) by
+    the mechanism's q, the state and the uncertain numbers ``along`` (a, w) directions.
+
+    For directions that are not known yet all rows are the same sums of the same products, so that compiled C takes
+    them in lanes, in half the work of each equation for itself; with the same bits.
+    """
+    scale = ca.SX(model.scale)
+    return _steep(machine, model, _start(machine, model, X) * scale, P * (scale @ scale.T), near, along)
+
+
+def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX, dt: ca.SX,
+             found: tuple[ca.SX, ca.SX]) -> Balance:
     """The force balance of a step ``dt``, s, at a state (nx,) with its covariance, in the model's units.
 
-    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error. It is linearised
-    within the machine's range, and at a mass within the payload's limits: at a negative one its inertia could turn
-    negative.
+    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error; ``found``: of
+    ``steep`` there.
     """
-    lowest, highest = (limit / model.scale[-1] for limit in machine.payload_data.limits)
-    scale, count = ca.SX(model.scale), len(machine.coordinates)
-    start = ca.vertcat(within(machine, X[:count]), X[count:-1], ca.fmin(ca.fmax(X[-1], lowest), highest))
-    g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt)
+    scale, start = ca.SX(model.scale), _start(machine, model, X)
+    g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt,
+                                         found)
     return Balance(start, g, ca.sparsify(H @ ca.diag(scale)), *(ca.densify(part) for part in (R, sure, grip, slopes)))
 
 
@@ -225,31 +253,65 @@ def within(machine: Machine, z: ca.SX) -> ca.SX:
     return ca.fmin(ca.fmax(z, low - MARGIN * (high - low)), high + MARGIN * (high - low))
 
 
-def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX,
-           dt: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Residuals (a,), their derivatives (a, nx), their variances (a,), the least square of a mean sign of
-    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by what is
-    uncertain; SI."""
+def _residuals(machine: Machine, model: HydraulicModel) -> tuple[ForceBalance, ca.SX, ca.SX]:
+    """The force balance, its residuals (a,) with the moments about the load's centre, and what they depend on."""
     balance, parameters = force_balance(machine, model.names, True, True), machine.parameters.symbol
-    center, count = list(center_numbers(machine).values()), len(machine.coordinates)
+    center = list(center_numbers(machine).values())
     moments = ca.jacobian(ca.jacobian(balance.g, machine.payload), parameters[center])      # by those
     g = ca.substitute(balance.g, machine.payload, balance.X[-1]) + moments @ balance.X[-model.unknowns:-1]
-    H = ca.jacobian(g, balance.X)
-    H[:, :count] = H[:, :count] + ca.jacobian(g, machine.system.q) @ machine.reduced.R
+    return balance, g, ca.vertcat(machine.system.q, balance.X, parameters[doubtful(machine, model)])
+
+
+def _steep(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, along: ca.SX
+           ) -> tuple[ca.SX, ca.SX]:
+    """The same at a state in SI."""
+    balance, g, by = _residuals(machine, model)
+    directed = ca.SX.sym('directions', *along.shape)
+    slopes = ca.Function('slopes', [*_at(machine, balance), balance.deviation, directed],
+                         [g, ca.jtimes(g, by, directed, True).T], {'cse': True})
+    return slopes(*_here(machine, X, near), _deviation(machine, balance, X, P, near), along)
+
+
+def _at(machine: Machine, balance: ForceBalance) -> list[ca.SX]:
+    return [machine.system.q, balance.X, machine.parameters.symbol]
+
+
+def _here(machine: Machine, X: ca.SX, near: ca.SX) -> list[ca.SX]:
+    return [machine.joined(near, X[:len(machine.coordinates)]), X, machine.parameters.symbol]
+
+
+def _deviation(machine: Machine, balance: ForceBalance, X: ca.SX, P: ca.SX, near: ca.SX) -> ca.SX:
+    """Standard deviations (cylinders,), m/s, of the pistons' speeds."""
+    rates = ca.Function('rates', _at(machine, balance), [ca.densify(balance.rates)], {'cse': True})(
+        *_here(machine, X, near))
+    return ca.sqrt(ca.sum2((rates @ P) * rates))
+
+
+def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca.SX, force_psd: ca.SX, dt: ca.SX,
+           found: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Residuals (a,), their derivatives (a, nx), their variances (a,), the least square of a mean sign of
+    friction in each, squares of the largest friction in them (a,), and their derivatives (a, k) by what is
+    uncertain; SI; ``found``: of ``_steep`` there."""
+    (balance, g, by), count = _residuals(machine, model), len(machine.coordinates)
+    steepness = ca.SX.sym('steepness', by.numel(), g.numel())
+    ends = np.cumsum([0, machine.system.q.numel(), balance.X.numel(), len(doubtful(machine, model))]).tolist()
+    by_q, H, by_numbers = (ca.project(part.T, ca.jacobian_sparsity(g, of)) for part, of in zip(
+        ca.vertsplit(steepness, ends), ca.vertsplit(by, ends)))
+    H[:, :count] = H[:, :count] + by_q @ machine.reduced.R
     noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')
     R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
-    slopes, grip = ca.densify(by_doubtful(machine, model, g)), ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
+    slopes = ca.densify(by_doubtful(machine, model, g, None, lambda _, of: (
+        by_q if of is machine.system.q else by_numbers)))
+    grip = ca.sum2(balance.levers ** 2 @ balance.bounds ** 2)
     free = free_of_stops(machine, balance)
     held = ca.if_else(free, 1, NOTHING)
     R, grip, sure = R * held, grip * held, sure * free
     slopes[:, -frictions(machine, model):] = balance.levers @ ca.diag(balance.bounds * ca.sqrt(1 - balance.signs ** 2))
-    place, here = [machine.system.q, balance.X, parameters], (machine.joined(near, X[:count]), X, parameters)
-    rates = ca.Function('rates', place, [ca.densify(balance.rates)], {'cse': True})(*here)
-    deviation = ca.sqrt(ca.sum2((rates @ P) * rates))
-    terms = ca.Function('terms', [*place, balance.deviation, *noise], [g, ca.densify(H), R, sure, grip, slopes],
-                        {'cse': True})
-    return terms(*here, deviation, force_psd, dt)
+    terms = ca.Function('terms', [*_at(machine, balance), balance.deviation, *noise, steepness],
+                        [ca.densify(H), R, sure, grip, slopes], {'cse': True})
+    return found[0], *terms(*_here(machine, X, near), _deviation(machine, balance, X, P, near), force_psd, dt,
+                            found[1][:g.numel(), :].T)
 
 
 @dataclass(frozen=True)

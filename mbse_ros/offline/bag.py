@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
-from ..errors import BagError, SampleError, SettingError
+from ..errors import BagError, MbseError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..payload.load_log import Load
@@ -26,38 +27,31 @@ from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import SourceReader, sample_reader
 from ..streams.interpolation import InterpolationSettings
-from ..streams.pipeline import Output, Pipeline
-from .checks.findings import (
-    dropped_lines,
-    elapsed,
-    fit_lines,
-    machine_lines,
-    mass_lines,
-    sample_lines,
-    state_lines,
-    stroke_lines,
-    unused_lines,
-)
+from ..streams.pipeline import Output
+from .checks.findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
 from .checks.plausibility import judged
-from .memory import Room
+from .log_samples import LogSamples
+from .long_log import LongLog
+from .memory import check_memory
+from .track import States, Track, Tracker
 
 TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'payload': PayloadSettings}
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
-LOOK = 50_000       # samples between two looks at the memory
+LOOK = 5_000        # segments between two looks at the memory
 COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Result of a bag: one Output per segment, what was odd about the bag, and the time it took.
+    """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
 
     ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain.
     """
 
     machine: Machine
-    outputs: tuple[Output, ...]
+    track: Track
     truth: TruthSeries | None
     warnings: tuple[str, ...]
     seconds: float
@@ -67,12 +61,29 @@ class Estimate:
     @property
     def stamps_ns(self) -> np.ndarray:
         """Stamps of the segments (n,), ns."""
-        return np.array([o.state.stamp_ns for o in self.outputs], dtype=np.int64)
+        return self.track.stamp_ns
 
     @property
     def elapsed(self) -> np.ndarray:
         """Time from the start of the log to the stamps (n,), s; after a clock that was set back it continues."""
-        return elapsed(self.outputs)
+        return self.track.elapsed
+
+    @property
+    def last(self) -> Output:
+        """The last segment, whole."""
+        return self.track.last
+
+    @property
+    def states(self) -> States:
+        """State, innovations and mass at the stamps; raises MbseError where they were not kept."""
+        if self.track.states is None:
+            raise MbseError('the states of the log were not kept')
+        return self.track.states
+
+    @property
+    def stddev(self) -> np.ndarray:
+        """Standard deviations (n, nx) of the state at the stamps."""
+        return np.sqrt(self.states.variance)
 
     @property
     def log_seconds(self) -> float:
@@ -107,88 +118,86 @@ def _settings(room: str, kind: type[Settings], values: dict[str, Any]) -> Settin
 
 
 def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any], namespace: str | None = None,
-                 backend: str = 'auto', sources: SourceMap | None = None) -> Estimate:
+                 backend: str = 'auto', sources: SourceMap | None = None, states: bool = True,
+                 take: Callable[[Output], None] | None = None, processes: int | None = 0,
+                 every: float = 0.0) -> Estimate:
     """Run a bag's samples, in the order of the bag, through the pipeline; ``sources``: see ``sources.reader``.
 
+    ``states``: keep what the end of each segment has of them; ``take`` gets each Output as it comes, none is kept.
+    ``processes`` of the observer of a long log, see ``LongLog``; a script that has them is imported by them, too.
+    ``every``: a result each so many s, in fewer calls; motion and mass are the same, but what is looked for in the
+    samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes.
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
-    the log does not fit into memory, DescriptionError for a map that does not fit the bag.
+    there is no memory left, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    room, samples = Room(str(source.path)), []
-    for count, sample in enumerate(reader, 1):
-        samples.append(sample)
-        if count % LOOK == 0:
-            room.check(count, count)
-    found = _through(samples, machine, tuning, backend, room)
-    warnings = reader.warnings + dropped_lines(found.dropped.values())
-    if not found.outputs:
-        raise BagError(str(source.path), _nothing(found.pipeline, samples, warnings))
+    found = _Passed(reader, machine, tuning, backend, states, processes, every)
+    found.run(take, str(source.path))
+    warnings = reader.warnings + found.log.dropped.lines()
+    if not found.tracker:
+        raise BagError(str(source.path), _nothing(found.log, found.samples, warnings))
     warnings += machine_lines(frame_of(source, reader, topics), machine)
-    return _judged(found, samples, warnings, read_truth(source, topics))
+    return found.judged(warnings, read_truth(source, topics))
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
-                     backend: str = 'auto') -> Estimate:
+                     backend: str = 'auto', every: float = 0.0) -> Estimate:
     """The same of samples in the order in which they came. Raises SampleError when no segment comes out."""
-    found = _through(samples, machine, tuning, backend)
-    warnings = dropped_lines(found.dropped.values())
-    if not found.outputs:
-        raise SampleError('samples', 0, len(samples), _nothing(found.pipeline, samples, warnings))
-    return _judged(found, samples, warnings, None)
+    found = _Passed(samples, machine, tuning, backend, True, every=every)
+    found.run()
+    warnings = found.log.dropped.lines()
+    if not found.tracker:
+        raise SampleError('samples', 0, len(samples), _nothing(found.log, found.samples, warnings))
+    return found.judged(warnings, None)
 
 
-class _Passed(NamedTuple):
-    """What came out of the pipeline, what it dropped, by the place in the log, and the time it took, s."""
+class _Passed:
+    """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
-    pipeline: Pipeline
-    outputs: tuple[Output, ...]
-    dropped: dict[int, SampleError]
-    seconds: float
+    def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
+                 processes: int | None = 0, every: float = 0.0) -> None:
+        self.samples, self.tracker, self.seconds = LogSamples(), Tracker(states), 0.0
+        self.log = LongLog(reader, machine, tuning, backend, every, processes, self.samples)
 
+    def run(self, take: Callable[[Output], None] | None = None, name: str = 'samples') -> None:
+        """All of it."""
+        start = time.perf_counter()
+        with closing(iter(self.log)) as outputs:
+            for count, output in enumerate(outputs, 1):
+                self.tracker.add(output)
+                if take is not None:
+                    take(output)
+                if count % LOOK == 0:
+                    check_memory(name)
+        self.seconds = time.perf_counter() - start
 
-def _through(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any], backend: str,
-             room: Room | None = None) -> _Passed:
-    pipeline = Pipeline(machine, **tuning, backend=backend)
-    outputs: list[Output] = []
-    dropped: dict[int, SampleError] = {}
-    start = time.perf_counter()
-    for place, sample in enumerate(samples):
-        try:
-            outputs.extend(pipeline.add(*sample))
-        except SampleError as error:
-            dropped[place] = error
-        if room is not None and place % LOOK == LOOK - 1:
-            room.check(place + 1, len(samples))
-    return _Passed(pipeline, tuple(outputs), dropped, time.perf_counter() - start)
-
-
-def _judged(found: _Passed, samples: Sequence[Sample], warnings: list[str], truth: TruthSeries | None) -> Estimate:
-    """The result with what was odd about it."""
-    pipeline, outputs, machine = found.pipeline, found.outputs, found.pipeline.machine
-    start_ns, gap_ns = outputs[0].segment.start_ns, round(1e9 * pipeline.interpolator.settings.max_gap)
-    warnings += unused_lines(pipeline.interpolator.dropped) + sample_lines(samples, found.dropped, start_ns, gap_ns)
-    t = elapsed(outputs)
-    warnings += stroke_lines(samples, machine) + state_lines(outputs, t) + fit_lines(outputs, t)
-    warnings += mass_lines(outputs, t, machine.payload_data.limits)
-    warnings += [finding.line for finding in judged(samples, machine).findings]
-    warnings += [line for line in (pipeline.observer.note, pipeline.interpolator.clocks.words) if line]
-    loads = tuple(load.shifted(-1e-9 * outputs[0].state.stamp_ns) for load in pipeline.payload.loads)
-    return Estimate(machine, outputs, truth, tuple(warnings), found.seconds, loads, pipeline.payload.budget)
+    def judged(self, warnings: list[str], truth: TruthSeries | None) -> Estimate:
+        """The result with what was odd about it."""
+        pipeline, samples, track = self.log.pipeline, self.samples, self.tracker.track()
+        machine, interpolator = pipeline.machine, pipeline.interpolator
+        start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * interpolator.settings.max_gap)
+        warnings += unused_lines(interpolator.dropped) + sample_lines(samples, start_ns, gap_ns)
+        warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
+        warnings += mass_lines(track, machine.payload_data.limits)
+        warnings += [finding.line for finding in judged(samples, machine).findings]
+        warnings += [line for line in (pipeline.observer.note, interpolator.clocks.words) if line]
+        loads = tuple(load.shifted(-1e-9 * int(track.stamp_ns[0])) for load in pipeline.payload.loads)
+        return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget)
 
 
-def _nothing(pipeline: Pipeline, samples: Sequence[Sample], warnings: Sequence[str]) -> str:
+def _nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
     """Why no segment came out."""
-    found = {sample.channel for sample in samples}
-    silent = [channel for channel in pipeline.interpolator.waiting_for if channel not in found]
+    interpolator = log.pipeline.interpolator
+    silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
     reason = 'an estimate needs two samples of every sensor'
     if silent:
         reason = 'no sample of ' + ', '.join(silent)
     if silent and all(channel.startswith('command/') for channel in silent):
         reason += ' (--valve unknown needs no command)'
-    reason += f'; {pipeline.interpolator.clocks.words}' if pipeline.interpolator.clocks.apart else ''
+    reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
     others = [line for line in warnings if line.partition(':')[0] not in silent]
-    return '; '.join([f'nothing to estimate: {reason} ({len(samples)} samples read)', *others])
+    return '; '.join([f'nothing to estimate: {reason} ({samples.count} samples read)', *others])
 
 
 def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap) -> str:

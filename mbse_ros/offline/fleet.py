@@ -12,12 +12,13 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
 from socket import gethostname
 from typing import Any
 
@@ -42,8 +43,8 @@ MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides th
 @dataclass(frozen=True)
 class Task:
     """What a worker needs: a ``bag``; ``text`` and ``name`` of the machine's file; valves, tuning in words; the folder
-    ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; the ``version`` of
-    who asks."""
+    ``output`` and the ``suffix`` of its tables; a map of ``sources``, the namespace of topics; ``every`` so
+    many s a result; the ``version`` of who asks."""
 
     bag: str
     text: str
@@ -54,6 +55,7 @@ class Task:
     suffix: str
     sources: SourceMap | None = None
     namespace: str | None = None
+    every: float = 0.0
     version: str = __version__
 
     @property
@@ -68,7 +70,7 @@ class Task:
         machine = machine_of(self.text, self.name, self.valve)
         return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
                 'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
-                'namespace': self.namespace, 'format': self.suffix, 'version': self.version}
+                'namespace': self.namespace, 'every': self.every, 'format': self.suffix, 'version': self.version}
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,15 @@ def estimate_bag(task: Task) -> Done:
 def _weighed(task: Task) -> Any:
     machine = machine_of(task.text, task.name, task.valve)
     return weigh_bags([task.bag], machine, parse_tuning(list(task.words), KINDS), scale_of(machine, ''),
-                      namespace=task.namespace, sources=task.sources)
+                      namespace=task.namespace, sources=task.sources, every=task.every)
+
+
+def _bytes(task: Task) -> int:
+    """Size of a bag; 0 where it cannot be looked at."""
+    try:
+        return sum(size for _, size, _ in _size(task.bag))
+    except OSError:
+        return 0
 
 
 def _size(bag: str) -> list[list[Any]]:
@@ -173,13 +183,13 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[None]:
 
 
 def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) -> Iterator[Done]:
-    """What becomes of each bag, as they are done; ``make`` gives the workers, again where they died, which get at most
-    ``window`` bags at once.
+    """What becomes of each bag, as they are done, the largest first, so that none of the workers is left with a long
+    one at the end; ``make`` gives the workers, again where they died, which get at most ``window`` bags at once.
 
     A bag whose worker dies is tried again, the last time alone, so that the others are not blamed. Raises SettingError
     of a worker: see ``estimate_bag``.
     """
-    left = deque(tasks)
+    left = deque(sorted(tasks, key=_bytes, reverse=True))
     tries = dict.fromkeys((task.key for task in tasks), 0)
     while left:
         alone = tries[left[0].key] == ATTEMPTS - 1
@@ -187,7 +197,9 @@ def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) 
         yield from _batch(left, 1 if alone else window, alone, make, lost)
         for task in lost:
             tries[task.key] += 1
-            if tries[task.key] < ATTEMPTS:
+            if (done := known(task)) is not None:       # its worker died after it, or with it
+                yield done
+            elif tries[task.key] < ATTEMPTS:
                 left.append(task)
             else:
                 yield _died(task, 'its worker died of it')
@@ -198,13 +210,14 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
     """Bags until none is left, or workers die; those that they had are ``lost``. ``alone``: the first one only."""
     workers = make()
     running: dict[Future[Done], Task] = {}
+    finished: SimpleQueue[Future[Done]] = SimpleQueue()
     try:
         while not lost and (running or left):
             while left and len(running) < window and not (alone and running):
-                running[workers.submit(estimate_bag, left[0])] = left[0]
-                left.popleft()
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
+                future = workers.submit(estimate_bag, left[0])
+                running[future] = left.popleft()
+                future.add_done_callback(finished.put)
+            for future in [finished.get(), *(finished.get() for _ in range(finished.qsize()))]:
                 task = running.pop(future)
                 try:
                     done = future.result()

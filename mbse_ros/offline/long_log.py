@@ -9,19 +9,21 @@ and the caller's weighs. The results are those of one thread, bit for bit.
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any
 
+from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
 from ..errors import SampleError
 from ..machine import Machine
-from ..sources.reader import SourceReader
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import Segment
 from ..workers import processors
 from .ahead import ahead
+from .log_samples import Dropped, LogSamples
 from .observers import SWITCH, Observed, Observers, observed
 
 SEGMENT = 0.1       # s: a log needs no segments as short as a sensor's period, which cost three times as much
@@ -29,27 +31,30 @@ AHEAD = 4           # blocks of samples that may wait between two threads
 PROCESSES = 2       # at most, and one less than there are processors: more would wait for who weighs
 SHORT = 600_000     # steps of the observer, up to which a log is done before processes that take seconds to start
 WAITING = 200_000   # steps that may wait: memory, but a process needs the stretch after the one that another is at
-FEW = 32            # segments at a time where a reader gives samples one by one
+FEW = 256           # samples at a time where a reader gives them one by one
 
 
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
-    ``segment``, s: see ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps; 0:
-    threads; as many as there were, in the end. ``dropped``: how many samples were refused, by channel; ``pipeline``:
-    its payload has ``loads`` and ``budget``, complete at the end. Raises what the reader raises; MbseError where a
-    process of the observer ends before the log.
+    ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused. ``segment``, s: see
+    ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps, 0: threads; as many as there
+    were, in the end. Without ``threads`` the caller's does all. ``dropped``: what was refused; ``pipeline``: its
+    payload has ``loads`` and ``budget``, complete at the end. Raises what the reader raises; MbseError where a process
+    of the observer ends before the log.
     """
 
-    def __init__(self, reader: SampleReader | SourceReader, machine: Machine, tuning: dict[str, Any],
-                 backend: str = 'auto', segment: float = SEGMENT, processes: int | None = None) -> None:
+    def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str = 'auto',
+                 segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None,
+                 threads: bool = True) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
-        self._reader, self._backend = reader, backend
+        self._reader, self._backend, self._keep = reader, backend, keep
+        self._threads = threads
         self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
-        self.dropped: Counter[str] = Counter()
+        self.dropped = Dropped()
         self.samples = 0
 
-    def __iter__(self) -> Iterator[Output]:
+    def __iter__(self) -> Generator[Output, None, None]:
         payload = self.pipeline.payload
         with closing(self._observed()) as observed_blocks:
             for found in observed_blocks:
@@ -57,6 +62,10 @@ class LongLog:
                     yield Output(segment, state, payload.process(state))
 
     def _observed(self) -> Generator[Observed, None, None]:
+        if not self._threads:
+            self.processes = 0
+            yield from self._states(self._segments())
+            return
         blocks, is_long = _begun(self._segments(), SHORT)
         observers = self._observers() if is_long and self.processes else None
         self.processes = 0 if observers is None else self.processes
@@ -87,24 +96,29 @@ class LongLog:
         names = reader.channels
         for block in reader.blocks():
             self.samples += len(block.stamps)
+            if self._keep is not None:
+                self._keep.add(names, *block)
             yield self.pipeline.all_segments(names, *block, self._refuse)
 
-    def _segments_one_by_one(self, reader: SourceReader) -> Iterator[Sequence[Segment]]:
+    def _segments_one_by_one(self, reader: Iterable[Sample]) -> Iterator[Sequence[Segment]]:
         """Samples that may be worth less than others."""
-        found: list[Segment] = []
-        for sample in reader:
-            self.samples += 1
-            try:
-                found += self.pipeline.segments(*sample)
-            except SampleError as error:
-                self._refuse(error)
-            if len(found) >= FEW:
-                yield found
-                found = []
-        yield found
+        rest = iter(reader)
+        while part := list(islice(rest, FEW)):
+            self.samples += len(part)
+            if self._keep is not None:
+                self._keep.add_single(part)
+            found: list[Segment] = []
+            for row, sample in enumerate(part):
+                try:
+                    found += self.pipeline.segments(*sample)
+                except SampleError as error:
+                    self._refuse(error, row)
+            yield found
 
-    def _refuse(self, error: SampleError) -> None:
-        self.dropped[error.channel] += 1
+    def _refuse(self, error: SampleError, row: int) -> None:
+        self.dropped.add(error)
+        if self._keep is not None:
+            self._keep.refuse(row)
 
     def _states(self, blocks: Generator[Sequence[Segment], None, None]
                 ) -> Generator[Observed, None, None]:

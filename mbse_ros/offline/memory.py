@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what a log needs fits into memory, so that a long one is refused at once and not killed by the system."""
+"""Whether memory is left for the rest of a log, so that one is refused and not killed by the system."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ..errors import BagError
 
 CGROUP = Path('/sys/fs/cgroup')         # of a container: its own, see cgroups(7)
 MEMINFO = Path('/proc/meminfo')
-STATM = Path('/proc/self/statm')
 SPARE = 200e6       # bytes that others may need
-GIGA = 1e9
-
-
-def used() -> int:
-    """Bytes of memory of this process; 0 where the system does not say."""
-    try:
-        return int(STATM.read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')
-    except (OSError, ValueError, IndexError):
-        return 0
+MEGA = 1e6
 
 
 def available() -> float:
@@ -40,18 +30,9 @@ def available() -> float:
     return found
 
 
-class Room:
-    """Looks from time to time whether the rest of a log will fit, from what the first part of it took."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._begin = name, used()
-
-    def check(self, done: int, count: int) -> None:
-        """After ``done`` of ``count`` samples. Raises BagError where the others will not fit."""
-        taken, left = used() - self._begin, available() - SPARE
-        rest = taken * (count - done) / max(done, 1)
-        if rest > left:
-            whole, free = (taken + rest) / GIGA, max(left, 0.0) / GIGA
-            raise BagError(self._name, f'the whole log takes about {whole:.1f} GB of memory or more, and {free:.1f} GB '
-                           'are free: `mbse loads` and `mbse fleet` weigh logs of any length, `ros2 bag convert` cuts '
-                           'them')
+def check_memory(name: str) -> None:
+    """Raises BagError where almost none is left for the rest of a log."""
+    left = available() - SPARE
+    if left < 0.0:
+        raise BagError(name, f'no memory is left for the rest of the log ({max(available(), 0.0) / MEGA:.0f} MB): '
+                       '`mbse loads` and `mbse fleet` weigh logs of any length, `ros2 bag convert` cuts them')

@@ -24,8 +24,10 @@ from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..streams.records import Segment, StateEstimate
 from ..streams.stages import ObserverStage
+from .parcels import packed, unpacked
 
 SWITCH = 0.0005     # s that a thread waits at most for the interpreter; of itself Python takes ten times as much
+GOOD, WRONG = b'good', b'wrong'     # what comes before states, before an error
 Observed = list[tuple[Segment, StateEstimate]]
 
 
@@ -99,7 +101,7 @@ class _Worker:
     def give(self, segments: Sequence[Segment]) -> None:
         self.waiting += _steps(segments)
         try:
-            self._connection.send_bytes(dumps(segments, HIGHEST_PROTOCOL))
+            self._connection.send_bytes(packed(segments))
         except OSError:
             raise self._ended() from None
 
@@ -109,14 +111,13 @@ class _Worker:
 
     def take(self, steps: int) -> list[StateEstimate]:
         try:
-            good, found = loads(self._connection.recv_bytes())
+            good, parcel = self._connection.recv_bytes(), self._connection.recv_bytes()
         except (EOFError, OSError):
             raise self._ended() from None
-        if not good:
-            raise found
+        if good != GOOD:
+            raise loads(parcel)
         self.waiting -= steps
-        states: list[StateEstimate] = found
-        return states
+        return unpacked(parcel)
 
     def _ended(self) -> MbseError:
         self._process.join()
@@ -135,7 +136,7 @@ def _steps(segments: Sequence[Segment]) -> int:
 
 def _observe(connection: Connection, description: MechanismDescription, settings: ObserverSettings,
              backend: str) -> None:
-    """In the process: segments in, (True, states) out, or (False, error) once; until the other side closes."""
+    """In the process: segments in, GOOD and states out, or WRONG and the error once; until the other side closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)        # Ctrl-C: the caller ends this process
     sys.setswitchinterval(SWITCH)
     given: SimpleQueue[bytes | None] = SimpleQueue()
@@ -146,8 +147,12 @@ def _observe(connection: Connection, description: MechanismDescription, settings
     try:
         stage = ObserverStage(Machine(description), settings, backend)
         for data in iter(given.get, None):
-            found.put(dumps((True, [stage.process(segment) for segment in loads(data)]), HIGHEST_PROTOCOL))
+            segments: list[Segment] = unpacked(data)
+            states = packed([stage.process(segment) for segment in segments])
+            found.put(GOOD)
+            found.put(states)
     except Exception as error:      # whatever it is, who takes raises it
+        found.put(WRONG)
         found.put(_pickled(error))
         good = False
     while not good and given.get() is not None:     # the error is on its way
@@ -156,11 +161,11 @@ def _observe(connection: Connection, description: MechanismDescription, settings
 
 def _pickled(error: Exception) -> bytes:
     try:
-        data = dumps((False, error), HIGHEST_PROTOCOL)
+        data = dumps(error, HIGHEST_PROTOCOL)
         loads(data)
         return data
     except Exception:       # one that cannot be made again there
-        return dumps((False, MbseError(f'{type(error).__name__}: {error}')), HIGHEST_PROTOCOL)
+        return dumps(MbseError(f'{type(error).__name__}: {error}'), HIGHEST_PROTOCOL)
 
 
 def _receive(connection: Connection, given: SimpleQueue[bytes | None]) -> None:

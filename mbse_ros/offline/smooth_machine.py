@@ -45,10 +45,8 @@ def smooth_estimate(estimate: Estimate, lag: float | None = None,
 
 def log_of(estimate: Estimate) -> MachineLog:
     """Samples at the ends of the segments; each one's information once, also of a sensor slower than the segments."""
-    outputs = estimate.outputs
-    measured = np.array([o.state.measured for o in outputs])
-    share = np.array([len(o.segment.values) / np.maximum(o.segment.repeats, 1) for o in outputs])
-    total = np.cumsum(np.minimum(share, 1.0), axis=0) + 1e-6
+    measured = estimate.states.measured
+    total = np.cumsum(estimate.states.share, axis=0) + 1e-6
     fresh = np.floor(total) > np.floor(np.vstack([np.full((1, total.shape[1]), 1e-6), total[:-1]]))
     return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
 

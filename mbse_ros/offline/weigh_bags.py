@@ -11,7 +11,7 @@ from typing import Any
 
 from ..bags.bag import open_bag
 from ..bags.topics import TopicMap
-from ..errors import BagError, SampleError
+from ..errors import BagError
 from ..machine import Machine
 from ..scale.book import Book
 from ..scale.chart import Overload
@@ -22,9 +22,9 @@ from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
-from ..streams.pipeline import Pipeline
 from .bag import TUNING, frame_of
-from .checks.findings import dropped_lines, machine_lines
+from .checks.findings import machine_lines
+from .long_log import LongLog
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
@@ -56,19 +56,19 @@ class WeighedBags:
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
                attachment: str = BARE, trucks: Sequence[str] = (), namespace: str | None = None, backend: str = 'auto',
-               sources: SourceMap | None = None) -> WeighedBags:
+               sources: SourceMap | None = None, every: float = 0.0) -> WeighedBags:
     """Loads of bags in sequence; one that begins where the one before ends continues its recording. A load that
-    hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag.
+    hangs when a recording ends counts. ``tuning`` as ``parse_tuning`` gives it with KINDS; ``trucks``: of each bag;
+    ``every``: as of ``estimate_bag``.
 
     Raises BagError where no estimate comes out, DescriptionError, ScaleError for an attachment that is not known.
     """
     rest = {room: value for room, value in tuning.items() if room != 'scale'}
-    run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file))
+    run = _Run(machine, ScaleStage(machine, tuning.get('scale', ScaleSettings()), file), every)
     if attachment != BARE:
         run.note(run.stage.attach(attachment))
     for place, bag in enumerate(bags):
-        pipeline = Pipeline(machine, **rest, backend=backend)
-        run.read(bag, pipeline, trucks[place] if place < len(trucks) else '', namespace, sources)
+        run.read(bag, rest, backend, trucks[place] if place < len(trucks) else '', namespace, sources)
     run.close()
     return WeighedBags(machine.name, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
                        tuple(run.warnings), run.seconds)
@@ -94,8 +94,8 @@ def recorded_loads(path: str | Path) -> WeighedBags:
 class _Run:
     """Bags one after the other."""
 
-    def __init__(self, machine: Machine, stage: ScaleStage) -> None:
-        self.machine, self.stage = machine, stage
+    def __init__(self, machine: Machine, stage: ScaleStage, every: float) -> None:
+        self.machine, self.stage, self.every = machine, stage, every
         self.loads: list[WeighedLoad] = []
         self.records: list[Record] = []
         self.overloads: list[str] = []
@@ -105,29 +105,24 @@ class _Run:
         self._last_ns: int | None = None
         self._over = False
 
-    def read(self, bag: str | Path, pipeline: Pipeline, truck: str, namespace: str | None,
+    def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
-        """One bag, sample by sample."""
-        source, dropped, first, last = open_bag(bag), [], None, 0
+        """One bag, by the caller's thread alone."""
+        source, first, last = open_bag(bag), None, 0
         reader = sample_reader(source, self.machine, namespace, sources)
-        for sample in reader:
-            try:
-                outputs = pipeline.add(*sample)
-            except SampleError as error:
-                dropped.append(error)
-                continue
-            for output in outputs:
-                if first is None:
-                    first = output.state.stamp_ns
-                    self._next(str(bag), first, truck)
-                self.note(self.stage.process(output.state, output.payload))
-                last = self._last_ns = output.state.stamp_ns
-                self._judge()
+        log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False)
+        for output in log:
+            if first is None:
+                first = output.state.stamp_ns
+                self._next(str(bag), first, truck)
+            self.note(self.stage.process(output.state, output.payload))
+            last = self._last_ns = output.state.stamp_ns
+            self._judge()
         name = Path(bag).resolve().name
-        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *dropped_lines(dropped), *machine_lines(
+        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *log.dropped.lines(), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
         if first is None:
-            missing = ', '.join(pipeline.interpolator.waiting_for)
+            missing = ', '.join(log.pipeline.interpolator.waiting_for)
             raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
                            + (f'; no samples of {missing}' if missing else ''))
         self.seconds += 1e-9 * (last - first)

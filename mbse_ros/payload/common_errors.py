@@ -32,6 +32,7 @@ CHANGED = 2.0       # of the logarithm of what counts still of the mass: the loa
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
 LEAST = 1e-3        # sum of the variances that masses have reduced so far, from which on the errors are judged
+SAFE = 0.99         # of the mean of that sum: below it nothing is judged; the rest is for rounding
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
 DOUBTED = 3.0       # times the stated deviations, with which they are found then, until what is found is credible
 TICK = 1e-6         # s: rounding of times
@@ -51,6 +52,7 @@ class CommonErrors:
         self._varying = np.array([STEADY if name.startswith('bodies.') else VARYING for name in names])
         self._prior = np.diag(np.append(1 / self._unknown, np.ones(len(names))))
         self._L, self._h = np.zeros_like(self._prior), np.zeros(1 + len(names))     # information of the samples
+        self._outer = np.empty_like(self._prior)
         self._belief = 1.0      # of the prior's information, in that of the file
         self._x, self._P = np.zeros(1 + len(names)), np.linalg.inv(self._prior)
         self._surprise, self._blocks, self._opened = 1.0, 0, False
@@ -96,9 +98,11 @@ class CommonErrors:
         """What was found has the covariance that the masses took away: the sum of its squares is about chi-squared
         (F. E. Satterthwaite, An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
         1946)."""
+        self._incredible = ''
+        if not self._broken and self.mean @ self.mean <= SAFE * (1.0 - self._belief * self.covariance.diagonal()).sum():
+            return      # no quantile so far out is below the mean
         learnt = np.eye(len(self.mean)) - self.covariance * self._belief
         first, second = float(np.trace(learnt)), float(np.sum(learnt * learnt))
-        self._incredible = ''
         worst = max(self._broken, key=lambda k: abs(self._x[k]), default=0)
         if worst and abs(self._x[worst]) > WRONG:
             self._incredible = self._names[worst - 1]
@@ -120,16 +124,15 @@ class CommonErrors:
         out to be another than some seconds before: sums (2 + k,) of the rows since, else None.
         """
         full, longest, first, since = max(1, round(BLOCK / dt)), max(1, round(DELAY / dt)), 0, None
+        counted = np.concatenate(([0], counts.cumsum()))        # before each row, and after all
         while first < len(rows):
-            missing, last = full - self._count, len(rows) - 1
-            if np.count_nonzero(counts[first:]) >= missing:
-                last = first + int(np.argmax(np.cumsum(counts[first:]) >= missing))
-            last = min(last, first + longest - self._steps - 1)
-            part = slice(first, last + 1)
-            own = rows[part][counts[part]].sum(axis=0)
+            last = min(int(counted.searchsorted(counted[first] + full - self._count)) - 1, len(rows) - 1,
+                       first + longest - self._steps - 1)
+            part, count = slice(first, last + 1), int(counted[last + 1] - counted[first])
+            own = np.add.reduce(rows[part] if count == last + 1 - first else rows[part][counts[part]])
             self._sums = self._sums + own
             since = None if since is None else since + own
-            self._count += int(np.count_nonzero(counts[part]))
+            self._count += count
             self._kept += float(forgotten[part].sum())
             self._steps += last + 1 - first
             self._now += (last + 1 - first) * dt
@@ -216,18 +219,17 @@ class CommonErrors:
             kept, self._fading = exp(-self._fading / MEMORY), 0.0
             self._L, self._h = kept * self._L, kept * self._h
             self._solve()
-        row = np.append(1.0, sums[2:] / sums[0])
-        noise = float(self._masses.noise(sums[None, :], np.array([block.seconds]))[0])
+        row = sums[1:] / sums[0]
+        mass, row[0], noise = float(row[0]), 1.0, self._masses.noise_of(block)
         column = self._P @ row
-        variance, error = float(row @ column) + noise, float(sums[1] / sums[0] - row @ self._x)
+        variance, error = float(row @ column) + noise, mass - float(row @ self._x)
         self._surprise += FADED * (error * error / variance - self._surprise)
         self._blocks += 1
         if self._surprise > SURPRISED and self._blocks > LEARNING and not self._masses.suspected:
             self._open()
             return
-        self._L = self._L + np.outer(row, row) / noise
-        self._h = self._h + row * (float(sums[1] / sums[0]) / noise)
-        self._P, self._x = self._P - np.outer(column, column) / variance, self._x + column * (error / variance)
+        self._L, self._h = self._L + self._square(row, 1.0, noise), self._h + row * (mass / noise)
+        self._P, self._x = self._P - self._square(column, 1.0, variance), self._x + column * (error / variance)
         self._judge()
         if self._blocks == LEARNING and not self._incredible:
             self._believe(1.0)
@@ -243,13 +245,22 @@ class CommonErrors:
         if share >= 1.0 or not self._L[place, place] > 0.0:
             return
         own, lost = self._L[:, place].copy(), (1 - share) / self._L[place, place]
-        self._L, self._h = self._L - lost * np.outer(own, own), self._h - lost * self._h[place] * own
+        self._L, self._h = self._L - self._square(own, lost), self._h - lost * self._h[place] * own
         if share < MOST:
             self._solve()
             return
         column = self._P @ own      # the inverse of information that is changed by one row (Sherman and Morrison)
-        self._P = self._P + np.outer(column, column) * (lost / (1 - lost * float(own @ column)))
+        self._P = self._P + self._square(column, lost / (1 - lost * float(own @ column)))
         self._x = self._P @ self._h
+
+    def _square(self, column: np.ndarray, factor: float, divisor: float = 1.0) -> np.ndarray:
+        """``column column' factor / divisor``, valid until the next call."""
+        np.dot(column[:, None], column[None, :], out=self._outer)
+        if factor != 1.0:
+            self._outer *= factor
+        if divisor != 1.0:
+            self._outer /= divisor
+        return self._outer
 
     def _open(self) -> None:
         """Find the errors and the mass again: what was found does not agree with what comes, or with the file."""

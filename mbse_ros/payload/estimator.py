@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from copy import deepcopy
+from copy import copy
 from math import exp, inf, log, nan, sqrt
 
 import numpy as np
@@ -146,7 +146,7 @@ class PayloadEstimator:
         if self._restarted and some:
             self._forget(HARDLY)
             self._restarted, lost = False, np.where(np.arange(len(reported)) == 0, log(HARDLY), 0.0)
-        since = self._common.take(np.take(reported, self._told, axis=1), taken, lost, dt)
+        since = self._common.take(reported.take(self._told, axis=1), taken, lost, dt)
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)
@@ -201,8 +201,8 @@ class PayloadEstimator:
             self._age = 0.0
 
     def _known(self) -> Memory:
-        return deepcopy((self._low_pass.sums, self._window, self._scatter, self._samples, self._window_value,
-                         self._kept, self.kept))
+        return (self._low_pass.sums.copy(), self._window.copy(), copy(self._scatter), self._samples,
+                None if self._window_value is None else self._window_value.copy(), self._kept, self.kept)
 
     def doubt(self) -> None:
         """Discard what the last half second, or up to a second, has added."""
@@ -273,7 +273,7 @@ class PayloadEstimator:
 
     def _in_words(self, number: str) -> str:
         """An uncertain number; of a sensor by its channel."""
-        for channel in self.machine.all_channels:
+        for channel in self.machine.all_channels if number else ():
             if number.startswith(f'sensors.{channel.sensor.name}.'):
                 return f'{channel.name} ({number.rsplit(".", 1)[1]})'
         return number
@@ -303,7 +303,7 @@ class PayloadEstimator:
         total = self._low_pass.total
         if self._window_value is None or self._stated and total < self._least:
             return Mass(nan, nan, nan, raw, nan, 0, gate, nan)
-        mass, *sensitivity = self._window_value.tolist()
+        mass = float(self._window_value[0])
         variance, freedom = self._scatter.variance(mass, total) if self._scatter else (inf, 0.0)
         low_passed = float(self._low_pass.sums[1]) / total
         if self._stated:
@@ -317,7 +317,7 @@ class PayloadEstimator:
                         sqrt(variance), taken, mass, slopes, contradiction, self._common.surprised)
         if variance == inf:      # not two batches yet: as uncertain as one sample by the observer's covariance
             variance, freedom = self._samples / total, inf
-        systematic = sum(s * s * v for s, v in zip(sensitivity, self._parameter_variance))
+        systematic = sum(s * s * v for s, v in zip(self._window_value[1:].tolist(), self._parameter_variance))
         half = sqrt(t_quantile(freedom) ** 2 * variance + NORMAL ** 2 * systematic)
         return Mass(mass, sqrt(variance + systematic), half, raw, low_passed, self._samples, gate, sqrt(variance),
                     taken)

@@ -7,6 +7,8 @@ the uncertain parameters go through the same filters as the samples and come out
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from .mass import NORMAL
@@ -101,6 +103,13 @@ class TriangularWindow:
         self._weights = triangular_weights(self.window)
         self._buffer = np.zeros((4 * self.window + 64, size))
         self._end = 0
+
+    def copy(self) -> TriangularWindow:
+        """The same, for itself; of what it has room for only what still counts."""
+        other = copy(self)
+        first = max(0, self._end - self.window)
+        other._buffer, other._end = self._buffer[first:self._end].copy(), self._end - first
+        return other
 
     def update(self, samples: np.ndarray) -> np.ndarray:
         """Average (k,) after the samples (n, k)."""

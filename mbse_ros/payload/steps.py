@@ -67,6 +67,23 @@ class Step:
     size: float
 
 
+@dataclass(frozen=True)
+class _Masses:
+    """By how much masses are ``off`` (n,), kg, of what is known before, their derivatives ``rows`` (n, 1 + k) by the
+    mass and the errors, and the variances of their own ``noise`` (n,)."""
+
+    off: np.ndarray
+    rows: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def may_step(self) -> bool:
+        """Whether any step can be significant: no squared deviation of one is more than the sum of their squares over
+        the noise (Cauchy and Schwarz), as what is not known of mass and errors only adds to their covariance. A
+        hundredth is left for rounding."""
+        return not float((self.off / self.noise) @ self.off) < 0.99 * SIGNIFICANT ** 2
+
+
 class Steps:
     """The last blocks of one machine; ``varying`` (k,): share of each error that is not constant, for ``same``, s;
     ``sudden``: places of what may take a step besides the mass."""
@@ -102,6 +119,12 @@ class Steps:
         varied = sums[:, 2:] * self._varying
         return 1 / sums[:, 0] + np.einsum('ij,ij->i', varied, varied) / sums[:, 0] ** 2 * self._same / seconds
 
+    def noise_of(self, block: Block) -> float:
+        """The same of one block."""
+        varied, information = block.sums[2:] * self._varying, float(block.sums[0])
+        square = float(np.einsum('i,i->', varied, varied))
+        return 1 / information + square / (information * information) * self._same / block.seconds
+
     def found(self, now: Known) -> Step | None:
         """The step, if there is one; ``now``: what is known before the first block that has not been entered. Of the
         windows, those that have moved on by a part are looked at."""
@@ -113,7 +136,8 @@ class Steps:
             if self._count - len(blocks) < LEARNT:
                 break       # longer windows even more so
             known = blocks[0].before or now
-            place = self._place(*_fit(*self._parts(blocks, known, max(1, round(len(blocks) / PARTS)))))
+            masses = self._masses(blocks, known, max(1, round(len(blocks) / PARTS)))
+            place = self._place(*_fit(*self._parts(masses, known))) if masses.may_step else None
             step = None if place is None else self._begun(blocks, known, place)
             if step is not None:
                 self._said += 1
@@ -121,18 +145,22 @@ class Steps:
         self._said = 0
         return None
 
-    def _parts(self, blocks: list[Block], known: Known, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """By how much the masses of parts of ``size`` blocks are off (n,), their derivatives by what may take a step
-        (n, places), and the inverse of their covariance (n, n)."""
+    def _masses(self, blocks: list[Block], known: Known, size: int) -> _Masses:
+        """The masses of parts of ``size`` blocks."""
         sums, seconds = np.array([block.sums for block in blocks]), np.array([block.seconds for block in blocks])
         if size > 1:
             first = np.arange(0, len(blocks), size)
             sums, seconds = np.add.reduceat(sums, first), np.add.reduceat(seconds, first)
         rows = sums[:, 1:] / sums[:, :1]
         masses, rows[:, 0] = rows[:, 0].copy(), 1.0
-        covariance = rows @ known.P @ rows.T
-        covariance.flat[::len(sums) + 1] += self.noise(sums, seconds)
-        return masses - rows @ known.x, rows[:, self._places], np.linalg.inv(covariance)
+        return _Masses(masses - rows @ known.x, rows, self.noise(sums, seconds))
+
+    def _parts(self, masses: _Masses, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By how much masses are off (n,), their derivatives by what may take a step (n, places), and the inverse of
+        their covariance (n, n)."""
+        covariance = masses.rows @ known.P @ masses.rows.T
+        covariance.flat[::len(covariance) + 1] += masses.noise
+        return masses.off, masses.rows[:, self._places], np.linalg.inv(covariance)
 
     def _place(self, z: np.ndarray, size: np.ndarray, left: np.ndarray) -> int | None:
         """Which of the places has taken a step, the mass first; None: no one, or that is not clear yet."""
@@ -147,7 +175,7 @@ class Steps:
     def _begun(self, blocks: list[Block], known: Known, place: int) -> Step | None:
         """The step with the block at which it explains most; None of a number, where the step is credible, or the load
         may have begun to change within the window."""
-        off, rows, inverse = self._parts(blocks, known, 1)
+        off, rows, inverse = self._parts(self._masses(blocks, known, 1), known)
         begins = np.tri(len(blocks))[:, :max(1, len(blocks) - SHORTEST + 1)]
         z, size, _ = _fit(off, begins * rows[:, place:place + 1], inverse)
         first = int(np.argmax(np.abs(z)))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TypeGuard
@@ -12,23 +12,47 @@ import numpy as np
 
 from .chart import COLORS, HELD_COLORS, Band, Chart, Curve, Panel, Strip
 from .data import Innovation, Nis, PayloadTrack, Run, Series, Signal
-from .series import Z95, equal_runs, resample, root_mean_square, share_inside
+from .series import Z95, envelope, equal_runs, resample, root_mean_square, share_inside
 from .text import number, percent, slug
 
 
-def charts_of(run: Run) -> list[Chart]:
-    """The charts that the run has data for, in the order of the page; their names are unique."""
-    charts = []
+def charts_of(run: Run, most: int | None = None) -> list[Chart]:
+    """The charts that the run has data for, in the order of the page; their names are unique. Of curves with more than
+    ``most`` points envelopes are left, so that a long run takes the memory of one chart."""
+    charts = (chart if most is None else _thinned(chart, most) for chart in _charts(run) if chart.panels)
+    return _uniquely_named(list(charts))
+
+
+def _charts(run: Run) -> Iterator[Chart]:
     if run.payload is not None and run.payload.t.size:
-        charts.append(payload_chart(run.payload))
+        yield payload_chart(run.payload)
     groups = dict.fromkeys(signal.group for signal in run.signals)
-    charts += [signal_chart(group, [s for s in run.signals if s.group == group]) for group in groups]
-    charts.append(error_chart(run.signals))
-    charts.append(innovation_chart(run.innovations))
+    for group in groups:
+        yield signal_chart(group, [s for s in run.signals if s.group == group])
+    yield error_chart(run.signals)
+    yield innovation_chart(run.innovations)
     if run.nis is not None and run.nis.t.size:
-        charts.append(nis_chart(run.nis))
-    charts += run.charts
-    return _uniquely_named([chart for chart in charts if chart.panels])
+        yield nis_chart(run.nis)
+    yield from run.charts
+
+
+def _thinned(chart: Chart, most: int) -> Chart:
+    """The chart with the least and the largest of ``most / 2`` bins in place of more than ``most`` points."""
+    def curve(item: Curve) -> Curve:
+        if item.t.size <= most:
+            return item
+        first, middle, low, high = envelope(item.y, item.y, most // 2)
+        return replace(item, t=np.column_stack([item.t[first], item.t[middle]]).ravel(),
+                       y=np.column_stack([low, high]).ravel())
+
+    def band(item: Band) -> Band:
+        if item.t.size <= most:
+            return item
+        first, _, low, high = envelope(item.lower, item.upper, most // 2)
+        return replace(item, t=item.t[first], lower=low, upper=high)
+
+    return replace(chart, panels=tuple(replace(panel, curves=tuple(map(curve, panel.curves)),
+                                               bands=tuple(map(band, panel.bands))) for panel in chart.panels))
 
 
 def _uniquely_named(charts: Sequence[Chart]) -> list[Chart]:

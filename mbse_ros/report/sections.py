@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,11 +13,20 @@ from rich.text import Text
 
 from ..description.tables import Section
 
+T = TypeVar('T')
+
 
 def wide_console() -> Console:
     """Console that does not break the lines of a file or a pipe."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
+
+
+def tracked(items: Iterable[T], what: str, count: int) -> Iterable[T]:
+    """The same items, with a bar on a terminal."""
+    from rich.progress import track  # here, because it takes its time to import
+    console = wide_console()
+    return track(items, what, count, console=console, transient=True, disable=not console.is_terminal)
 
 
 def print_sections(console: Console, sections: Sequence[Section]) -> None:

@@ -42,6 +42,14 @@ def decimate(t: np.ndarray, y: np.ndarray, limit: int) -> tuple[np.ndarray, np.n
     return t[index], y[index]
 
 
+def envelope(lower: np.ndarray, upper: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of so many bins, or fewer, the first and the middle row (b,), the least of ``lower`` (n,) and the largest of
+    ``upper`` (n,) in them, NaN where a bin has no other."""
+    edges = np.unique(np.linspace(0, lower.size, count + 1).astype(int))
+    first = edges[:-1]
+    return first, (first + edges[1:]) // 2, np.fmin.reduceat(lower, first), np.fmax.reduceat(upper, first)
+
+
 def _first_per_bin(hit: np.ndarray, bins: np.ndarray) -> np.ndarray:
     """Index of the first hit (n,) in each bin that has one; ``bins`` (n,) is the bin of each point."""
     hits = np.flatnonzero(hit)

@@ -16,6 +16,7 @@ from .png import write_png
 from .scene import FRAME_RATE, scene_of
 
 MARGIN = 0.02
+MOST = 60_000       # points of a curve, those of ten minutes at 100 Hz: many times what is drawn
 
 
 def write_report(run: Run, folder: str | Path) -> Path:
@@ -27,7 +28,7 @@ def write_report(run: Run, folder: str | Path) -> Path:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    charts, span = charts_of(run), time_span(run)
+    charts, span = charts_of(run, MOST), time_span(run)
     for chart in charts:
         write_png(chart, span, folder / f'{chart.name}.png')
     scene = scene_of(run.animation, FRAME_RATE) if run.animation is not None else None

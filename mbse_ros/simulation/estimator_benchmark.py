@@ -5,7 +5,7 @@ seeds."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,6 @@ from ..estimators.filters.defaults import CHOOSY, default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
 from ..estimators.filters.parts.problem import problem
 from ..estimators.whiteness import autocorrelation, white_of
-from ..workers import results
 from .three_simulations import Truth, noisy, true_motion, wrong_model, wrong_start
 
 SENSORS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -79,11 +78,6 @@ def benchmark_cases(mechanisms: Sequence[str], estimators: Sequence[str], sensor
         chosen.append(list(dict.fromkeys(names)) or list(known))
     return [Case(mechanism, estimator, sensor, seeds, duration, backend)
             for mechanism in chosen[0] for sensor in chosen[1] for estimator in chosen[2]]
-
-
-def run_cases(cases: Sequence[Case], jobs: int = 1, cluster: str | None = None) -> Iterator[Result]:
-    """Results as they come, in any order; by ``jobs`` processes or a Dask ``cluster``."""
-    return results(run_case, cases, jobs, cluster)
 
 
 def run_case(case: Case) -> Result:

@@ -47,6 +47,8 @@ class Plant:
         self.drives = tuple(machine.coordinates[k] for k in self._free)
         self.slow = (*machine.parameters.states, SOIL)
         self._sizes = [len(machine.system.dependent), g, g, len(machine.volumes), len(machine.valves)]
+        ends = np.cumsum(self._sizes).tolist()
+        self._parts = tuple(zip([0, *ends], ends))
         rhs = self._rhs()
         self._scan, self._end = Scan(self._step_function(rhs), backend), Kernel(rhs, backend)
         self._static = self._static_balance()
@@ -82,7 +84,8 @@ class Plant:
         Raises DivergenceError when the state leaves the finite numbers.
         """
         known = self._slow(payload, slow)
-        x, _ = self._scan(x, np.tile(controls, (steps, 1)), np.concatenate([[STEP_NS * 1e-9], known, parameters]))
+        x, _ = self._scan(x, np.broadcast_to(controls, (steps, len(controls))),
+                          np.concatenate([[STEP_NS * 1e-9], known, parameters]))
         _, x[:self._sizes[0]], acceleration = self._end(x, controls, known, parameters)
         if not np.isfinite(x).all():
             raise DivergenceError('plant', steps, 'the state left the finite numbers')
@@ -90,7 +93,7 @@ class Plant:
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
         """Dependent coordinates, independent ones, velocities, pressures (Pa) and spools of a state."""
-        dependent, z, zd, p, spools = np.split(x, np.cumsum(self._sizes)[:-1])
+        dependent, z, zd, p, spools = (x[start:end] for start, end in self._parts)
         return [dependent, z, zd, p * MPA, spools]
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:

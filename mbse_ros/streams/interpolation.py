@@ -39,7 +39,7 @@ mean that the clock went back (a bag played in a loop): all starts again there, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from operator import index as integer
@@ -171,15 +171,22 @@ class Interpolator:
         return found
 
     def add_block(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
-                  refuse: Callable[[SampleError], None]) -> list[Segment | Stretch]:
+                  refuse: Callable[[SampleError, int], None]) -> list[Segment | Stretch]:
         """The same of samples as arrays (n,): ``places`` among ``names``, stamps, ns, and values; where all inputs come
-        in rows, many segments at a time."""
+        in rows, many segments at a time. ``refuse`` gets the row, too."""
         found: list[Segment | Stretch] = []
+        row = 0
+
+        def samples(first: int, stop: int) -> Iterator[tuple[str, int, float]]:
+            nonlocal row
+            part, row = slice(first, stop), first - 1
+            for sample in zip([names[place] for place in places[part].tolist()], stamps[part].tolist(),
+                              values[part].tolist()):
+                row += 1
+                yield sample
 
         def one_by_one(first: int, stop: int) -> None:
-            part = slice(first, stop)
-            found.extend(self.add_all(zip([names[place] for place in places[part].tolist()], stamps[part].tolist(),
-                                          values[part].tolist()), refuse))
+            found.extend(self.add_all(samples(first, stop), lambda error: refuse(error, row)))
         done, count = 0, len(names)
         for first, stop in self._stretches(names, places, stamps, values):
             one_by_one(done, first)

@@ -49,20 +49,20 @@ class Pipeline:
 
         Raises SampleError when the sample cannot be used; the next one may come all the same.
         """
-        if channel not in self._inputs and channel.startswith('command/'):
-            return ()
         segments = self.segments(channel, stamp_ns, value, share)
         return tuple(self._estimate(segment) for segment in segments) if segments else ()
 
     def segments(self, channel: str, stamp_ns: int, value: float, share: float = 1.0) -> tuple[Segment, ...]:
         """Take a sample of a channel or command of the machine; the segments it completes, not estimated: for who
         drives the stages himself. Raises SampleError as ``add``."""
+        if channel not in self._inputs and channel.startswith('command/'):
+            return ()
         return self._joined(self.interpolator.add(channel, stamp_ns, value, share))
 
     def all_segments(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray,
-                     refuse: Callable[[SampleError], None]) -> list[Segment]:
+                     refuse: Callable[[SampleError, int], None]) -> list[Segment]:
         """The same of many samples, as arrays (n,): ``places`` among ``names``, all of channels and commands of the
-        machine, stamps, ns, and values, SI; ``refuse`` gets those that cannot be used."""
+        machine, stamps, ns, and values, SI; ``refuse`` gets those that cannot be used, with their rows."""
         found: list[Segment] = []
         for item in self.interpolator.add_block(names, places, stamps, values, refuse):
             if isinstance(item, Segment):

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 
 from ..errors import SettingError
 from ..report.chart import PALETTE, Curve, Panel
@@ -26,8 +25,9 @@ from ..simulation.estimator_benchmark import (
     STEP,
     Result,
     benchmark_cases,
-    run_cases,
+    run_case,
 )
+from .many import many
 from .timing import machine_name
 
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',
@@ -49,14 +49,12 @@ def run_estimators(mechanism: str, sensors: Sequence[str], estimators: Sequence[
         raise SettingError('--duration', duration, f'seconds, more than the {SETTLED:g} of the start, up to 1000')
     mechanisms = list(SENSORS) if mechanism == 'all' else [mechanism]
     cases = benchmark_cases(mechanisms, estimators, sensors, seeds, duration, backend)
-    console = wide_console()
-    done = track(run_cases(cases, jobs, cluster), 'cases', len(cases), transient=True, disable=not console.is_terminal)
-    results = sorted(done, key=lambda result: cases.index(result.case))
+    results = many(run_case, cases, jobs, cluster, 'cases')
     rows = [result.row for result in results]
     write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'dt_s': STEP, 'rows': rows})
     if output is not None:
         write_estimator_plots(results, output)
-    show(console, rows)
+    show(wide_console(), rows)
 
 
 def show(console: Console, rows: Sequence[dict[str, Any]]) -> None:

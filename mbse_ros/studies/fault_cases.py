@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
@@ -23,7 +23,6 @@ from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
 from ..streams.stages import FIRST
-from ..workers import results
 
 SHARE = 0.2         # of the largest payload that hangs on the machine
 TWICE = 2.0         # half-widths, outside of which a mass is wrong
@@ -80,16 +79,6 @@ class Truth:
     t: np.ndarray
     mass: np.ndarray
     moved: np.ndarray
-
-
-def run_cases(cases: Sequence[Case], jobs: int = 1, cluster: str | None = None
-              ) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """Rows as they come, in any order; by ``jobs`` processes or a Dask ``cluster``."""
-    return results(_with_its_case, cases, jobs, cluster)
-
-
-def _with_its_case(case: Case) -> tuple[Case, dict[str, Any]]:
-    return case, run_case(case)
 
 
 def run_case(case: Case) -> dict[str, Any]:

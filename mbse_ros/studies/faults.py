@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 
 from ..errors import SettingError
 from ..machine import VALVE_KINDS
@@ -18,7 +17,8 @@ from ..report.plots import Bars, write_bars
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.sensor_faults import FAULTS, chosen_faults, sensors_of
-from .fault_cases import TWICE, Case, machine_of, run_cases
+from .fault_cases import TWICE, Case, machine_of, run_case
+from .many import many
 from .timing import machine_name
 
 MACHINES = ('patu655_lift', 'patu655', 'zx200', 'zx200_can')
@@ -42,9 +42,7 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
     if clean and not 1.0 <= clean <= 36000.0:
         raise SettingError('--clean', clean, 'seconds from 1 to 36000, or 0 for no run without a fault')
     cases = fault_cases(machines, valves, faults, sensors, seeds, begin, duration, clean)
-    console = wide_console()
-    done = track(run_cases(cases, jobs, cluster), 'cases', len(cases), transient=True, disable=not console.is_terminal)
-    rows = dict(done)
+    rows = dict(zip(cases, many(run_case, cases, jobs, cluster, 'cases')))
     found = [rows[case] for case in cases if case.fault]
     sound = [rows[case] for case in cases if not case.fault]
     write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'begin_s': begin, 'seeds': seeds,
@@ -52,7 +50,7 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         write_bars(bars(found), output / 'faults.png')
-    show(console, found, sound)
+    show(wide_console(), found, sound)
 
 
 def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence[str], sensors: Sequence[str],

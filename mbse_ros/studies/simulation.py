@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,25 @@ from ..report.files import check_file, write_json
 from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..workers import processors
-from .peers import Chain, installed
+from .peer_model import NoPeerError, peer_model
+from .peers import best_of, installed
 from .timing import machine_name
 
 # mechanism: s that it moves without a dead point or a free fall through its own bars
 MECHANISMS = {'four_bar': 5.0, 'five_bar': 5.0, 'four_bar_spring': 5.0, 'slider_crank': 5.0, 'spatial_four_bar': 5.0,
               'excavator_arm': 1.0, 'andrews': 0.03, 'pendulum': 5.0, 'four_bar_adams': 5.0, 'three_rrr': 0.5,
               'spatial_crane': 0.5}
-SHORTER = {'andrews': 0.01, 'three_rrr': 0.4}         # of the step asked for
-SCHEMES = ('exponential', 'trapezoid', 'ali3p')
-REFERENCE = 1e-10       # tolerance of the row of DOP853
+SHORTER = {'andrews': 0.01, 'three_rrr': 0.5, 'spatial_crane': 0.25}         # of the step asked for
+SCHEMES = ('exponential', 'trapezoid', 'rk4', 'ali3p')
+EQUAL = ('rk4', 'ali3p')        # schemes that are compared at the accuracy of a peer
+LONGER = (16, 8, 4, 2, 1, 0.5, 0.25, 0.125, 0.0625)      # their steps, by that of the peer
+COORDINATES = {'three_rrr': 'relative'}         # instead of the file's, which takes the paper's: half the cost
+TRIED = 3               # ... so many of which are timed
+ADAPTIVE = ('dop853', 'cvodes')
+REFERENCE = 1e-10       # ... and its tolerance
 VARIED = 0.01           # deviations of a batch: of lengths, by their size, and of the start, rad
-# pins of the ground, m, points between, and masses of the bars, kg
-CHAINS = {'four_bar': ((0.0, 0.0), ('P1', 'P2'), (10.0, 0.0), (2.0, 8.0, 5.0)),
-          'five_bar': ((0.0, 0.0), ('P1', 'P2', 'P3'), (3.0, 0.0), (3.0, 1.0, 2.0, 3.0))}
-# why no peer does the others: ``peers.Chain`` is all that it is given
-OTHERWISE = {'four_bar_spring': 'a spring', 'slider_crank': 'a slider', 'spatial_four_bar': 'not plane',
-             'excavator_arm': 'cylinders', 'andrews': 'bodies that are not bars', 'pendulum': 'an open chain',
-             'four_bar_adams': 'gravity of its own', 'three_rrr': 'slots and a platform', 'spatial_crane': 'not plane'}
 LENGTHS = ('crank', 'coupler', 'rocker', 'ground')
+PEER_NUMBERS = ('us_per_step', 'error', 'error_of_quarter', 'our_scheme', 'our_dt', 'our_us', 'our_error', 'ratio')
 Row = dict[str, Any]
 
 
@@ -52,15 +53,22 @@ def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float,
     if not 1e-5 <= dt <= 1e-2:
         raise SettingError('--dt', dt, 'a step from 1e-5 to 1e-2 s')
     console, chosen = wide_console(), mechanisms or tuple(MECHANISMS)
-    rows = [row for name in track(chosen, 'simulating', transient=True, disable=not console.is_terminal)
-            for row in rows_of(name, dt * SHORTER.get(name, 1.0), repeats)]
+    rows, peers = [], []
+    for name in track(chosen, 'simulating', transient=True, disable=not console.is_terminal):
+        case = Case.of(name, dt * SHORTER.get(name, 1.0), repeats)
+        rows += case.rows()
+        peers += case.peer_rows()
     batch = batch_of(runs, dt) if runs else None
-    write_json(json_file, {'machine': machine_name(), 'rows': rows, 'batch': batch})
+    write_json(json_file, {'machine': machine_name(), 'rows': rows, 'peers': peers, 'batch': batch})
     print_table(console, 'us of the processor a step; error: of the first independent coordinate at the end',
-                ['mechanism', 'scheme', 'dt s', 's', 'us', 'error', 'peer', 'peer us', 'peer error'],
+                ['mechanism', 'scheme', 'dt s', 's', 'us', 'error'],
                 [[row['mechanism'], row['scheme'], number(row['dt']), number(row['duration_s']),
-                  *(_cell(row[key]) for key in ('us_per_step', 'error')), _peer(row),
-                  *(_cell(row[key]) for key in ('peer_us_per_step', 'peer_error'))] for row in rows])
+                  *(_cell(row[key]) for key in ('us_per_step', 'error'))] for row in rows])
+    if peers:
+        print_table(console, 'peers at their best setting; our cheapest scheme that is as accurate, us for their step',
+                    ['mechanism', 'peer', 'setting', 'us', 'error', 'at dt/4', 'ours', 'dt s', 'us', 'error', 'ratio'],
+                    [[row['mechanism'], row['peer'], row['no_peer'] or row['setting'],
+                      *(_cell(row[key]) for key in PEER_NUMBERS)] for row in peers])
     if batch:
         console.print(f'{runs:,} runs of four_bar, {number(batch["duration_s"])} s each, in {batch["jobs"]} threads: '
                       f'{number(batch["wall_s"])} s, {number(batch["processor_s"])} s of the processor, '
@@ -70,38 +78,85 @@ def run_simulation(json_file: Path | None, mechanisms: Sequence[str], dt: float,
         console.print(f'not installed, so not compared: {", ".join(sorted(missing))}', markup=False)
 
 
-def rows_of(name: str, dt: float, repeats: int) -> list[Row]:
-    """A row for each scheme, of the first one for each peer that is installed and can do the mechanism."""
-    model, duration = load_model(name), MECHANISMS[name]
-    steps = step_count(duration, dt)
-    true = simulate(model, duration, duration, 'dop853', rtol=1e-13, atol=1e-13).q[-1]
-    place = model.z[0]
-    rows = []
-    for scheme in SCHEMES:
-        cost, error = timed(model, scheme, dt, steps, repeats, true[place])
-        row = {'mechanism': name, 'scheme': scheme, 'dt': dt, 'duration_s': duration, 'us_per_step': cost,
-               'error': error, 'peer': 'none', 'peer_us_per_step': None, 'peer_error': None,
-               'no_peer': OTHERWISE.get(name) or ('not installed' if not installed() else None)}
-        peers = peer_rows(name, model, dt, steps, repeats, true[place]) if scheme == SCHEMES[0] else []
-        rows += [{**row, **peer, 'no_peer': None} for peer in peers] or [row]
-    cost, error = timed(model, 'dop853', dt, steps, repeats, true[place], rtol=REFERENCE, atol=REFERENCE)
-    return [*rows, {**row, 'scheme': 'dop853', 'us_per_step': cost, 'error': error}]
+@dataclass(frozen=True)
+class Case:
+    """A mechanism that moves for ``duration``, s, in steps of ``dt``, s; ``true``: where its first independent
+    coordinate is then."""
 
+    name: str
+    model: Model
+    duration: float
+    dt: float
+    repeats: int
+    true: float
 
-def timed(model: Model, scheme: str, dt: float, steps: int, repeats: int, true: float, **options: float
-          ) -> tuple[float | None, float | None]:
-    """Microseconds of the processor a step, compiled before, and the error at the end; None where the scheme fails."""
-    times, best, end = model.start.t + dt * np.arange(steps + 1), np.inf, np.nan
-    try:
-        for _ in range(repeats + 1):
-            task, record = Task(model, model.start, times, dt, scheme), Record.of(model, times)
-            begin = time.process_time()
-            INTEGRATORS[scheme](task, record, **options)
-            best = min(best, time.process_time() - begin)
-            end = float(record.q[-1, model.z[0]])
-    except MbseError:
-        return None, None
-    return 1e6 * best / steps, abs(end - true)
+    @classmethod
+    def of(cls, name: str, dt: float, repeats: int) -> Case:
+        """With the true motion by DOP853."""
+        model, duration = load_model(name, COORDINATES.get(name)), MECHANISMS[name]
+        step_count(duration, dt)
+        end = simulate(model, duration, duration, 'dop853', rtol=1e-13, atol=1e-13).q[-1]
+        return cls(name, model, duration, dt, repeats, float(end[model.z[0]]))
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return step_count(self.duration, self.dt)
+
+    def rows(self) -> list[Row]:
+        """A row for each scheme."""
+        out = []
+        for scheme in (*SCHEMES, *ADAPTIVE):
+            cost, error = self.timed(scheme, self.steps)
+            out.append({'mechanism': self.name, 'scheme': scheme, 'dt': self.dt, 'duration_s': self.duration,
+                        'us_per_step': cost, 'error': error})
+        return out
+
+    def peer_rows(self) -> list[Row]:
+        """A row for each peer that is installed."""
+        out = []
+        for peer in installed():
+            row: Row = {'mechanism': self.name, 'peer': peer, 'dt': self.dt, 'setting': '', 'no_peer': None,
+                        **dict.fromkeys(PEER_NUMBERS)}
+            try:
+                found = best_of(peer, peer_model(self.model), self.dt, self.steps, self.repeats, self.true)
+                row |= {'setting': found.setting, 'us_per_step': found.us_per_step, 'error': found.error,
+                        'error_of_quarter': found.finer_error, **self.as_accurate(found.error, found.us_per_step)}
+            except NoPeerError as error:
+                row['no_peer'] = str(error)
+            out.append(row)
+        return out
+
+    def as_accurate(self, error: float, us_per_step: float) -> Row:
+        """Our cheapest scheme and step that has no larger error, neither has half of it; by steps of the peer."""
+        counts, found = [max(1, round(self.steps / longer)) for longer in LONGER], []
+        for scheme in EQUAL:
+            errors = [self.timed(scheme, count, once=True)[1] for count in counts]
+            known = [np.inf if each is None else each for each in errors]
+            for k in [k for k in range(len(counts) - 1) if max(known[k:k + 2]) <= error][:TRIED]:
+                cost = (self.timed(scheme, counts[k])[0] or np.inf) * counts[k] / self.steps
+                found.append((cost, scheme, self.duration / counts[k], known[k]))
+        if not found:
+            return {}
+        cost, scheme, dt, ours = min(found)
+        return {'our_scheme': scheme, 'our_dt': dt, 'our_us': cost, 'our_error': ours, 'ratio': us_per_step / cost}
+
+    def timed(self, scheme: str, steps: int, once: bool = False) -> tuple[float | None, float | None]:
+        """Microseconds of the processor a step, compiled before, and the error at the end; None where it fails."""
+        model, dt = self.model, self.duration / steps
+        times, best, end = model.start.t + dt * np.arange(steps + 1), np.inf, np.nan
+        options = {'rtol': REFERENCE, 'atol': REFERENCE} if scheme in ADAPTIVE else {}
+        try:
+            for _ in range(1 if once else self.repeats + 1):
+                task = Task(model, model.start, times, dt, scheme, compiled=True)
+                record = Record.of(model, times)
+                begin = time.process_time()
+                INTEGRATORS[scheme](task, record, **options)
+                best = min(best, time.process_time() - begin)
+                end = float(record.q[-1, model.z[0]])
+        except MbseError:
+            return None, None
+        return 1e6 * best / steps, abs(end - self.true)
 
 
 def batch_of(runs: int, dt: float, duration: float = 10.0) -> Row:
@@ -122,29 +177,5 @@ def batch_of(runs: int, dt: float, duration: float = 10.0) -> Row:
             'failed': sum(failure is not None for failure in batch.failures)}
 
 
-def peer_rows(name: str, model: Model, dt: float, steps: int, repeats: int, true: float) -> list[Row]:
-    """What the peers take and how far off they are."""
-    if name not in CHAINS:
-        return []
-    chain, rows = chain_of(name, model), []
-    for peer, run in installed().items():
-        found = [run(chain, dt, steps) for _ in range(repeats)]
-        rows.append({'peer': peer, 'peer_us_per_step': 1e6 * min(seconds for seconds, _ in found) / steps,
-                     'peer_error': abs(found[0][1] - true)})
-    return rows
-
-
-def chain_of(name: str, model: Model) -> Chain:
-    """The bars of a mechanism where it starts."""
-    first, between, last, masses = CHAINS[name]
-    at = [[model.start.q[model.names.index(f'{point}.{axis}')] for axis in 'xy'] for point in between]
-    return Chain(np.array([first, *at, last], dtype=float), masses)
-
-
-def _peer(row: Row) -> str:
-    """The peer, or none and why."""
-    return str(row['peer']) if row['no_peer'] is None else f'none: {row["no_peer"]}'
-
-
-def _cell(value: float | None) -> str:
-    return '–' if value is None else number(value)
+def _cell(value: float | str | None) -> str:
+    return '–' if value is None else value if isinstance(value, str) else number(value)

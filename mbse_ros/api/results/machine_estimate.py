@@ -28,7 +28,7 @@ class MachineEstimate(Result):
 
     ``names`` (l,) of the observer's state, such as ``position/lift``; ``mean``, ``stddev`` (k, l); ``mass``, ``lower``,
     ``upper`` (k,), kg: the payload and its 95 % interval, NaN while it is not known; ``status`` (k): why the mass is or
-    is not updated, such as 'updating'. ``estimate``: all of it, with segments, innovations and covariances.
+    is not updated, such as 'updating'. ``estimate``: all that was kept, with innovations.
     """
 
     t: np.ndarray
@@ -42,37 +42,37 @@ class MachineEstimate(Result):
     @property
     def names(self) -> tuple[str, ...]:
         """Names (l,) of the state's entries."""
-        return self.estimate.outputs[0].state.names
+        return self.estimate.last.state.names
 
-    @cached_property
+    @property
     def mean(self) -> np.ndarray:
         """State (k, l)."""
-        return np.array([o.state.mean[-1] for o in self.estimate.outputs])
+        return self.estimate.states.mean
 
     @cached_property
     def stddev(self) -> np.ndarray:
         """Its standard deviations (k, l)."""
-        return np.sqrt(np.array([np.diag(o.state.covariance) for o in self.estimate.outputs]))
+        return self.estimate.stddev
 
-    @cached_property
+    @property
     def mass(self) -> np.ndarray:
         """Mass of the payload (k,), kg."""
-        return self._payload('mass')
+        return self.estimate.states.mass
 
-    @cached_property
+    @property
     def lower(self) -> np.ndarray:
         """Lower ends (k,) of its 95 % interval, kg."""
-        return self._payload('lower')
+        return self.estimate.states.lower
 
-    @cached_property
+    @property
     def upper(self) -> np.ndarray:
         """Upper ends (k,), kg."""
-        return self._payload('upper')
+        return self.estimate.states.upper
 
     @property
     def status(self) -> tuple[str, ...]:
         """Status (k) of the mass, the words of ``streams.records.PayloadStatus`` in small letters."""
-        return tuple(o.payload.status.name.lower() for o in self.estimate.outputs)
+        return self.estimate.track.status_words
 
     @property
     def loads(self) -> tuple[Load, ...]:
@@ -88,9 +88,6 @@ class MachineEstimate(Result):
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the samples, one line each."""
         return self.estimate.warnings
-
-    def _payload(self, name: str) -> np.ndarray:
-        return np.array([getattr(o.payload, name) for o in self.estimate.outputs])
 
     def series(self) -> list[Series]:
         """The mass with its interval, then the state's entries with their deviations; pressures in one panel."""

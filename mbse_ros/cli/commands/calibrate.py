@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Json, Sources, refuse_options, sources_of
+from ..arguments import Cluster, Jobs, Json, Sources, refuse_options, sources_of
 
 
 def calibrate(
@@ -28,6 +28,8 @@ def calibrate(
             help='Print the procedure for a machine, with the most informative poses; no bags.')] = None,
         plots: Annotated[Path | None, typer.Option(
             help='Folder for pictures of what is missing, by pose and speed.')] = None,
+        jobs: Jobs = 1,
+        cluster: Cluster = None,
         json_: Json = None,
         sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
@@ -40,9 +42,10 @@ def calibrate(
     if plan is not None:
         from ..machines.calibrate_plan import plan_command
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
-                                'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None})
+                                'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
+                                'cluster': cluster})
         plan_command(plan, free or [], json_)
         return
     from ..machines.calibrate_bags import Request, calibrate_command
     calibrate_command(Request(bags or [], machine or 'patu655_lift', output, payload or [], free or [], cross_validate,
-                              plots, namespace, sources_of(sources)), json_)
+                              plots, namespace, sources_of(sources), jobs, cluster), json_)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Json, Set, Sources, Valve, names_of, refuse_options, sources_of
+from ..arguments import Every, Json, Set, Sources, Valve, names_of, refuse_options, sources_of
 
 
 def estimate(
@@ -30,6 +30,7 @@ def estimate(
         full: Annotated[bool, typer.Option('--full', help='Put the whole state over time into the JSON.')] = False,
         report: Annotated[Path | None, typer.Option(
             help='Machine: folder for the report, index.html and PNGs.')] = None,
+        every: Every = 0.0,
         set_: Set = None,
         sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
@@ -42,10 +43,11 @@ def estimate(
     """
     from ..logs import LogRequest
     request = LogRequest(bag, output, json_, full, set_ or [], namespace, backend, names_of(sensors), step,
-                         report=report, sources=sources_of(sources))
+                         report=report, sources=sources_of(sources), every=every)
     if mechanism is not None:
         from ..mechanisms.estimate_linkage import estimate_linkage
-        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources})
+        refuse_options('a machine', {'machine': machine, 'valve': valve, 'report': report, 'sources': sources,
+                                     'every': every or None})
         estimate_linkage(mechanism, estimator or 'errorEKF_FE', request)
         return
     from ..machines.estimate_machine import estimate_machine

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,7 @@ import typer
 
 from ... import workers
 from ...errors import BagError, MissingModuleError, SettingError
-from ..arguments import Cluster, Json, Set, Sources, Valve, sources_of
+from ..arguments import Cluster, Every, Json, Set, Sources, Valve, sources_of
 
 if TYPE_CHECKING:
     from ...offline.fleet import Done
@@ -32,6 +31,7 @@ def fleet(
             help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
         jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
         cluster: Cluster = None,
+        every: Every = 0.0,
         valve: Valve = None,
         set_: Set = None,
         sources: Sources = None,
@@ -48,6 +48,7 @@ def fleet(
     from ...offline.fleet import Task, held, known, run_fleet
     from ...offline.weigh_bags import KINDS
     from ...report.files import check_file
+    from ...report.sections import tracked
     from ...scale.export import CSV, PARQUET
     check_file(json_)
     suffix = output.suffix.lower()
@@ -60,14 +61,14 @@ def fleet(
     text = Path(described.description.file).read_text(encoding='utf-8')
     known_sources = sources_of(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
-                  namespace) for bag in _folders(bags)]
+                  namespace, every) for bag in _folders(bags)]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about):
         before = [done for done in map(known, tasks) if done is not None]
         there = {done.bag for done in before}
         todo = [task for task in tasks if task.bag not in there]
         window = SEVERAL if cluster is not None else AHEAD * (jobs or os.cpu_count() or 1)
-        found = [*before, *_shown(run_fleet(todo, make, window), len(todo))]
+        found = [*before, *tracked(run_fleet(todo, make, window), 'bags', len(todo))]
     _report(found, len(before), output, json_)
 
 
@@ -91,15 +92,6 @@ def _check_pyarrow() -> None:
     except ImportError as error:
         raise MissingModuleError('pyarrow', 'it writes Parquet', "`pip install 'mbse_ros[parquet]'`, or write .csv",
                                  str(error)) from None
-
-
-def _shown(done: Iterable[Done], count: int) -> list[Done]:
-    """All of them, with a bar on a terminal."""
-    from rich.progress import track
-
-    from ...report.sections import wide_console
-    console = wide_console()
-    return list(track(done, 'bags', count, console=console, transient=True, disable=not console.is_terminal))
 
 
 def _report(found: list[Done], before: int, output: Path, json_file: Path | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ...errors import SettingError
-from ..arguments import Json, Sources, Valve, refuse_options, sources_of
+from ..arguments import Every, Json, Sources, Valve, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ...offline.weigh_bags import WeighedBags, WeighedLoad
@@ -45,6 +45,7 @@ def loads(
         words: Annotated[list[str] | None, typer.Option(
             '--set', help='Tuning, e.g. scale.least_load=200, scale.carry_back=true, payload.min_speed=0.02; '
                           'repeat it.')] = None,
+        every: Every = 0.0,
         valve: Valve = None,
         sources: Sources = None,
         namespace: Annotated[str | None, typer.Option(
@@ -69,7 +70,8 @@ def loads(
         raise SettingError('bags', [str(bag) for bag in bags], 'one bag or more, or --records')
     if records is not None:
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
-                                'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace})
+                                'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace,
+                                'every': every or None})
         found = recorded_loads(records)
         for line in found.warnings:
             typer.echo(f'warning: {line}', err=True)
@@ -79,7 +81,7 @@ def loads(
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
     described = load_machine(machine or 'patu655_lift', valve)
     found = weigh_bags(bags, described, parse_tuning(words or [], KINDS), scale_of(described, scale or ''),
-                       attachment or '', truck or [], namespace, backend, sources_of(sources))
+                       attachment or '', truck or [], namespace, backend, sources_of(sources), every)
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)
     for line in found.overloads:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..arguments import Coordinates, refuse_options
+from ..arguments import Cluster, Coordinates, refuse_options
 
 
 def simulate(
@@ -37,7 +37,8 @@ def simulate(
         duration: Annotated[float | None, typer.Option(help='Mechanism: length of the motion, s. [5]')] = None,
         dt: Annotated[float | None, typer.Option(help='Mechanism: step, s. [0.001]')] = None,
         scheme: Annotated[str | None, typer.Option(
-            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, ali3p, dop853 or radau. '
+            help='Mechanism: forward_euler, augmented_euler, exponential, trapezoid, rk4, ali3p, dop853, '
+                 'radau or cvodes. '
                  '[exponential]')] = None,
         order: Annotated[str | None, typer.Option(
             help='Mechanism: of the exponential scheme, 0 to 4 or exact. [exact]')] = None,
@@ -57,6 +58,7 @@ def simulate(
         states: Annotated[bool | None, typer.Option(
             '--states', help='With --runs: the states of all runs in runs.npz too.')] = None,
         jobs: Annotated[int | None, typer.Option(help='With --runs: threads. [all processors]')] = None,
+        cluster: Cluster = None,
         json_: Annotated[Path | None, typer.Option(
             '--json', help='Mechanism: write the summary to this file too.')] = None) -> None:
     """Simulate a machine to a bag, or motions of a mechanism.
@@ -68,7 +70,8 @@ def simulate(
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,
                  'independent': independent, 'pictures': pictures}
-    many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs}
+    many = {'vary': vary or None, 'outputs': outputs, 'states': states, 'jobs': jobs,
+            'cluster': cluster}
     description = describe(name)
     if description.cylinders:
         from ..simulate import simulate_bag

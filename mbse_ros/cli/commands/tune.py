@@ -24,7 +24,8 @@ def tune(
         backend: Annotated[str, typer.Option(help='auto, c or vm.')] = 'auto') -> None:
     """Find process noises of a filter by maximum likelihood.
 
-    Shows NIS and whiteness of the innovations before and after.
+    Shows NIS and whiteness of the innovations before and after. One search, in one process: its steps follow each
+    other.
     """
     from ..mechanisms.tune_filter import Request, tune_command
     tune_command(Request(sources, estimator, sensors, mechanism, seeds, duration, skip, dt), json_, backend)

@@ -59,7 +59,7 @@ def view(
         typer.echo(f'warning: {warning}', err=True)
     run = report_run(estimate, f'Estimate from {bag.resolve().name}', {'Bag': str(bag)})
     run = replace(run, signals=(*run.signals, *_recorded(opened, namespace, estimate)))
-    show_run(run, estimate.outputs[0].segment.start_ns, output)
+    show_run(run, int(estimate.track.start_ns[0]), output)
     typer.echo(f'wrote {output}: open it with `rerun {output}`' if output else "rerun's viewer has it")
 
 
@@ -73,5 +73,5 @@ def _recorded(bag: Bag, namespace: str | None, estimate: Estimate) -> list[Signa
     found = read_payload(bag, TopicMap(namespace=namespace))
     if found is None or (np.diff(found.stamp_ns) < 0).any():    # a clock that was set back: no place on this axis
         return []
-    t = 1e-9 * (found.stamp_ns - estimate.outputs[0].segment.start_ns)
+    t = 1e-9 * (found.stamp_ns - estimate.track.start_ns[0])
     return [Signal('mass as recorded', 'kg', group='Recorded mass', estimated=Series(t, found.mass, found.stddev))]

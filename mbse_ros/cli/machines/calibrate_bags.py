@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
 from ...sources.map import SourceMap
+from ...studies.many import many
 from .calibrate_plots import write_plots
 
 
@@ -33,6 +35,8 @@ class Request:
     plots: Path | None = None
     namespace: str | None = None
     sources: SourceMap | None = None
+    jobs: int = 1
+    cluster: str | None = None
 
 
 def calibrate_command(request: Request, json_file: Path | None) -> None:
@@ -42,8 +46,10 @@ def calibrate_command(request: Request, json_file: Path | None) -> None:
     check_folder(request.plots)
     if request.cross_validate and len(request.bags) < 2:
         raise SettingError('--cross-validate', len(request.bags), 'two bags or more')
+    by = None if request.jobs == 1 and request.cluster is None else partial(
+        many, jobs=request.jobs, cluster=request.cluster, what='bags')
     found = calibrate_bags(request.machine, request.bags, request.payloads, request.free, request.namespace,
-                           request.sources)
+                           request.sources, by)
     left = found.cross_validation() if request.cross_validate else ()
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from ...bags.writer import BagWriter
 from ...description.fingerprint import fingerprint
-from ...machine import load_machine
+from ...machine import Machine, load_machine
 from ...offline.bag import Estimate, estimate_bag, parse_tuning
 from ...payload.center import center_of
 from ...payload.load_log import REMARKS, Load
+from ...streams.pipeline import Output
 from ...streams.records import PayloadStatus
 from ..logs import Answer, LogRequest, cost, cost_line, hand_over
 from .held import held_lines, held_seconds
@@ -26,24 +28,25 @@ LARGEST = 3     # causes of the uncertainty in the answer
 def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> None:
     """Estimate, print, and write what was asked for."""
     request.check_outputs()
-    estimate = estimate_bag(request.bag, load_machine(machine, valve), parse_tuning(request.words), request.namespace,
-                            request.backend, request.sources)
+    described, states = load_machine(machine, valve), request.full or request.report is not None
+    with written(described, request.output) as take:
+        estimate = estimate_bag(request.bag, described, parse_tuning(request.words), request.namespace,
+                                request.backend, request.sources, states, take, None, request.every)
     if request.report is not None:
         from ...report.writer import write_report
         from .report_run import report_run
         facts = {'Bag': str(request.bag)} | ({'Tuning': ', '.join(request.words)} if request.words else {})
         run = report_run(estimate, f'Estimate from {request.bag.resolve().name}', facts)
         typer.echo(f'report: {write_report(run, request.report)}')
-    hand_over(Answer(estimate.warnings, summary(estimate), as_json(estimate, request.full),
-                     lambda folder: write_estimates(estimate, folder)), request)
+    hand_over(Answer(estimate.warnings, summary(estimate), as_json(estimate, request.full)), request)
 
 
 def summary(estimate: Estimate) -> list[str]:
     """The answer, what became of it at the end of the log, and the cost."""
-    payload = estimate.outputs[-1].payload
+    payload = estimate.last.payload
     if not math.isfinite(payload.mass):
         lines = [f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}',
-                 *held_lines(estimate.outputs)]
+                 *held_lines(estimate.track)]
     else:
         known = math.isfinite(payload.upper - payload.lower)
         interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
@@ -51,7 +54,7 @@ def summary(estimate: Estimate) -> list[str]:
         causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
         if known and causes:
             lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
-        if payload.lower > 0.0 and any(name.startswith('moment/') for name in estimate.outputs[-1].state.names):
+        if payload.lower > 0.0 and any(name.startswith('moment/') for name in estimate.last.state.names):
             places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
             lines.append(f'its centre in the frame of {estimate.machine.payload_data.body}: {places}')
@@ -70,18 +73,18 @@ def load_text(load: Load) -> str:
 
 def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
     """Where the load is at the end of the log, see ``center_of``."""
-    state = estimate.outputs[-1].state
+    state = estimate.last.state
     return center_of(estimate.machine, state.names, state.mean[-1], state.covariance)
 
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
-    payload, centre = estimate.outputs[-1].payload, list(_centre(estimate).values())
+    payload, centre = estimate.last.payload, list(_centre(estimate).values())
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,
                     'seconds': {status.name.lower(): seconds
-                                for status, seconds in held_seconds(estimate.outputs).items()},
+                                for status, seconds in held_seconds(estimate.track).items()},
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                     'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                for cause in estimate.budget],
@@ -94,23 +97,28 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
 
 def _state(estimate: Estimate) -> dict[str, Any]:
     """Kinds of entries, each (n, entries), their standard deviations, and the payload's track."""
-    names = estimate.outputs[0].state.names
-    mean = np.array([o.state.mean[-1] for o in estimate.outputs])
-    stddev = np.sqrt(np.array([np.diag(o.state.covariance) for o in estimate.outputs]))
+    names, states, stddev = estimate.last.state.names, estimate.states, estimate.stddev
     state: dict[str, Any] = {'stamp_ns': estimate.stamps_ns, 'names': names}
     for kind in dict.fromkeys(name.split('/')[0] for name in names):
         columns = [i for i, name in enumerate(names) if name.startswith(kind + '/')]
-        state |= {kind: mean[:, columns], f'{kind}_stddev': stddev[:, columns]}
+        state |= {kind: states.mean[:, columns], f'{kind}_stddev': stddev[:, columns]}
     for item in ('mass', 'lower', 'upper'):
-        state[f'payload_{item}'] = [getattr(o.payload, item) for o in estimate.outputs]
-    state['payload_status'] = [o.payload.status.name.lower() for o in estimate.outputs]
+        state[f'payload_{item}'] = getattr(states, item)
+    state['payload_status'] = estimate.track.status_words
     return state
 
 
-def write_estimates(estimate: Estimate, folder: Path) -> None:
-    """Segments, states and payloads as a bag."""
-    machine = estimate.machine
-    with BagWriter(folder, frame=machine.name, machine=fingerprint(machine.description)) as writer:
-        for out in estimate.outputs:
-            for record in (out.segment, out.state, out.payload):
-                writer.write_record(record)
+@contextmanager
+def written(machine: Machine, folder: Path | None) -> Iterator[Callable[[Output], None] | None]:
+    """Gives what writes the records of an Output into a bag, which is made for the first one; None without a folder."""
+    with ExitStack() as stack:
+        writers: list[BagWriter] = []
+
+        def take(output: Output) -> None:
+            if not writers:
+                assert folder is not None
+                writers.append(stack.enter_context(BagWriter(folder, frame=machine.name,
+                                                             machine=fingerprint(machine.description))))
+            for record in (output.segment, output.state, output.payload):
+                writers[0].write_record(record)
+        yield take if folder is not None else None

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+import numpy as np
 
-from ...streams.pipeline import Output
+from ...offline.track import Track
 from ...streams.records import PayloadStatus
 
 SHOWN = 3       # reasons, the longest first
@@ -21,18 +20,22 @@ HELP = {
     PayloadStatus.NO_DATA: 'see what the observer says; mbse check-data BAG --machine M compares data and machine'}
 
 
-def held_seconds(outputs: Sequence[Output]) -> dict[PayloadStatus, float]:
+def held_seconds(track: Track) -> dict[PayloadStatus, float]:
     """s of the log by status of the payload, the longest first."""
-    found: dict[PayloadStatus, float] = defaultdict(float)
-    for output in outputs:
-        found[output.payload.status] += len(output.segment.values) * output.segment.step_ns * 1e-9
+    statuses, first = np.unique(track.status, return_index=True)
+    found = {PayloadStatus(int(status)): float(np.cumsum(track.length_ns[track.status == status] * 1e-9)[-1])
+             for status in statuses[np.argsort(first)]}
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def held_lines(outputs: Sequence[Output]) -> list[str]:
+def held_lines(track: Track) -> list[str]:
     """The longest reasons for which the mass was held, each with what helps."""
-    reasons = {status: Counter(o.payload.reason for o in outputs if o.payload.status is status).most_common(1)[0][0]
-               for status in {o.payload.status for o in outputs}}
-    held = [(status, seconds) for status, seconds in held_seconds(outputs).items() if status in HELP][:SHOWN]
-    return [f'held for {seconds:.1f} s: {reasons[status] or status.name.lower()}; {HELP[status]}'
+    held = [(status, seconds) for status, seconds in held_seconds(track).items() if status in HELP][:SHOWN]
+    return [f'held for {seconds:.1f} s: {_reason(track, status) or status.name.lower()}; {HELP[status]}'
             for status, seconds in held]
+
+
+def _reason(track: Track, status: PayloadStatus) -> str:
+    """The most common one of a status, of several the first."""
+    codes, first, counts = np.unique(track.reason[track.status == status], return_index=True, return_counts=True)
+    return track.reasons[codes[np.lexsort((first, -counts))[0]]]

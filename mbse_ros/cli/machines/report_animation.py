@@ -12,31 +12,32 @@ from ...errors import PositionProblemError, SingularConfigurationError
 from ...machine import Machine
 from ...offline.bag import Estimate
 from ...report.data import Animation, Turn
-from ...streams.pipeline import Output
 from ...streams.records import ObserverStatus
 
 FRAMES_PER_SECOND = 12.5
+MOST = 7_500           # frames: those of ten minutes; a longer log has fewer a second
 UPRIGHT = 0.999        # share of an axis along z from which on a joint is a swing
 
 
 def animation_of(estimate: Estimate, t: np.ndarray) -> Animation:
     """Estimated and measured machine at the frames; turned with the swing, where the machine has one."""
-    machine, states = estimate.machine, [o.state for o in estimate.outputs]
+    machine, states, names = estimate.machine, estimate.states, estimate.last.state.channels
     step = max(1, round(1.0 / FRAMES_PER_SECOND / max(np.median(np.diff(t)), 1e-6))) if len(t) > 1 else 1
-    rows, count = range(0, len(t), step), len(machine.coordinates)
+    step = max(step, -(-len(t) // MOST))
+    rows, count = slice(0, None, step), len(machine.coordinates)
     channels = [f'position/{name}' for name in machine.coordinates]
-    estimated = _poses(machine, [states[i].mean[-1, :count] for i in rows])
+    estimated = _poses(machine, states.mean[rows, :count])
     measured = None
-    if set(channels) <= set(states[0].channels):
-        columns = [states[0].channels.index(channel) for channel in channels]
-        measured = _lines(machine, _poses(machine, [states[i].measured[columns] for i in rows]))
-    return Animation(t[list(rows)], _lines(machine, estimated), measured,
-                     [_caption(estimate.outputs[i]) for i in rows], _turn(machine, estimated))
+    if set(channels) <= set(names):
+        columns = [names.index(channel) for channel in channels]
+        measured = _lines(machine, _poses(machine, states.measured[rows][:, columns]))
+    captions = [_caption(mass, ObserverStatus(status)) for mass, status in zip(
+        states.mass[rows].tolist(), estimate.track.observer_status[rows].tolist())]
+    return Animation(t[rows], _lines(machine, estimated), measured, captions, _turn(machine, estimated))
 
 
-def _caption(output: Output) -> str:
+def _caption(mass: float, status: ObserverStatus) -> str:
     """The mass, and the observer's status where it cannot be trusted."""
-    mass, status = output.payload.mass, output.state.status
     text = f'{mass:.1f} kg' if np.isfinite(mass) else 'mass not known yet'
     return text if status is ObserverStatus.OK else f'{text} (observer {status.name.lower()})'
 

@@ -43,11 +43,11 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
 
 def _facts(estimate: Estimate) -> dict[str, str]:
     kinds = {v.kind for v in estimate.machine.hydraulics.valves.values()}
-    start = datetime.fromtimestamp(estimate.outputs[0].segment.start_ns // 1_000_000_000, timezone.utc)
+    start = datetime.fromtimestamp(int(estimate.track.start_ns[0]) // 1_000_000_000, timezone.utc)
     dated = {'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}     # else no clock
     return {'Valve model': ', '.join(sorted(kinds)), **dated,
-            'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.outputs)} segments',
-            'Samples of the mass': str(estimate.outputs[-1].payload.samples),
+            'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.track)} segments',
+            'Samples of the mass': str(estimate.last.payload.samples),
             'Computing time': f'{estimate.seconds:.3f} s ({100 * estimate.seconds / estimate.log_seconds:.2f} % of '
                               'real time)'}
 
@@ -64,24 +64,22 @@ def _notes(estimate: Estimate) -> list[str]:
 
 def _one_way(estimate: Estimate) -> bool:
     """Whether every coordinate that a cylinder moves went one way in the samples of the mass."""
-    machine, names = estimate.machine, estimate.outputs[0].state.names
+    machine, names = estimate.machine, estimate.last.state.names
     columns = [names.index(f'velocity/{machine.coordinates[k]}') for k in machine.actuated]
-    fast = np.array([o.state.mean[-1, columns] for o in estimate.outputs if o.payload.status is PayloadStatus.UPDATING])
+    fast = estimate.states.mean[np.ix_(estimate.track.status == PayloadStatus.UPDATING, columns)]
     return bool(len(fast)) and bool(np.all(np.maximum(np.mean(fast > 0, axis=0), np.mean(fast < 0, axis=0)) > ONE_WAY))
 
 
 def _signals(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Signal]:
-    states = [o.state for o in estimate.outputs]
-    names, channels = states[0].names, states[0].channels
-    mean, variance = np.array([s.mean[-1] for s in states]), np.array([np.diag(s.covariance) for s in states])
-    measured, known = np.array([s.measured for s in states]), _true_columns(estimate.machine, truth)
+    states, names, channels = estimate.states, estimate.last.state.names, estimate.last.state.channels
+    known = _true_columns(estimate.machine, truth)
     signals = []
     for i, name in enumerate(names):
         kind, owner = name.split('/')
         unit, scale = unit_and_scale(estimate.machine, name)
-        samples = Series(t, measured[:, channels.index(name)]) if name in channels else None
+        samples = Series(t, states.measured[:, channels.index(name)]) if name in channels else None
         true = Series(t, known[name]) if name in known else None
-        estimated = Series(t, mean[:, i], np.sqrt(np.maximum(variance[:, i], 0.0)))
+        estimated = Series(t, states.mean[:, i], np.sqrt(np.maximum(states.variance[:, i], 0.0)))
         signals.append(Signal(f'{kind} {owner}', unit, scale, GROUPS[kind], samples, estimated, true))
     return signals
 
@@ -97,28 +95,24 @@ def _true_columns(machine: Machine, truth: TruthSeries | None) -> dict[str, np.n
 
 
 def _innovations(estimate: Estimate, t: np.ndarray) -> list[Innovation]:
-    states = [o.state for o in estimate.outputs]
-    value, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
-    result = []
-    for i, channel in enumerate(states[0].channels):
+    value, stddev, result = estimate.states.innovation, estimate.states.innovation_stddev, []
+    for i, channel in enumerate(estimate.last.state.channels):
         unit, scale = unit_and_scale(estimate.machine, channel, difference=True)
         result.append(Innovation(channel, unit, t, value[:, i], stddev[:, i], scale))
     return result
 
 
 def _nis(estimate: Estimate, t: np.ndarray) -> Nis:
-    dof = np.array([float(o.state.nis_dof) for o in estimate.outputs])
+    dof = estimate.states.nis_dof
     safe = np.maximum(dof, 1.0)
-    value = np.where(dof > 0, [o.state.nis for o in estimate.outputs], np.nan)
-    return Nis(t, value, dof, chdtri(safe, 0.975), chdtri(safe, 0.025))
+    return Nis(t, np.where(dof > 0, estimate.states.nis, np.nan), dof, chdtri(safe, 0.975), chdtri(safe, 0.025))
 
 
 def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> PayloadTrack:
-    payloads = [o.payload for o in estimate.outputs]
-    raw, low_passed, mass, lower, upper, status = (np.array([getattr(payload, name) for payload in payloads], float)
-                                                   for name in 'raw low_passed mass lower upper status'.split())
+    states = estimate.states
     names = {int(s): s.name.lower().replace('_', ' ') for s in PayloadStatus}
-    return PayloadTrack(t, raw, low_passed, mass, lower, upper, status, names, int(PayloadStatus.UPDATING),
+    return PayloadTrack(t, states.raw, states.low_passed, states.mass, states.lower, states.upper,
+                        estimate.track.status, names, int(PayloadStatus.UPDATING),
                         None if truth is None else truth.payload)
 
 
@@ -142,10 +136,10 @@ def _errors(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> lis
     """Errors against the truth, after the first second."""
     if truth is None:
         return []
-    names, known = estimate.outputs[0].state.names, _true_columns(estimate.machine, truth)
+    names, known = estimate.last.state.names, _true_columns(estimate.machine, truth)
     rows = []
-    for name, true in known.items():
-        error = np.array([o.state.mean[-1, names.index(name)] for o in estimate.outputs]) - true
+    for name, true in ((name, true) for name, true in known.items() if name in names):
+        error = estimate.states.mean[:, names.index(name)] - true
         error = error[(t > 1.0) & np.isfinite(error)]
         if error.size:
             unit, scale = unit_and_scale(estimate.machine, name, difference=True)

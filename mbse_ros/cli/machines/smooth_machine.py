@@ -43,7 +43,7 @@ def smooth_machine(machine: str, valve: str | None, request: LogRequest) -> Answ
 
 def summary(found: SmoothedBag, request: LogRequest) -> list[str]:
     """The mass of smoother and filter, what the log says of the machine's numbers, and the cost."""
-    s, online, before = found.smoothed, found.estimate.outputs[-1].payload, found.machine.parameters
+    s, online, before = found.smoothed, found.estimate.last.payload, found.machine.parameters
     lines = [f'payload {_mass(found)}, {how(request)}, from {_share(found)}',
              f'filter: {online.mass:.2f} kg, 95 % interval {online.lower:.2f} to {online.upper:.2f} kg']
     if math.isfinite(found.true):
@@ -66,7 +66,7 @@ def _share(found: SmoothedBag) -> str:
 
 def as_json(found: SmoothedBag, request: LogRequest) -> dict[str, Any]:
     """Masses of smoother and filter, the machine's numbers, cost, and in ``full`` every instant."""
-    s, online = found.smoothed, found.estimate.outputs[-1].payload
+    s, online = found.smoothed, found.estimate.last.payload
     result: dict[str, Any] = {
         'machine': found.machine.name, 'lag': request.lag, 'instants': len(s.t), 'balanced': s.balanced.sum(),
         'payload': {'mass': s.mass[-1], 'stddev': s.mass_stddev[-1], 'interval': [s.lower[-1], s.upper[-1]]},
@@ -111,18 +111,17 @@ def _signals(found: SmoothedBag) -> list[Signal]:
 
 def panels(found: SmoothedBag) -> list[Panel]:
     """Mass and velocities of filter and smoother."""
-    s, outputs = found.smoothed, found.estimate.outputs
-    online = {name: np.array([getattr(o.payload, name) for o in outputs]) for name in ('mass', 'lower', 'upper')}
-    curves = {'filter': online['mass'], 'smoother': s.mass}
+    s, online = found.smoothed, found.estimate.states
+    curves = {'filter': online.mass, 'smoother': s.mass}
     if math.isfinite(found.true):
         curves['truth'] = np.full(len(s.t), found.true)
     middle, width = s.mass[-1], 4 * (s.upper[-1] - s.mass[-1])
-    drawn = [panel('Payload', 'kg', s.t, curves, {'filter': (online['lower'], online['upper']),
+    drawn = [panel('Payload', 'kg', s.t, curves, {'filter': (online.lower, online.upper),
                                                   'smoother': (s.lower, s.upper)}, (middle - width, middle + width))]
-    names = outputs[0].state.names
+    names = found.estimate.last.state.names
     for k, owner in enumerate(found.machine.coordinates):
         unit, scale = unit_and_scale(found.machine, f'velocity/{owner}')
-        filtered = np.array([o.state.mean[-1, names.index(f'velocity/{owner}')] for o in outputs])
+        filtered = online.mean[:, names.index(f'velocity/{owner}')]
         drawn.append(panel(f'Velocity of {owner}', unit, s.t, {'filter': scale * filtered,
                                                                'smoother': scale * s.velocity[:, k]}, {}))
     return drawn

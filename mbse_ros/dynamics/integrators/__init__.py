@@ -10,11 +10,14 @@ from .euler import augmented_euler, augmented_euler_scheme, forward_euler, forwa
 from .exponential import exponential, exponential_scheme
 from .fixed_step import Scheme
 from .reference import dop853, radau
+from .runge_kutta import rk4
+from .sundials import cvodes
 from .trapezoid import trapezoid, trapezoid_scheme
 
 INTEGRATORS: dict[str, Callable[..., None]] = {
     'forward_euler': forward_euler, 'augmented_euler': augmented_euler, 'exponential': exponential,
-    'trapezoid': trapezoid, 'ali3p': ali3p, 'dop853': dop853, 'radau': radau}
+    'trapezoid': trapezoid, 'rk4': rk4, 'ali3p': ali3p, 'dop853': dop853, 'radau': radau,
+    'cvodes': cvodes}
 # those whose steps are compiled, by their options
 COMPILED: dict[str, Callable[..., Scheme]] = {
     'forward_euler': forward_euler_scheme, 'augmented_euler': augmented_euler_scheme, 'exponential': exponential_scheme,

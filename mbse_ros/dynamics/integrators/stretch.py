@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -28,6 +28,8 @@ LONGEST = 256           # steps of a stretch
 REVIEWED = 64           # ... where the independent coordinates may be chosen again
 FIRST = 8               # ... after one that ended early; each one that does not doubles it
 WRITTEN_OUT = 4_000     # scalar operations of the state equations in a step that are written out
+UNEXPLAINED = 0.5       # share of a velocity by which a step of stages may miss what its accelerations say
+ROUNDED = 1e-9          # ... beside the largest one
 STEADY = 0.25           # share by which the distance from a dead point may change in a step
 
 class Symbols(NamedTuple):
@@ -55,7 +57,9 @@ class Rule(NamedTuple):
     one from another. ``middle``: where inputs or drivers depend on time, f and A are those in the middle of the step.
 
     An implicit one has ``correct``, which gives a better X and the number of the X before it, and so many
-    ``corrections``, after which the last X must hold as it is.
+    ``corrections``, after which the last X must hold as it is. One of Runge and Kutta has ``stages`` after the first,
+    each with its shares of the rates before it, and their ``weights`` (then ``advance`` counts for nothing); it takes
+    no inputs.
     """
 
     key: str
@@ -63,6 +67,8 @@ class Rule(NamedTuple):
     correct: Callable[[Iterate], tuple[ca.SX, ca.SX]] | None = None
     corrections: int = 0
     middle: bool = False
+    stages: tuple[tuple[float, ...], ...] = ()
+    weights: tuple[float, ...] = ()
 
 
 class Begin(Enum):
@@ -93,7 +99,7 @@ class Stretches:
     def serve(field: Field) -> bool:
         """Whether the task is long, nothing acts that only Python knows, and there is a compiler."""
         task = field.task
-        return (len(task.times) > SHORT and task.inputs is None and not task.model.system.driven
+        return ((task.compiled or len(task.times) > SHORT) and task.inputs is None and not task.model.system.driven
                 and requested(task.model.backend) != 'vm' and have_compiler())
 
     def advance(self, point: Point, k: int) -> tuple[Point, int]:
@@ -170,8 +176,12 @@ def _copies(rule: Rule, begin: Begin) -> int:
 
 def _written_out(partition: Partitioned, rule: Rule, begin: Begin) -> bool:
     """Whether the step is one series of scalar operations; else it calls functions, each of which is compiled once."""
-    small = is_small(partition.system)
-    return small and _copies(rule, begin) * partition.function.n_instructions() <= WRITTEN_OUT
+    if not is_small(partition.system):
+        return False
+    operations = _copies(rule, begin) * partition.function.n_instructions()
+    if rule.stages:
+        operations += len(rule.stages) * partition.rates_function.n_instructions()
+    return bool(operations <= WRITTEN_OUT)
 
 
 def step_inputs(times: np.ndarray, least: float) -> np.ndarray:
@@ -207,7 +217,10 @@ def stretch_function(partition: Partitioned, rule: Rule, begin: Begin | None = N
         _, A, _, rate, _, _ = partition.function(at, qd[z], there, ago, p)
         first = A[g:, :]
     f0 = ca.vertcat(qd[z], rate[z])
-    X, over = _jump(rule, g)(X0, f0, first, dt)
+    if rule.stages:
+        X, over, size = _staged(partition, rule, (q, qd, qdd), (f0, end, t, dt, p))
+    else:
+        X, over = _jump(rule, g)(X0, f0, first, dt)
     new = q + dt * (qd + dt / 2 * rate)
     for left in range(rule.corrections, -1, -1):
         guess = ca.vertcat(new)
@@ -217,8 +230,10 @@ def stretch_function(partition: Partitioned, rule: Rule, begin: Begin | None = N
         if rule.correct is not None:
             better, over = _correction(rule.correct, g)(X0, f0, X, ca.vertcat(new_qd[z], new_qdd[z]), A[g:, :], dt)
             X = better if left else X
+    if rule.stages:
+        over = discord(ca, qd, rate, new_qd, new_qdd, dt)
     last = _violation(system, new, t, p)
-    size = ca.fmax(size, last) if begin is Begin.MIDDLE and system.driven else last
+    size = ca.fmax(size, last)
     rates = ca.vec(ca.densify(A[g:, :]))
     near = 1 / _volume(partition)(new, t, p)
     y = ca.vertcat(new, new_qd, new_qdd, lam, rates)
@@ -227,6 +242,38 @@ def stretch_function(partition: Partitioned, rule: Rule, begin: Begin | None = N
     name = f'mbse_{rule.key}' + ('' if begin is None else f'_{begin.value}')
     return ca.Function(name, [ca.vertcat(q, qd, qdd, ca.vec(lower), before), series, p],
                        [ca.vertcat(new, new_qd, new_qdd, rates, near), ca.vertcat(y, holds)], {'cse': True})
+
+
+def _staged(partition: Partitioned, rule: Rule, before: tuple[Expression, Expression, Expression],
+            given: tuple[Expression, Expression, Expression, Expression, Expression]
+            ) -> tuple[Expression, Expression, Expression]:
+    """X after the stages of a step from ``before`` (q, qd, qdd), 0, and the largest ``|Phi|`` at any of them."""
+    (q, qd, qdd), (f0, u, t, dt, p), z, g = before, given, partition.independent, len(partition.independent)
+    newton, X0, size = newton_function(partition.system), ca.vertcat(q[z], qd[z]), type(q)(0)
+    rates = [f0]
+    for shares in rule.stages:
+        part = sum(shares)
+        at = t - (1.0 - part) * dt
+        X = X0 + dt * sum(share * rate for share, rate in zip(shares, rates) if share)
+        guess = q + part * dt * (qd + part * dt / 2 * qdd)
+        guess[z] = X[:g]
+        there = newton(newton(guess, at, p)[0], at, p)[0]
+        size = ca.fmax(size, _violation(partition.system, there, at, p))
+        rates.append(ca.vertcat(X[g:], partition.rates_function(there, X[g:], u, at, p)))
+    return X0 + dt * sum(weight * rate for weight, rate in zip(rule.weights, rates)), type(q)(0), size
+
+
+def discord(library: Any, qd: Any, qdd: Any, new_qd: Any, new_qdd: Any, dt: Any) -> Any:
+    """How far velocities (n,) before and after a step are from what the accelerations say, by the trapezoidal rule: a
+    number that exceeds 1 where half of them is not explained, as after a motion that was thrown back.
+
+    ``library``: NumPy or CasADi, as the vectors are.
+    """
+    most, size = library.fmax, library.fabs
+    change = size(new_qd - qd - dt / 2 * (qdd + new_qdd))
+    scale = UNEXPLAINED * (most(size(qd), size(new_qd)) + size(dt) * most(size(qdd), size(new_qdd)))
+    largest = library.max if library is np else library.mmax
+    return largest(change / (scale + ROUNDED * most(1.0, largest(most(size(qd), size(new_qd))))))
 
 
 def _violation(system: MechanismSystem, at: Expression, t: Expression, p: Expression) -> Expression:

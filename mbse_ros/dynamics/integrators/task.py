@@ -50,7 +50,8 @@ class Task:
     """A motion to find: ``times`` (k,), s, from ``start`` in steps of ``dt``.
 
     ``inputs`` gives u (k,), None means zero; ``independent`` names coordinates, None the model's own, 'auto' chooses
-    and re-chooses them; ``scheme`` is the name for messages.
+    and re-chooses them; ``scheme`` is the name for messages. ``compiled``: compiled steps even of a motion that is too
+    short to be worth the compiler.
     """
 
     model: Model
@@ -60,6 +61,7 @@ class Task:
     scheme: str
     inputs: Inputs | None = None
     independent: Sequence[str] | str | None = None
+    compiled: bool = False
 
     def u(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Inputs at a state; raises SettingError for a wrong number, ArithmeticError where they are not finite."""

@@ -19,7 +19,7 @@ from ...errors import SettingError
 from ...machine import Machine
 from ...sources.map import SourceMap
 from .calibrated_file import Parameter, calibrated_text, prior_machine
-from .calibration_bags import Recording, parse_payloads, recorded
+from .calibration_bags import By, Recording, parse_payloads, recorded
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,17 @@ class Calibration:
 
 
 def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Mapping[str, str] | Sequence[str] = (),
-                   free: Sequence[str] = (), namespace: str | None = None, sources: SourceMap | None = None
-                   ) -> Calibration:
-    """Calibrate the machine of a file by bags; ``payloads`` as ``parse_payloads`` has them, ``free`` as ``freed``.
+                   free: Sequence[str] = (), namespace: str | None = None, sources: SourceMap | None = None,
+                   by: By | None = None) -> Calibration:
+    """Calibrate the machine of a file by bags; ``payloads`` as ``parse_payloads`` has them, ``free`` as ``freed``;
+    ``by``: see ``recorded``.
 
     Raises SettingError (options), BagError (bags without information, or of another machine), DescriptionError.
     """
     text, prior = prior_machine(machine, free)
     if not bags:
         raise SettingError('bags', [], 'one bag or more')
-    recordings = recorded(bags, prior, namespace, sources)
+    recordings = recorded(bags, prior, namespace, sources, by)
     return calibrated(prior, text, recordings, parse_payloads(payloads, recordings, prior))
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from ...bags.bag import open_bag
@@ -14,6 +15,7 @@ from ...calibration.fit import Load
 from ...calibration.tells import UNKNOWN
 from ...calibration.windows import Samples
 from ...description.load import known_machines
+from ...description.model import MechanismDescription
 from ...errors import BagError, SettingError
 from ...machine import Machine
 from ...sources.map import SourceMap
@@ -21,6 +23,7 @@ from ...sources.reader import sample_reader
 from ..bag import frame_of
 from ..checks.channel_series import series_of
 from ..checks.findings import machine_lines
+from ..log_samples import LogSamples
 
 OPTION = '--payload'
 FORMAT = 'BAG=KG, BAG=KG+-DEVIATION or BAG=unknown'
@@ -37,21 +40,25 @@ class Recording:
     warnings: tuple[str, ...] = ()
 
 
+Read = tuple[str, Recording]        # with the frame_id of its samples
+By = Callable[[Callable[[str | Path], Read], Sequence[str | Path]], Iterable[Read]]
+
+
 def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None = None,
-             sources: SourceMap | None = None) -> list[Recording]:
-    """Samples of all bags.
+             sources: SourceMap | None = None, by: By | None = None) -> list[Recording]:
+    """Samples of all bags; ``by``: who reads them, as ``map`` does; default one after the other.
 
     Raises BagError for one of another machine, two that are of different machines, and two of one name.
     """
     found: list[Recording] = []
     frames: dict[str, str] = {}
-    for bag in bags:
-        source, name = open_bag(bag), Path(bag).resolve().name
-        if name in [item.name for item in found]:
+    names = [Path(bag).resolve().name for bag in bags]
+    for place, (bag, name) in enumerate(zip(bags, names)):
+        if name in names[:place]:
             raise BagError(str(bag), f'another bag is named {name}, too, and loads are given by name: rename one')
-        reader = sample_reader(source, machine, namespace, sources)
-        samples = list(reader)
-        frame = frame_of(source, reader, TopicMap(namespace=namespace))
+    everything = (map(partial(_read, machine, namespace, sources), bags) if by is None else
+                  by(partial(_read_there, machine.description, namespace, sources), bags))
+    for bag, (frame, one) in zip(bags, everything):
         if frame != machine.name and frame in known_machines():
             raise BagError(str(bag), f'a bag of the machine {frame}, expected one of {machine.name}')
         if frame:
@@ -59,13 +66,28 @@ def recorded(bags: Sequence[str | Path], machine: Machine, namespace: str | None
         if len(frames) > 1:
             raise BagError(str(bag), 'bags of one machine, these are of ' + ' and '.join(
                 f'{item} ({path})' for item, path in frames.items()))
-        if not samples:
+        if not one.date:
             raise BagError(str(bag), f'it has no sample of a channel of {machine.name}: see mbse topics')
-        first = min(sample.stamp_ns for sample in samples)
-        date = datetime.fromtimestamp(first * 1e-9, tz=timezone.utc).date().isoformat()
-        warnings = (*reader.warnings, *machine_lines(frame, machine))
-        found.append(Recording(name, series_of(samples), date, tuple(f'{name}: {line}' for line in warnings)))
+        found.append(one)
     return found
+
+
+def _read(machine: Machine, namespace: str | None, sources: SourceMap | None, bag: str | Path) -> Read:
+    """One bag; without samples it has no date."""
+    source, name = open_bag(bag), Path(bag).resolve().name
+    reader = sample_reader(source, machine, namespace, sources)
+    samples = LogSamples.read(reader)
+    frame = frame_of(source, reader, TopicMap(namespace=namespace))
+    first = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc)
+    warnings = (*reader.warnings, *machine_lines(frame, machine))
+    return frame, Recording(name, series_of(samples), first.date().isoformat() if samples.count else '',
+                            tuple(f'{name}: {line}' for line in warnings))
+
+
+def _read_there(description: MechanismDescription, namespace: str | None, sources: SourceMap | None,
+                bag: str | Path) -> Read:
+    """The same by another process."""
+    return _read(Machine(description), namespace, sources, bag)
 
 
 def parse_payloads(words: Mapping[str, str] | Sequence[str], recordings: Sequence[Recording], machine: Machine

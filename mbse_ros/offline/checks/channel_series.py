@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ...bags.channel_samples import Sample
+from ..log_samples import Column, LogSamples
 
 STEP = 0.05         # s, of the grid
 HALF = 0.05         # s: a mean is over the samples so near
@@ -33,20 +33,21 @@ class Means(NamedTuple):
     values: dict[str, np.ndarray]
 
 
-def series_of(samples: Iterable[tuple[str, int, float] | Sample]) -> dict[str, Series]:
-    """Finite samples ``(channel, stamp in ns, value)`` by channel; of those with one stamp the first."""
-    found: dict[str, tuple[list[int], list[float]]] = {}
-    for channel, stamp, value, *_ in samples:
-        if np.isfinite(value):
-            stamps, values = found.setdefault(channel, ([], []))
-            stamps.append(stamp)
-            values.append(value)
-    first = min((min(stamps) for stamps, _ in found.values()), default=0)
-    series = {}
-    for channel, (stamps, values) in found.items():
-        known, rows = np.unique(np.array(stamps, dtype=np.int64), return_index=True)
-        series[channel] = Series((known - first) * 1e-9, np.array(values)[rows])
-    return series
+def series_of(samples: LogSamples) -> dict[str, Series]:
+    """Finite samples by channel; of those with one stamp the first."""
+    found = {name: _ascending(samples[name]) for name in samples.by_first('finite')}
+    first = min((int(stamps[0]) for stamps, _ in found.values()), default=0)
+    return {name: Series((stamps - first) * 1e-9, values) for name, (stamps, values) in found.items()}
+
+
+def _ascending(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Stamps and finite values (n,) of a channel, each stamp once; in the usual log views of what is there."""
+    finite = np.isfinite(column.values)
+    stamps, values = (column[:2] if finite.all() else (column.stamps[finite], column.values[finite]))
+    if np.all(stamps[1:] > stamps[:-1]):
+        return stamps, values
+    stamps, rows = np.unique(stamps, return_index=True)
+    return stamps, values[rows]
 
 
 def means_of(series: Mapping[str, Series]) -> Means:

@@ -12,6 +12,7 @@ from ...machine import Machine
 from ...sources.map import SourceMap
 from ...sources.reader import sample_reader
 from ..bag import frame_of
+from ..log_samples import LogSamples
 from .findings import machine_lines
 from .plausibility import judged
 from .remedies import Finding
@@ -34,11 +35,10 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     DescriptionError for a map that does not fit the bag."""
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    samples = list(reader)
+    samples = LogSamples.read(reader)
     findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
                 for line in machine_lines(frame_of(source, reader, topics), machine)]
-    found = {sample.channel for sample in samples}
-    silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in found)
+    silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in samples.names)
     if silent:
         remedy = 'record them under these names, or name the machine that it is (--machine)'
         if all(name.startswith('command/') for name in silent):
@@ -46,6 +46,5 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
         findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
     verdict = judged(samples, machine)
     notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
-    stamps = [sample.stamp_ns for sample in samples]
-    return Checked((*findings, *verdict.findings), verdict.unchecked, notes, len(samples),
-                   (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0)
+    first, last = samples.span_ns
+    return Checked((*findings, *verdict.findings), verdict.unchecked, notes, samples.count, (last - first) * 1e-9)

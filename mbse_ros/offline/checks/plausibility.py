@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...bags.channel_samples import Sample
 from ...machine import Machine
+from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
 from .force_fit import Fit, ForceFit
@@ -37,8 +37,8 @@ class Verdict:
     unchecked: tuple[str, ...] = ()
 
 
-def judged(samples: Iterable[tuple[str, int, float] | Sample], machine: Machine) -> Verdict:
-    """Findings on samples ``(channel, stamp in ns, value)`` of a machine's channels and commands, SI."""
+def judged(samples: LogSamples, machine: Machine) -> Verdict:
+    """Findings on samples of a machine's channels and commands, SI."""
     series = series_of(samples)
     means, fit = means_of(series), ForceFit(machine)
     findings = [finding for channel in machine.all_channels if channel.name in series

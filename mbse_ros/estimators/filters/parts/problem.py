@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -97,8 +97,17 @@ class Problem:
         return ca.vertcat(*entries)
 
 
-def problem(model: Model, sensors: Sequence[str], free: Collection[str] = ()) -> Problem:
-    """Problem of a model with some of its sensors, in this order; raises SettingError for a sensor it has not."""
+def problem(model: Model, sensors: Sequence[str]) -> Problem:
+    """Problem of a model with some of its sensors, in this order, made once: a smoother, its filter and their plant
+    have one. Raises SettingError for a sensor it has not."""
+    made: dict[tuple[str, ...], Problem] = model.__dict__.setdefault('_problems', {})
+    found = made.get(tuple(sensors))
+    if found is None or found.model is not model:       # of the model that this one is a copy of
+        found = made[tuple(sensors)] = _made(model, sensors)
+    return found
+
+
+def _made(model: Model, sensors: Sequence[str]) -> Problem:
     known = model.description.mechanical_sensors
     for name in sensors:
         if name not in known:

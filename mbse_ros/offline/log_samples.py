@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of a log by channel, as arrays that grow, and those of them that were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from ..bags.channel_samples import Sample
+from ..bags.reader import SampleReader
+from ..errors import SampleError
+from ..sources.reader import SourceReader
+from .growing import Growing
+
+MANY = 4096     # single samples that become arrays at once
+LIMIT = 200     # characters of a refused sample's message
+
+
+class Column(NamedTuple):
+    """Samples of a channel in the order of the log: ``stamps`` (n,), ns; ``values`` (n,); ``used`` (n,): not
+    refused."""
+
+    stamps: np.ndarray
+    values: np.ndarray
+    used: np.ndarray
+
+
+class LogSamples:
+    """Samples by channel, 17 bytes each; ``count`` of all."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._order: dict[str, dict[str, None]] = {'used': {}, 'finite': {}, 'missing': {}}
+        self._columns: dict[str, tuple[Growing, Growing, Growing]] = {}
+        self._block: tuple[Sequence[str], np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._refused: list[int] = []
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample | tuple[str, int, float]]) -> LogSamples:
+        """Of single samples ``(channel, stamp in ns, value)``."""
+        found, rest = cls(), iter(samples)
+        while part := list(islice(rest, MANY)):
+            found.add_single(part)
+        return found
+
+    @classmethod
+    def read(cls, reader: SampleReader | SourceReader) -> LogSamples:
+        """Of a bag."""
+        if not isinstance(reader, SampleReader):
+            return cls.of(reader)
+        found = cls()
+        for block in reader.blocks():
+            found.add(reader.channels, *block)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Channels that have samples."""
+        self._settle()
+        return tuple(self._columns)
+
+    def by_first(self, kind: str) -> tuple[str, ...]:
+        """Channels in the order of their first sample that is 'used' (not refused), 'finite', or 'missing' (NaN, not
+        refused)."""
+        self._settle()
+        return tuple(self._order[kind])
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """The first and the last stamp, ns; 0 without samples."""
+        stamps = [self[name].stamps for name in self.names]
+        return min((int(s.min()) for s in stamps), default=0), max((int(s.max()) for s in stamps), default=0)
+
+    def add(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray) -> None:
+        """Samples (n,) that follow: ``places`` among ``names``, stamps, ns, and values, SI."""
+        self._settle()
+        self._block = names, places, stamps, values
+        self.count += len(places)
+
+    def add_single(self, samples: Sequence[Sample | tuple[str, int, float]]) -> None:
+        """The same of single ones."""
+        known: dict[str, int] = {}
+        places = [known.setdefault(sample[0], len(known)) for sample in samples]
+        self.add(tuple(known), np.array(places, np.int32), np.array([sample[1] for sample in samples], np.int64),
+                 np.array([sample[2] for sample in samples], float))
+
+    def refuse(self, row: int) -> None:
+        """A sample of those added last was refused."""
+        self._refused.append(row)
+
+    def __getitem__(self, name: str) -> Column:
+        """All samples of a channel; none of one that has not sent."""
+        self._settle()
+        if name not in self._columns:
+            return Column(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, bool))
+        return Column(*(column.array for column in self._columns[name]))
+
+    def _settle(self) -> None:
+        """The last block goes to its channels."""
+        if self._block is None:
+            return
+        names, places, stamps, values = self._block
+        used = np.ones(len(places), bool)
+        used[self._refused] = False
+        self._block, self._refused = None, []
+        for kind, rows in ('used', used), ('finite', np.isfinite(values)), ('missing', used & np.isnan(values)):
+            if not all(name in self._order[kind] for name in names):
+                found, first = np.unique(places[rows], return_index=True)
+                self._order[kind].update(dict.fromkeys(names[place] for place in found[np.argsort(first)]))
+        order = np.argsort(places, kind='stable')
+        ends = np.cumsum(np.bincount(places, minlength=len(names)))
+        for name, own in zip(names, np.split(order, ends[:-1])):
+            if len(own):
+                for column, found in zip(self._columns.setdefault(name, (Growing(), Growing(), Growing())),
+                                         (stamps, values, used)):
+                    column.extend(found[own])
+
+
+class Dropped:
+    """Samples that were refused: the first of each channel and kind, with how many there were."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, bool], tuple[SampleError, int]] = {}
+
+    def add(self, error: SampleError) -> None:
+        """One more."""
+        kind = error.channel, error.expected.startswith('a stamp')
+        first, count = self._kinds.get(kind, (error, 0))
+        self._kinds[kind] = first, count + 1
+
+    def counts(self) -> dict[str, int]:
+        """How many of each channel."""
+        found: dict[str, int] = {}
+        for (channel, _), (_, count) in self._kinds.items():
+            found[channel] = found.get(channel, 0) + count
+        return found
+
+    def lines(self) -> list[str]:
+        """In words."""
+        return [f'{counted(count)} of {channel} dropped, the first: {str(first)[:LIMIT]}'
+                for (channel, _), (first, count) in self._kinds.items()]
+
+
+def counted(count: int) -> str:
+    """So many samples."""
+    return f'{count} sample' + ('' if count == 1 else 's')

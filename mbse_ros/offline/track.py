@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What remains of the Outputs of a log: columns of numbers, not the mean and covariance of each step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..streams.pipeline import Output
+from ..streams.records import PayloadStatus
+from .growing import Growing
+
+CHUNK = 256             # outputs that wait to become rows
+FAR = 6.0               # standard deviations; hard steps of the valve reach 12 on a model that fits
+NUMBERS = ('mass', 'lower', 'upper', 'raw', 'low_passed')       # of the payload
+
+
+@dataclass(frozen=True)
+class States:
+    """At the ends of the segments: ``mean``, ``variance`` (n, nx) of the state, ``measured``, ``innovation``,
+    ``innovation_stddev`` (n, channels), ``nis``, ``nis_dof`` (n,); ``share`` (n, channels): samples in the segment, 1
+    or less; the payload's numbers (n,), kg."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    measured: np.ndarray
+    innovation: np.ndarray
+    innovation_stddev: np.ndarray
+    nis: np.ndarray
+    nis_dof: np.ndarray
+    share: np.ndarray
+    mass: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    raw: np.ndarray
+    low_passed: np.ndarray
+
+
+@dataclass(frozen=True)
+class Track:
+    """One row for each segment: ``start_ns``, ``stamp_ns``, ``length_ns``, ``restart`` (n,), status and reason of
+    observer and payload (n,), the reasons as places among ``reasons``; the ``last`` Output whole.
+
+    ``far``, ``worst``, ``worst_at`` (channels,): how many innovations lie beyond FAR, the farthest in standard
+    deviations, and its row. ``states``: None where they were not kept.
+    """
+
+    start_ns: np.ndarray
+    stamp_ns: np.ndarray
+    length_ns: np.ndarray
+    restart: np.ndarray
+    observer_status: np.ndarray
+    observer_reason: np.ndarray
+    status: np.ndarray
+    reason: np.ndarray
+    reasons: tuple[str, ...]
+    far: np.ndarray
+    worst: np.ndarray
+    worst_at: np.ndarray
+    last: Output
+    states: States | None = None
+
+    @classmethod
+    def of(cls, outputs: Iterable[Output], states: bool = True) -> Track:
+        """Of Outputs, one or more."""
+        tracker = Tracker(states)
+        for output in outputs:
+            tracker.add(output)
+        return tracker.track()
+
+    def __len__(self) -> int:
+        return len(self.stamp_ns)
+
+    @cached_property
+    def elapsed(self) -> np.ndarray:
+        """Time from the start of the log to the stamps (n,), s; where the clock was set back it continues."""
+        before = np.concatenate([self.start_ns[:1], self.stamp_ns[:-1]])
+        return np.cumsum(self.stamp_ns - np.where(self.start_ns >= before, before, self.start_ns)) * 1e-9
+
+
+    @property
+    def status_words(self) -> tuple[str, ...]:
+        """Status (n) of the payload, the words of PayloadStatus in small letters."""
+        words = {int(status): status.name.lower() for status in PayloadStatus}
+        return tuple(words[status] for status in self.status.tolist())
+
+
+class Tracker:
+    """Takes Outputs, keeps a ``Track`` of them; with ``states`` some 50 numbers of each, else five."""
+
+    def __init__(self, states: bool = True) -> None:
+        self._states, self._waiting, self._count = states, list[Output](), 0
+        self._rows: dict[str, Growing] = defaultdict(Growing)
+        self._wide: dict[str, Growing] = defaultdict(Growing)
+        self._reasons: dict[str, int] = {}
+        self._far = self._worst = self._worst_at = np.zeros(0)
+
+    def __len__(self) -> int:
+        return self._count + len(self._waiting)
+
+    def add(self, output: Output) -> None:
+        """The next one."""
+        self._waiting.append(output)
+        if len(self._waiting) > CHUNK:      # the last one of all is still there at the end
+            self._settle(self._waiting[:CHUNK])
+            del self._waiting[:CHUNK]
+
+    def track(self) -> Track:
+        """Of all that came, one or more; ends the taking."""
+        last = self._waiting[-1]
+        self._settle(self._waiting)
+        states = States(**{name: rows.array for name, rows in self._wide.items()}) if self._states else None
+        return Track(**{name: rows.array for name, rows in self._rows.items()}, reasons=tuple(self._reasons),
+                     far=self._far, worst=self._worst, worst_at=self._worst_at, last=last, states=states)
+
+    def _settle(self, outputs: list[Output]) -> None:
+        """Outputs become rows."""
+        states, payloads, segments = zip(*((o.state, o.payload, o.segment) for o in outputs))
+        innovation, stddev = np.array([s.innovation for s in states]), np.array([s.innovation_stddev for s in states])
+        self._judge(np.abs(innovation / stddev))
+        length = np.array([len(segment.values) for segment in segments], np.int64)
+        step = np.array([segment.step_ns for segment in segments], np.int64)
+        _put(self._rows, start_ns=np.array([segment.start_ns for segment in segments], np.int64),
+             stamp_ns=np.array([s.stamp_ns for s in states], np.int64), length_ns=length * step,
+             restart=np.array([segment.restart for segment in segments], bool),
+             observer_status=np.array([s.status for s in states], np.int8), observer_reason=self._codes(states),
+             status=np.array([p.status for p in payloads], np.int8), reason=self._codes(payloads))
+        if self._states:
+            _put(self._wide, mean=np.array([s.mean[-1] for s in states]),
+                 variance=np.array([np.diag(s.covariance) for s in states]),
+                 measured=np.array([s.measured for s in states]), innovation=innovation, innovation_stddev=stddev,
+                 nis=np.array([s.nis for s in states]), nis_dof=np.array([float(s.nis_dof) for s in states]),
+                 share=np.minimum(length[:, None] / np.maximum([segment.repeats for segment in segments], 1), 1.0),
+                 **{name: np.array([getattr(p, name) for p in payloads], float) for name in NUMBERS})
+        self._count += len(outputs)
+
+    def _judge(self, ratio: np.ndarray) -> None:
+        """Innovations (k, channels), standard deviations."""
+        ratio[~np.isfinite(ratio)] = 0.0
+        at, columns = ratio.argmax(axis=0), np.arange(ratio.shape[1])
+        if not self._count:
+            self._far, self._worst, self._worst_at = 0 * at, ratio[at, columns], at
+        self._far = self._far + (ratio > FAR).sum(axis=0)
+        farther = ratio[at, columns] > self._worst
+        self._worst = np.where(farther, ratio[at, columns], self._worst)
+        self._worst_at = np.where(farther, at + self._count, self._worst_at)
+
+    def _codes(self, items: tuple[object, ...]) -> np.ndarray:
+        """Places of their reasons."""
+        return np.array([self._reasons.setdefault(item.reason, len(self._reasons)) for item in items],  # type: ignore
+                        np.int32)
+
+
+def _put(columns: dict[str, Growing], **found: np.ndarray) -> None:
+    for name, rows in found.items():
+        columns[name].extend(rows)
