@@ -32,6 +32,7 @@ from mbse_ros.streams.records import ObserverStatus, Segment, StateEstimate
 
 TURN = 0.02         # s without a message until the next look
 BATCH = 0.005       # s of messages until the next look
+AGAIN = 1.0         # s until a question that may have been lost is put again
 MATCH = 60.0        # s: the longest that anything takes on a machine with much else to do
 PATIENCE = ((signal.SIGTERM, MATCH), (signal.SIGKILL, 5.0))       # of a graph that is stopped
 CHANNELS = ('position/lift', 'pressure/lift_piston', 'pressure/lift_rod')
@@ -165,16 +166,30 @@ class Peer:
         They have arrived there once they are acknowledged, and each call of a service comes after one of each topic.
         """
         assert all(output.wait_for_all_acked(Duration(seconds=MATCH)) for output in self.outputs.values())
-        client = self.node.create_client(ListParameters, f'{node}/list_parameters')
-        self.until(client.service_is_ready)
+        client = self._met(node)
         for _ in range(messages + 1):
             self.until(asked(client, ListParameters.Request()).done)
         self.node.destroy_client(client)
+
+    def _met(self, node):
+        """Client of a node that has met it, and all that this peer had before: its answers come. Until then they are
+        lost, so it is asked again and again; a service that changes something must not be."""
+        client, futures, due = self.node.create_client(ListParameters, f'{node}/list_parameters'), [], [0.0]
+
+        def answered():
+            if time.monotonic() > due[0]:
+                futures.append(asked(client, ListParameters.Request()))
+                due[0] = time.monotonic() + AGAIN
+            return any(future.done() for future in futures)
+        self.until(client.service_is_ready)
+        self.until(answered)
+        return client
 
     def call(self, kind, service, request):
         """Response of a service."""
         client = self.node.create_client(kind, service)
         self.until(client.service_is_ready)
+        self.node.destroy_client(self._met(service.rpartition('/')[0]))
         future = asked(client, request)
         self.until(future.done)
         self.node.destroy_client(client)

@@ -68,6 +68,11 @@ def _messages(values):
     return [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
 
 
+def first_published(states):
+    """States without those that come once more, corrected by an input that came late."""
+    return [state for state in states if not state.revision]
+
+
 @pytest.fixture(scope='module')
 def watched():
     with own_domain():
@@ -79,8 +84,9 @@ def watched():
 
 
 def test_nothing_is_lost_at_200_hz(watched):
-    watched.until(lambda: all(len(watched.heard(topic)) >= 600 for topic in ('linkage_state', 'sensors/joint_states')))
-    states = watched.heard('linkage_state')
+    watched.until(lambda: len(watched.heard('sensors/joint_states')) >= 600 and len(
+        first_published(watched.heard('linkage_state'))) >= 600)
+    states = first_published(watched.heard('linkage_state'))
     assert [m.sequence for m in states] == list(range(1, len(states) + 1))
     assert set(np.diff([to_ns(m.header.stamp) for m in states])) == {5_000_000}
     sensed = [to_ns(m.header.stamp) for m in watched.heard('sensors/joint_states')][:600]
@@ -123,7 +129,7 @@ def test_the_filter_and_a_noise_change_live(watched):
     result, = watched.set(noises='acceleration=5')
     assert result.successful, result.reason
     watched.until(lambda: len(watched.heard('linkage_state')) > count + 400)
-    after = watched.heard('linkage_state')[count:]
+    after = first_published(watched.heard('linkage_state')[count:])
     assert np.all(np.diff([m.sequence for m in after]) == 1) and not any(m.restart for m in after)
     first = next(m for m in after if m.estimator == 'DEKF')
     before = [m for m in after if m.estimator != 'DEKF' and m.sequence < first.sequence] or [first]
@@ -136,7 +142,7 @@ def test_a_filter_is_compiled_while_the_other_goes_on(watched):
     result = watched.set_at_once(estimator='joint', options='parameters=bodies.coupler_1.mass', noises='')
     assert result.successful and 'compiled' in result.reason and 'DEKF continues' in result.reason
     watched.until(lambda: watched.heard('linkage_state')[-1].estimator == 'joint')
-    states = watched.heard('linkage_state')[count:]
+    states = first_published(watched.heard('linkage_state')[count:])
     assert np.all(np.diff([m.sequence for m in states]) == 1) and not any(m.restart for m in states)
     last = states[-1]
     assert list(last.parameters) == ['bodies.coupler_1.mass'] and last.names[-1] == 'parameter/bodies.coupler_1.mass'

@@ -14,6 +14,7 @@ from nodes_in_process import SECOND, go, hand_clock, make, making  # noqa: F401
 from nodes_support import Peer, joint_state, ros
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from mbse_ros.bags.channel_samples import topic_readers
@@ -23,6 +24,7 @@ from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.run import _Executor
 from mbse_ros.nodes.graphs.machine_graph import sensor_topics
 from mbse_ros.nodes.interpolation_node import InterpolationNode
+from mbse_ros.nodes.linkage_node import LinkageNode
 from mbse_ros.nodes.messages.sensor_messages import SensorFields
 from mbse_ros.nodes.messages.wire import message_class, packed, to_ns, unpacked
 from mbse_ros.nodes.observer_node import ObserverNode
@@ -286,6 +288,28 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
         assert to_ns(segments[-1].header.stamp) == 249 * PERIOD
         assert np.isfinite([v for segment in segments for v in segment.values]).all()
         assert [segment.restart for segment in segments].count(True) == 1 and not node.interpolator.lost
+    finally:
+        executor.shutdown()
+        peer.close()
+
+
+def test_what_waits_for_a_mechanism_corrects_nothing(make):     # noqa: F811
+    """Half a second of the sensors waits, then the same of the inputs: taken one after the other these would correct
+    every state since."""
+    node, peer = make(LinkageNode, mechanism='five_bar', backend='vm', sensor_reliability='reliable'), Peer()
+    executor = _Executor()
+    executor.add_node(node)
+    try:
+        angles = dict(zip(node.machine.names, node.machine.start.q))
+        for topic, fields in (('sensors/joint_states', {'names': list(angles), 'position': list(angles.values())}),
+                              ('sensors/inputs', {'names': node.machine.inputs, 'position': (), 'effort': [0.0, 0.0]})):
+            for k in range(100):
+                peer.publish(JointState, topic, joint_state(SECOND + k * 5_000_000, 'm', **fields))
+        assert all(output.wait_for_all_acked(Duration(seconds=60)) for output in peer.outputs.values())
+        states, peer.also = node.sinks['linkage_state'].messages, lambda: executor.spin_once(timeout_sec=0.01)
+        peer.until(lambda: len(states) >= 100, why=lambda: (len(states), node.warned))
+        node.do_rest()
+        assert [(state.sequence, state.revision) for state in states] == [(k, 0) for k in range(1, 101)]
     finally:
         executor.shutdown()
         peer.close()

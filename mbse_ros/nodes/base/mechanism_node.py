@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -16,6 +17,7 @@ from ...streams.linkage.lagged import LaggedStage
 from ...streams.linkage.sources import FLOAT64, Sources
 from ...streams.linkage.stage import LinkageStage
 from ...streams.records import LinkageEstimate
+from ..inputs.waiting import Waiting
 from ..messages.wire import message_class, packed_estimate, unpacked
 from .diagnostics import LEVELS, Diagnostics, log_status
 from .latency import clock_ns
@@ -24,6 +26,13 @@ from .node_settings import MechanismSensorSettings
 from .qos import deep_input
 
 PATIENCE = 5        # instants that a status must last to be reported
+
+
+class Taken(NamedTuple):
+    """Samples of one instant by channel, SI."""
+
+    stamp_ns: int
+    samples: dict[str, float]
 
 
 class MechanismNode(ManagedNode[Model]):
@@ -50,24 +59,31 @@ class MechanismNode(ManagedNode[Model]):
         self._diagnose = Diagnostics(self._diagnosed, self.get_name(), self.frame, PATIENCE,
                                      self.settings.health_period)
         qos = deep_input(self.settings.sensor_reliability)
+        self._waiting: Waiting[Taken] = Waiting()
         for topic, kind in self.sources.topics.items():
-            self.input(message_class(kind), topic, partial(self.on_message, topic), qos, raw=True)
+            subscription = self.input(message_class(kind), topic, partial(self.on_message, topic), qos, raw=True)
+            self._waiting.add(topic, subscription, partial(self._read, topic))
         self.get_logger().info(f'{self.frame}: {", ".join(self.stage.channels)}')
 
     def on_message(self, topic: str, cdr: bytes) -> None:
-        """Samples of one topic."""
+        """Samples of one topic, and of all others that wait: one after the other, each would correct the states since
+        its instant."""
+        for stamp, samples in self._waiting.items(topic, cdr):
+            self.take(stamp, samples)
+            for refusal in self.stage.refusals():
+                self.warnings(refusal.channel, f'sample dropped: {refusal}')
+
+    def _read(self, topic: str, cdr: bytes) -> list[Taken]:
+        """Samples of a message, none of one that cannot be used."""
         kind = self.sources.topics[topic]
         try:
             message = unpacked(topic, kind, cdr)
             # A value without a stamp: now.
             stamp = self.get_clock().now().nanoseconds if kind == FLOAT64 else checked_stamp(topic, message)
-            samples = self.sources.samples(topic, message)
+            return [Taken(stamp, self.sources.samples(topic, message))]
         except (SampleError, ValueError) as error:
             self.warnings('unreadable', f'message dropped: {error}')
-            return
-        self.take(stamp, samples)
-        for refusal in self.stage.refusals():
-            self.warnings(refusal.channel, f'sample dropped: {refusal}')
+            return []
 
     def publish_estimate(self, estimate: LinkageEstimate) -> None:
         """Publish an estimate, its status and the node's health."""
