@@ -110,7 +110,6 @@ class Peer:
             self.node.create_subscription(kind, topic, partial(self._hear, self.heard[topic]), QoSProfile(depth=5000))
         self.outputs = {}
         self.also = lambda: None
-        self.quiet = 0      # turns since the last message
         self._batch, self._over = Future(), 0.0
 
     def close(self):
@@ -129,7 +128,7 @@ class Peer:
     def _hear(self, messages, message):
         """Keep a message, and end a batch: the executor looks at the time only where nothing waits."""
         messages.append(message)
-        self.quiet = 0
+        self._came = True
         if time.monotonic() > self._over and not self._batch.done():
             self._batch.set_result(None)
 
@@ -138,9 +137,9 @@ class Peer:
 
         Where one message has come more may wait: all of them before the next look, else a busy peer falls behind.
         """
-        self.quiet += 1
+        self._came = False
         self.executor.spin_once(timeout_sec=TURN)
-        if not self.quiet:
+        if self._came:
             self._batch, self._over = Future(), time.monotonic() + TURN
             self.executor.spin_until_future_complete(self._batch, BATCH)
         self.also()

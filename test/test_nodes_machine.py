@@ -13,7 +13,7 @@ from visualization_msgs.msg import MarkerArray
 from watched_graph import watched_machine
 
 from mbse_ros.bags.series import read_payload
-from mbse_ros.cli.demo import agreement
+from mbse_ros.cli.demo import AS_ONLINE, agreement
 from mbse_ros.machine import load_machine
 from mbse_ros.msg import HydraulicState, MachineTruth, PayloadEstimate, SensorSegment
 from mbse_ros.nodes.messages.wire import to_ns
@@ -121,7 +121,7 @@ def test_offline_is_online_bit_for_bit(watched):
     watched.graph.stop()
     assert watched.graph.status == 0, watched.log
     online, outputs = read_payload(watched.bag), []
-    offline = estimate_bag(watched.bag, load_machine('zx200'), parse_tuning([]), take=outputs.append)
+    offline = estimate_bag(watched.bag, load_machine('zx200'), parse_tuning(AS_ONLINE), take=outputs.append)
     verdict = agreement(online, offline)
     assert not differing(watched.heard('segment'), outputs), (watched.log, offline.warnings)     # a reader lost samples
     stamps = [o.payload.stamp_ns for o in outputs]

@@ -14,7 +14,8 @@ from mbse_ros.nodes.messages.wire import to_ns
 START = 180.0       # s, on a machine with much else to do
 LAG = 10 ** 9       # ns that what is heard may be behind the clock until the simulation waits for it
 BURST = 100         # messages that come between two waits
-QUIET = 20          # turns without a message, after which all has been heard
+QUIET = 20          # looks without a new one, after which all have been heard
+HOLD = 2.0          # s of a wait: a participant that is silent for 10 s is given up by the others
 
 
 def waiting(parameters):
@@ -76,12 +77,14 @@ class WatchedGraph:
     def _pace(self):
         results, plant = self.heard(self._result), self.graph.children.get(self._plant)
         if self._stopped is not None:
-            if self.peer.quiet >= QUIET:
+            self._quiet = self._quiet + 1 if len(results) == self._seen else 0
+            self._seen = len(results)
+            if self._quiet >= QUIET or time.monotonic() - self._since > HOLD:
                 self._resume()
         elif (plant is not None and len(results) > self._resumed + BURST
               and time.time_ns() - to_ns(results[-1].header.stamp) > LAG):
             plant.send_signal(signal.SIGSTOP)
-            self._stopped, self.peer.quiet = plant, 0
+            self._stopped, self._since, self._seen, self._quiet = plant, time.monotonic(), 0, 0
 
     def _resume(self):
         if self._stopped is not None:

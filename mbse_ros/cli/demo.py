@@ -24,7 +24,7 @@ from ..dynamics.model import load_model
 from ..dynamics.motion import simulate
 from ..errors import MbseError
 from ..machine import load_machine
-from ..nodes.graphs.machine_graph import COMPOSED, MachineArguments, machine_graph
+from ..nodes.graphs.machine_graph import COMPOSED, PATIENT, MachineArguments, machine_graph
 from ..nodes.graphs.run_graph import RunningGraph, check_ros
 from ..nodes.measuring.processor import cpu_seconds
 from ..offline.bag import Estimate, estimate_bag, parse_tuning
@@ -42,6 +42,7 @@ from .machines.report_run import report_run
 from .mechanisms.mechanism_picture import Picture
 from .mechanisms.mechanism_simulate import write_motion, write_pictures
 
+AS_ONLINE = [f'interpolation.{name}={value}' for name, value in PATIENT.items()]      # tuning of a simulation's nodes
 MEASURED = Path('../shared/data/patu655/lift_measured_100hz.csv')
 EXCAVATOR_LOAD = 800.0      # kg
 MECHANISM = 'four_bar'
@@ -85,7 +86,7 @@ def live(console: Console, who: str, arguments: MachineArguments, folder: Path) 
     online = read_payload(bag)
     if online is None:
         raise MbseError(f'no payload was recorded: see {folder / "graph.log"}')
-    estimate = estimate_bag(bag, load_machine(arguments.machine), parse_tuning([]))
+    estimate = estimate_bag(bag, load_machine(arguments.machine), parse_tuning(AS_ONLINE))
     verdict = agreement(online, estimate)
     show(console, load, online, estimate, verdict, cpu, latencies(bag))
     facts = {'True payload': f'{load:g} kg', 'Online and offline': str(verdict)}
