@@ -14,7 +14,7 @@ pytest.importorskip('mbse_ros.msg')
 
 from mbse_ros.bags.series import read_payload, read_truth
 
-SECONDS = 8         # of each lift: 800 messages of a topic, which every queue holds, however busy the computer is
+SECONDS = 5         # of each lift: 500 messages of a topic, which every queue holds, however busy the computer is
 
 
 def test_the_demo_lifts_records_and_agrees_with_itself(ros_domain, tmp_path) -> None:

@@ -169,6 +169,22 @@ def test_output_is_forwarded_with_the_name_and_the_end_of_a_final_process_ends_a
     assert '[talker  ] hello' in lines and any('talker ended: the graph is over' in line for line in lines)
 
 
+def test_nodes_do_what_has_come_one_after_the_other(tmp_path, monkeypatch):
+    """The first one takes longest after the signal; the second one, which gets what it publishes, waits for its end."""
+    code = ('import pathlib, signal, sys, time; stop = []; signal.signal(signal.SIGTERM, lambda *_: stop.append(1))\n'
+            'pathlib.Path(sys.argv[2]).touch()\nwhile not stop: time.sleep(0.01)\n'
+            'time.sleep(float(sys.argv[1])); print("done")')
+    ready = [tmp_path / name for name in ('first', 'second')]
+    ends = f'import pathlib\nwhile not all(map(pathlib.Path.exists, map(pathlib.Path, {[*map(str, ready)]}))): pass'
+    own = room.command
+    monkeypatch.setattr(room, 'command', lambda p: [sys.executable, '-c', code, *p.arguments] if p.final is False
+                        else own(p))
+    nodes = [Process(path.name, path.name, arguments=(seconds, str(path))) for path, seconds in zip(ready, '10')]
+    lines = []
+    assert up(Graph((*nodes, script('plant', ends, final=True))), lines.append, duration=LIMIT) == 0
+    assert [line.split()[0].strip('[]') for line in lines if 'done' in line] == ['first', 'second']
+
+
 def test_a_failure_is_reported_and_remembered():
     lines = []
     assert up(Graph((script('a', 'raise SystemExit(3)'),)), lines.append) == 1
