@@ -148,8 +148,18 @@ class Peer:
         """Publish, the first time after the match with as many readers; only reliable ones get the first message."""
         if topic not in self.outputs:
             self.outputs[topic] = persistent(self.node.create_publisher(kind, topic, OUTPUT), print, MATCH)
-            self.until(lambda: self.outputs[topic].get_subscription_count() >= readers)
+            self.until(lambda: self.outputs[topic].get_subscription_count() >= readers,
+                       why=partial(self._ends, topic))
         self.outputs[topic].publish(message)
+
+    def _ends(self, topic):
+        """Who publishes and who reads a topic as this peer sees it, in words."""
+        def words(found):
+            return ', '.join(f'{i.node_name} ({i.topic_type}, {i.qos_profile.reliability.name})'
+                             for i in found) or 'none'
+        return (f'for readers of {topic}: {self.outputs[topic].get_subscription_count()} matched; readers: '
+                f'{words(self.node.get_subscriptions_info_by_topic(topic))}; publishers: '
+                f'{words(self.node.get_publishers_info_by_topic(topic))}; nodes: {self.node.get_node_names()}')
 
     def samples(self, stamp_ns, position=0.2675, piston=3e6, rod=2e6, command=0.0):
         """One instant of all sensors of the default machine."""
