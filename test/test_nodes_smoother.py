@@ -18,7 +18,7 @@ from mbse_ros.nodes.smoother_node import SmootherNode
 
 COUNT = 400         # instants of 2 s
 LATE = 0.5          # s that one topic may come after another on a busy machine; as late as samples count at all
-SILENCE = 3.0       # s, by the clock on the wall: longer than a busy machine stops a process
+SILENCE = 3.0       # s: longer than a busy machine stops a process, whose sensor then counts as silent
 
 
 @pytest.fixture(scope='module')
@@ -26,7 +26,7 @@ def watched():
     """Two seconds of motion and the silence after it."""
     with pytest.MonkeyPatch.context() as patch, own_domain():
         patch.setitem(TOPICS, 'smoothed_state', LinkageState)
-        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE},
+        graph = Watched({'smoother_node': {'silence': SILENCE, 'delay': LATE, 'coast_after': SILENCE},
                          'linkage_plant_node': {'exit_at_end': False}}, smoother='true', lag='0.1', duration='2.0',
                         mechanism='four_bar', sensors='encoder coupler_gyro', seed='3')
         try:
