@@ -44,7 +44,8 @@ types:
 	@$(RUN) python -m pip install -q --disable-pip-version-check -r tools/requirements/lint.in
 	@$(RUN) mypy $(ARGS)
 
-# In processes that the tests start, too.
+# In processes that the tests start, too; with an empty cache, else what builds the compiled functions is not run.
+coverage: export MBSE_CACHE_DIR = $(CURDIR)/out/coverage/cache
 coverage:
 	@$(RUN) python -m pip install -q --disable-pip-version-check 'coverage>=7.10'
 	@rm -rf out/coverage && mkdir -p out/coverage

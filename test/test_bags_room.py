@@ -57,7 +57,8 @@ import os, resource, sys
 sys.path[:0] = sys.argv[4:]
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
+before = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), before[1]))
 try:
     writer = BagWriter(sys.argv[1], sys.argv[2], least_free=0)
     for k in range(3000):
@@ -65,6 +66,7 @@ try:
     writer.close()
 except BagError as error:
     print('error:', error)
+resource.setrlimit(resource.RLIMIT_FSIZE, before)      # what measures coverage has a file to write, too
 '''
 PATHS = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 

@@ -76,6 +76,13 @@ def number_getter(path: Path, msgtype: str, fields: Fields) -> Get:
     return found.get
 
 
+def of_quaternion(path: Path, msgtype: str, fields: Fields) -> bool:
+    """Whether a path leads to roll, pitch or yaw of a quaternion, which is in rad; raises as `getter`."""
+    if path[-1].field not in ANGLES or path[-1].selection is not None:
+        return False
+    return (getter(path[:-1], msgtype, fields).kind.base if path[:-1] else msgtype) == QUATERNION
+
+
 def _fields_of(kind: Kind, path: Path, fields: Fields) -> dict[str, Kind]:
     if not kind.is_message:
         raise ValueError(f'nothing behind {path_text(path)}, which is a {kind}')

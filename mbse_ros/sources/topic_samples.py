@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from math import isclose, isfinite, radians
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ..bags.channel_samples import Refuse, Sample
 from ..errors import DescriptionError, SampleError, shown
 from .fields import Fields
-from .getters import Absent, number_getter
+from .getters import Absent, number_getter, of_quaternion
 from .guards import Unfit, guard_of
 from .map import Source
 from .mount import mounted_getter
@@ -22,6 +22,7 @@ from .stamps import stamp_getter
 ABSENT, UNFINITE, UNSTAMPED, UNREADABLE = 'no such element', 'not finite', 'no stamp', 'not readable'
 FILLED = 'a stamp after 0: its publisher does not fill it in; `stamp: arrival` takes the time of arrival instead'
 MOST = 40       # names in one message
+DEGREE = radians(1.0)
 
 
 class LeftOut(SampleError):
@@ -119,6 +120,9 @@ class TopicSamples:
             key, value = 'path', path_text(source.path)
             get = (number_getter(source.path, msgtype, fields) if source.mount is None else
                    mounted_getter(source.path, msgtype, fields, source.mount))
+            if isclose(abs(source.gain), DEGREE, rel_tol=1e-9) and of_quaternion(source.path, msgtype, fields):
+                key, value = 'unit', 'deg'
+                raise ValueError('rad, in which the angles of a quaternion are')
             key, value = 'stamp', source.stamp
             if source.stamp not in stamps:
                 stamps[source.stamp] = stamp_getter(source.stamp, msgtype, fields)

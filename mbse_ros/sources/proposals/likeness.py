@@ -8,10 +8,12 @@ from typing import NamedTuple
 from ...machine import Machine
 from ...machine.channels import Channel
 from .candidates import Candidate
-from .words import PARTS, PORTS, parts_in, sides_in, words
+from .words import PARTS, PORTS, QUANTITIES, parts_in, sides_in, words
 
-NEUTRAL = {'joint', 'cylinder', 'sensor', 'link', 'volume', 'chamber', 'main', 'imu', 'x', 'y', 'z', 'angle', 'of'}
-BASE = {'base', 'body', 'chassis', 'undercarriage', 'vehicle', 'machine', 'imu'}
+NEUTRAL = {'joint', 'cylinder', 'sensor', 'link', 'volume', 'chamber', 'main', 'imu', 'x', 'y', 'z', 'of'}.union(
+    *QUANTITIES.values())
+BASE = {'base', 'body', 'chassis', 'undercarriage', 'vehicle', 'machine'}
+UPPER = {'swing', 'track'}      # parts that an IMU of the base may be named after
 
 
 class Likeness(NamedTuple):
@@ -92,9 +94,9 @@ def _of_axis(owner: str, candidate: Candidate) -> Likeness | None:
 
 
 def _of_base(owner: str, candidate: Candidate) -> Likeness | None:
-    """Roll or pitch of the base: only of an orientation."""
-    if candidate.path[-1].field != owner.rpartition('_')[2]:
+    """Roll or pitch of the base: only of an orientation, and not of one that is named after a boom or a bucket."""
+    if candidate.path[-1].field != owner.rpartition('_')[2] or parts_in(candidate.words) - UPPER:
         return None
     said = [word for word in candidate.words if word in BASE]
     doubt = 'is it level with the base, or does it swing with the upper structure?'
-    return Likeness(2.0 if said else 1.0, True, f'name: {" ".join(said) or candidate.path[-1].field}', (doubt,))
+    return Likeness(2.0 if said else 1.0, bool(said), f'name: {" ".join(said) or candidate.path[-1].field}', (doubt,))

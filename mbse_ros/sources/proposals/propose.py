@@ -80,7 +80,8 @@ class _Search:
             units = self.units.get(candidate.group, [])
             return [fit for fit in (pressure_fit(candidate.values, unit) for unit in units) if fit]
         if channel.kind == 'position':
-            return position_fits(candidate.values, self.machine, channel)
+            fits = position_fits(candidate.values, self.machine, channel)
+            return [fit for fit in fits if fit.unit == 'rad'] if candidate.path in candidate.survey.angles else fits
         return rate_fits(candidate.values, measured_unit(self.machine.description, channel.sensor.name))
 
 
@@ -97,7 +98,7 @@ def propose(topics: Mapping[str, TopicSurvey], machine: Machine) -> Proposal:
         matches = [[search.match(channel, candidate) for candidate in own] for channel in channels]
         chosen = _assigned(matches)
         for row, channel in enumerate(channels):
-            guess = _guess(channel, matches[row], own, chosen.get(row), len(channels))
+            guess = _guess(channel, row, matches, own, chosen.get(row))
             if guess is None:
                 left[channel.name] = _open(search, channel, matches[row])
             else:
@@ -131,13 +132,14 @@ def _assigned(matches: Sequence[Sequence[_Match | None]]) -> dict[int, int]:
     return {int(row): int(column) for row, column in zip(rows, columns) if points[row, column] > IMPOSSIBLE / 2}
 
 
-def _guess(channel: Channel, row: Sequence[_Match | None], candidates: Sequence[Candidate], place: int | None,
-           rivals: int) -> Guess | None:
-    """The guess, where a name speaks for it or nothing else is possible."""
+def _guess(channel: Channel, number: int, matches: Sequence[Sequence[_Match | None]], candidates: Sequence[Candidate],
+           place: int | None) -> Guess | None:
+    """The guess for channel ``number``, where a name speaks for it or nothing else is possible: no other number for it,
+    and the number for no other channel."""
+    row = matches[number]
     if place is None or (match := row[place]) is None:
         return None
-    possible = [other for other in row if other is not None]
-    alone = rivals == 1 and len(possible) == 1
+    alone = sum(other is not None for other in row) == sum(other[place] is not None for other in matches) == 1
     if not match.likeness.sure and not alone:
         return None
     near = [candidate for other, candidate in zip(row, candidates) if other is not None and other is not match

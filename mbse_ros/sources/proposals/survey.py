@@ -15,7 +15,7 @@ from ...bags.bag import Bag, decode
 from ...errors import MbseError, SampleError
 from ..definitions import bag_store
 from ..fields import Fields, store_fields
-from ..getters import Absent, number_getter
+from ..getters import Absent, number_getter, of_quaternion
 from ..leaves import leaves
 from ..map import ARRIVAL, HEADER_STAMP
 from ..path import Path
@@ -31,7 +31,8 @@ EACH = 50           # so manieth one
 class TopicSurvey:
     """One topic: ``count`` of its messages, first and last arrival, ns, where stamps come from, and the numbers.
 
-    ``values``: (k,) by path, NaN where a message lacks it; ``fault``: why nothing is known of what is in it.
+    ``values``: (k,) by path, NaN where a message lacks it; ``angles``: paths to those of a quaternion, rad; ``fault``:
+    why nothing is known of what is in it.
     """
 
     msgtype: str
@@ -40,6 +41,7 @@ class TopicSurvey:
     last_ns: int = 0
     stamp: str = ARRIVAL
     values: dict[Path, list[float]] = field(default_factory=dict)
+    angles: set[Path] = field(default_factory=set)
     fault: str = ''
 
     @property
@@ -87,6 +89,8 @@ class _Reader:
             if path not in self._getters and len(self._getters) < NUMBERS:
                 self._getters[path] = number_getter(path, survey.msgtype, self._fields)
                 survey.values[path] = [nan] * self._kept
+                if of_quaternion(path, survey.msgtype, self._fields):
+                    survey.angles.add(path)
         if survey.stamp == ARRIVAL:
             survey.stamp = filled_stamp(message, survey.msgtype, self._fields)
 
