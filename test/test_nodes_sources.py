@@ -2,6 +2,7 @@
 """Other people's messages over real DDS into the interpolation node, by a map alone; wrong maps are errors in words."""
 
 import math
+import subprocess
 import sys
 import time
 
@@ -273,6 +274,16 @@ def test_topics_of_the_running_graph(peer):
     assert found == {'position/lift': ('position[name=lift]', 'm'),
                      'pressure/lift_piston': ('data[layout.dim.label=lift_head_bar]', 'bar'),
                      'pressure/lift_rod': ('data[layout.dim.label=lift_rod_bar]', 'bar')}
+
+
+def test_a_graph_without_topics_is_an_error(monkeypatch, tmp_path):
+    """Of `mbse topics`, before it writes a map without channels."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAINS[-1]))
+    done = subprocess.run([sys.executable, '-m', 'mbse_ros.cli', 'topics', '--seconds', '0.1', '--machine',
+                           'patu655_lift', '-o', str(tmp_path / 'map.yaml')], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith(
+        f'mbse: no topic of the ROS graph was heard within 0.1 s in domain {DOMAINS[-1]} (ROS_DOMAIN_ID)'), done
+    assert not (tmp_path / 'map.yaml').exists()
 
 
 def test_arrivals_between_two_steps_of_the_clock():

@@ -182,6 +182,7 @@ def test_what_is_printed_is_a_map_that_works(tmp_path):
     assert 'is not overwritten' in refused('topics', bag, '--machine', 'zx200_can', '-o', file)
     done = mbse('import', bag, *MACHINE, '--sources', file, '-o', tmp_path / 'out')
     assert done.status == 0 and done.out.count('pressure/') == 6 and not done.err, done
+    assert 'needs a machine: --machine NAME' in refused('topics', bag, '-o', tmp_path / 'other.yaml')
     nothing = mbse('topics', bag, '--machine', 'patu655_lift')
     assert nothing.status == 1 and '# Nothing was found; left open:' in nothing.out
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,8 @@ def topics(
     from ...machine import load_machine
     from ...sources.proposals.proposal_text import proposal_text, topic_lines
     from ...sources.proposals.propose import propose
+    if output is not None and machine is None:
+        raise MbseError('-o, --output: is the file for a map, which needs a machine: --machine NAME')
     if output is not None and output.exists():
         raise BagError(str(output), 'exists already and is not overwritten')
     loaded = None if machine is None else load_machine(machine)
@@ -67,4 +70,9 @@ def _live(seconds: float) -> Survey:
         from ...nodes.checks.surveying import survey_graph
     except ImportError as error:
         raise MbseError(f'without ROS 2 (rclpy) topics are those of a bag: mbse topics BAG ({error})') from None
-    return survey_graph(seconds)
+    survey = survey_graph(seconds)
+    if not survey.topics:
+        domain = os.environ.get('ROS_DOMAIN_ID', '') or '0'
+        raise MbseError(f'no topic of the ROS graph was heard within {seconds:g} s in domain {domain} (ROS_DOMAIN_ID): '
+                        'longer with --seconds, or see mbse doctor')
+    return survey
