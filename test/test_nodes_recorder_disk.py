@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder and its disk: foreseen in log and diagnostics, the bag closed in time, the process stays."""
 
+import itertools
 import json
 import shutil
 import signal
@@ -127,13 +128,14 @@ def test_a_full_disk_is_one_line_of_the_process(tmp_path):
                                    stderr=subprocess.STDOUT, text=True)
         peer = Peer(**{'/diagnostics': DiagnosticArray})
         try:
-            def level():
-                return peer.heard['/diagnostics'][-1].status[0].level if peer.heard['/diagnostics'] else None
-            for number in range(1500):
-                peer.publish(String, 'chatter', String(data=json.dumps(number) + 2000 * 'a'))
-                if number % 50 == 0:
-                    peer.step()
-            peer.until(lambda: level() == ERROR)
+            numbers = itertools.count()
+
+            def full():
+                """Whether the recorder has said so; messages go on until then, since any of them may be lost."""
+                for _ in range(50):
+                    peer.publish(String, 'chatter', String(data=json.dumps(next(numbers)) + 2000 * 'a'))
+                return peer.heard['/diagnostics'] and peer.heard['/diagnostics'][-1].status[0].level == ERROR
+            peer.until(full, why=lambda: f'after {next(numbers)} messages: {peer.heard["/diagnostics"][-1:]}')
             assert process.poll() is None
         finally:
             peer.close()
