@@ -95,8 +95,12 @@ def test_the_only_attitude_there_is():
 def test_rates_and_accelerations_in_other_units():
     """Against the definition of the message, but seen: an accelerometer in g, a gyro in deg/s."""
     assert chosen(proposed(rate=180 / np.pi))['gyro/tilt_gyro.y'].endswith(' deg/s')
-    doubts = proposed(force=1 / G).guesses['accelerometer/tip_acceleration.z'].doubts
-    assert any('standard_gravity' in text for text in doubts)
+    assert {chosen(proposed(force=force))[f'accelerometer/tip_acceleration.{axis}'].rpartition(' ')[2]
+            for force in (0.9 / G, 1.1 / G) for axis in 'xyz'} == {'standard_gravity'}
+    assert proposed().guesses['accelerometer/tip_acceleration.x'].doubts == ()
+    weak = proposed(force=0.3)
+    assert 'accelerometer/tip_acceleration.z' not in weak.guesses
+    assert weak.left['accelerometer/tip_acceleration.z'].endswith('is possible in no unit')
 
 
 def test_an_imu_upside_down_is_no_small_angle_in_degrees():

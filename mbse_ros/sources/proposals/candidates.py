@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 
-from ..path import Path, path_text
+from ..path import Path, Step, path_text
 from .survey import TopicSurvey
 from .words import quantities_in, words
 
@@ -44,6 +45,15 @@ class Candidate:
     def rate(self) -> float:
         """Values per second: of messages that alternate only those that have it."""
         return self.survey.rate * self.values.size / len(self.survey.values[self.path])
+
+    @property
+    def length(self) -> float:
+        """Median length of the vector that has this number as x, y or z; NaN where not all three are known."""
+        parts = [self.survey.values.get((*self.path[:-1], Step(axis)), []) for axis in 'xyz']
+        if self.path[-1].field not in ('x', 'y', 'z') or not all(parts):
+            return nan
+        lengths = np.linalg.norm(np.array(parts, dtype=float), axis=0)
+        return float(np.median(lengths[np.isfinite(lengths)])) if np.isfinite(lengths).any() else nan
 
     def __str__(self) -> str:
         return f'{self.text} of {self.topic}'

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import log
+from math import log, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ RELIEF = 30e6               # Pa
 LOWEST = -0.3e6             # Pa, of a sensor that is off by so much
 ROOM = 0.05                 # of a range, that values may be outside it
 FAST = {'rad/s': 5.0, 'm/s': 3.0}       # no machine is faster
+GRAVITY = (5.0, 15.0)       # m/s^2, usual length of the vector that an accelerometer measures
 STILL = 0.02                # of a range, that a position moves at least: else its range says little
 
 
@@ -97,12 +98,14 @@ def channel_range(machine: Machine, channel: Channel) -> tuple[float, float, Seq
     return -wide, wide, (0.0,)
 
 
-def rate_fits(values: np.ndarray, unit: str) -> list[Fit]:
-    """Units in which a velocity, an angular velocity or a specific force is one of a machine."""
+def rate_fits(values: np.ndarray, unit: str, length: float = nan) -> list[Fit]:
+    """Units in which a velocity, an angular velocity or a specific force is one of a machine; ``length``: usual one of
+    the vector of which a specific force is a component, NaN where it is not known."""
     found = []
     for name in UNITS[unit]:
         low, high = (parse_unit(name)[0] * end for end in ends(values))
-        if max(-low, high) <= FAST.get(unit, 30.0):
+        weight = parse_unit(name)[0] * length if unit == 'm/s^2' else nan
+        if max(-low, high) <= FAST.get(unit, 30.0) and not (weight < GRAVITY[0] or weight > GRAVITY[1]):
             found.append(Fit(name, '', low, high, float('nan'), f'{low:.3g} to {high:.3g} {unit} as {name}'))
     return found
 

@@ -82,7 +82,8 @@ class _Search:
         if channel.kind == 'position':
             fits = position_fits(candidate.values, self.machine, channel)
             return [fit for fit in fits if fit.unit == 'rad'] if candidate.path in candidate.survey.angles else fits
-        return rate_fits(candidate.values, measured_unit(self.machine.description, channel.sensor.name))
+        return rate_fits(candidate.values, measured_unit(self.machine.description, channel.sensor.name),
+                         candidate.length)
 
 
 
