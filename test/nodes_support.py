@@ -160,10 +160,10 @@ class Peer:
             self.executor.spin_until_future_complete(self._batch, BATCH)
         self.also()
 
-    def publish(self, kind, topic, message, readers=1):
+    def publish(self, kind, topic, message, readers=1, qos=OUTPUT):
         """Publish, the first time after the match with as many readers; only reliable ones get the first message."""
         if topic not in self.outputs:
-            self.outputs[topic] = persistent(self.node.create_publisher(kind, topic, OUTPUT), print, MATCH)
+            self.outputs[topic] = persistent(self.node.create_publisher(kind, topic, qos), print, MATCH)
             self.until(lambda: self.outputs[topic].get_subscription_count() >= readers,
                        why=partial(self._ends, topic))
         self.outputs[topic].publish(message)

@@ -3,8 +3,6 @@
 
 import json
 import socket
-import threading
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -16,39 +14,33 @@ pytest.importorskip('mbse_ros.msg')
 pytest.importorskip('starlette')
 pytest.importorskip('uvicorn')
 pytest.importorskip('websockets')
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from display_support import opened, upgrade
 from nodes_in_process import making
 from nodes_support import Peer, ros, sent
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 from report_browser import PROGRAM, Browser
-from scale_support import excavator, state
+from scale_support import excavator, scale, state, weighed
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync import client
 
-from mbse_ros.errors import MbseError, SettingError
 from mbse_ros.msg import HydraulicState
 from mbse_ros.nodes import display_node
+from mbse_ros.nodes.base.qos import LASTING
 from mbse_ros.nodes.base.warnings import Warnings
-from mbse_ros.nodes.display import display_server as _display_server
-from mbse_ros.nodes.display.display_orders import read_order
-from mbse_ros.nodes.display.display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
+from mbse_ros.nodes.display.display_server import CONNECTIONS
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
+from mbse_ros.nodes.messages.scale_text import record_values, text_of, totals_values
+from mbse_ros.studies.shifts import Bucket, Shift
 
 LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,
         'status': 'too_slow', 'reason': 'piston too slow', 'carrying': True, 'since_ns': 1, 'counted': False,
         'radius': 6.0, 'limit': 1800.0, 'overload': 'ok', 'truck': 'T7', 'loads': 2, 'total': 1800.0,
         'total_interval': [1750.0, 1850.0], 'target': 3000.0, 'remaining': 1200.0, 'reached': False, 'tip_off': 0.0,
         'trouble': ''}
-TOKEN = 'a-token-of-many-letters'
-
-
-def upgrade(port):
-    """What a browser sends to open a WebSocket."""
-    return (f'GET /live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
-            'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n').encode()
 
 
 @pytest.fixture(scope='module')
@@ -105,8 +97,17 @@ def heard(peer, ws, kind, **more):
     return found[-1]
 
 
-def opened(server, **more):
-    return client.connect(f'ws://127.0.0.1:{server.port}/live', **more)
+def one_load(peer):
+    """Texts of the totals and of the record of a load, as the scale writes them."""
+    stage = scale()
+    one, = weighed(stage, Shift([Bucket(1000.0)]))
+    return [text_of({**values, **peer.of}) for values in (
+        totals_values(stage.book, one.stamp_ns), {**record_values(one), 'load': 1})]
+
+
+def heard_any(ws):
+    """The next text that waits."""
+    return json.loads(ws.recv(timeout=10))
 
 
 def test_a_page_hears_the_graph_and_nothing_is_heard_for_nobody(graph):
@@ -149,6 +150,42 @@ def test_what_another_machines_scale_says_is_not_shown(graph, monkeypatch):
             assert heard(peer, ws, 'frame')['live']['truck'] == 'T7'
         assert len(warned) == 1 and 'expected zx200' in warned.pop()       # one line in five seconds
         node.warnings = Warnings(warned.append)
+
+
+def test_totals_the_last_load_and_what_is_not_well_reach_the_page(graph):
+    """As the scale writes them, of a real load. Who looks later gets the last ones, too; what is well again leaves the
+    list."""
+    node, peer = graph
+    totals, load = (json.loads(text) for text in one_load(peer))
+
+    def status(level):
+        return DiagnosticArray(status=[DiagnosticStatus(level=level, name='zx200: payload', message='held')])
+    with opened(node.server) as ws:
+        peer.until(lambda: peer.node.count_subscribers('/diagnostics') == 1)
+        peer.publish(String, 'scale/totals', String(data=json.dumps(totals)), qos=LASTING)
+        assert heard(peer, ws, 'totals') == {'kind': 'totals', 'totals': totals}
+        for record in ({'kind': 'zero', **peer.of}, load, {'kind': 'undo', **peer.of}):
+            peer.publish(String, 'scale/record', String(data=json.dumps(record)))
+        assert heard(peer, ws, 'budget') == {'kind': 'budget', 'load': load}
+        for level, faults in ((DiagnosticStatus.ERROR, [{'name': 'zx200: payload', 'level': 2, 'text': 'held'}]),
+                              (DiagnosticStatus.OK, [])):
+            peer.publish(DiagnosticArray, '/diagnostics', status(level))
+            peer.until(lambda: heard(peer, ws, 'engineer')['faults'] == faults)
+    with opened(node.server) as ws:
+        later = {text['kind']: text for text in (heard_any(ws) for _ in range(3))}
+    assert later['totals']['totals'] == totals and later['budget']['load'] == load and 'machine' in later
+
+
+@pytest.mark.parametrize('text, why', [('{"kind": "load', 'Unterminated string'), ('[1]', 'no object'),
+                                       ('[' * 100_000, 'recursion'), ('{"kind": "load"}', 'expected zx200')])
+def test_a_text_that_is_none_of_the_scale_is_dropped_with_a_warning(graph, monkeypatch, text, why):
+    node, _ = graph
+    warned, sent_on = [], []
+    monkeypatch.setattr(node, 'warnings', Warnings(warned.append))
+    monkeypatch.setattr(node.server, 'say', lambda *words, keep=False: sent_on.append(words))
+    for take in (node.on_totals, node.on_record):
+        take(String(data=text))
+    assert not sent_on and all(why in line for line in warned) and len(warned) == 2, warned
 
 
 @pytest.mark.parametrize('every, uneven, shown', [(0.1, 0.04, 100), (0.01, 0.0, 101), (0.1, 0.0, 100)])
@@ -228,76 +265,6 @@ def test_a_thousand_connections_and_one_that_stalls_leave_the_others_alone(graph
     assert not node.warned
 
 
-def test_a_page_that_takes_nothing_is_dropped(monkeypatch):
-    """Its buffers fill up; the others go on, and get what is newest."""
-    monkeypatch.setattr(_display_server, 'PATIENCE', 0.3)
-    server, text = Server(Door('127.0.0.1', 0)), json.dumps('x' * 1_000_000)
-    try:
-        stalled = socket.create_connection(('127.0.0.1', server.port))
-        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-        stalled.sendall(upgrade(server.port))
-        with opened(server, max_size=None) as ws:
-            end = time.monotonic() + 60.0
-            while not server.dropped:
-                assert time.monotonic() < end, 'waited in vain'
-                server.say('frame', text)
-                assert ws.recv(timeout=60) == text
-            assert server.count == 1
-            server.say('frame', '"the newest"')
-            assert ws.recv(timeout=60) == '"the newest"'
-        stalled.close()
-    finally:
-        server.close()
-
-
-def test_too_many_pages_and_a_wrong_token(tmp_path):
-    server = Server(Door('127.0.0.1', 0, TOKEN, 1))
-    server.say('machine', '"hello"', keep=True)
-    try:
-        for wrong in (json.dumps({'token': 'another'}), 'null', '{"do": "undo", "number": 1}'):
-            with opened(server) as ws:
-                assert ws.recv(timeout=10) == '{"kind":"token"}'
-                ws.send(wrong)
-                with pytest.raises(ConnectionClosed) as refused:
-                    ws.recv(timeout=10)
-                assert refused.value.rcvd.code == REFUSED
-        with opened(server) as ws:
-            ws.send(json.dumps({'token': TOKEN}))
-            assert [ws.recv(timeout=10) for _ in range(2)] == ['{"kind":"token"}', '"hello"']
-            with opened(server) as second, pytest.raises(ConnectionClosed) as refused:
-                second.recv(timeout=10)
-            assert refused.value.rcvd.code == FULL
-        with pytest.raises(MbseError, match=f'port {server.port}'):
-            Server(Door('127.0.0.1', server.port))
-    finally:
-        server.close()
-    assert not [thread for thread in threading.enumerate() if thread is server._thread]
-
-
-def test_other_hosts_need_a_token(tmp_path):
-    assert read_token('', 'localhost') == '' and is_loopback('::1') and not is_loopback('0.0.0.0')
-    with pytest.raises(SettingError, match='token_file'):
-        read_token('', '0.0.0.0')
-    path = tmp_path / 'token'
-    for text in ('short', 'two words of many letters'):
-        path.write_text(text)
-        with pytest.raises(SettingError, match='one word'):
-            read_token(str(path), '0.0.0.0')
-    path.write_text(TOKEN + '\n')
-    assert read_token(str(path), '0.0.0.0') == TOKEN
-
-
-def test_orders_are_read_strictly():
-    assert read_order('{"do":"new_truck","number":3,"truck":"T7","target":3000}').values == {
-        'truck': 'T7', 'target': 3000.0}
-    assert read_order('{"do":"tare","number":3,"attachment":""}').values == {'attachment': ''}
-    for bad in ('{"do":"new_truck","number":3,"target":NaN}', '{"do":"new_truck","number":3,"target":-1}',
-                '{"do":"tare","number":3}', '{"do":"undo","number":true}', '{"do":["undo"],"number":1}',
-                '{"do":"new_truck","number":3,"truck":"a\\u0000"}', '{"do":"undo","number":-1}',
-                '{"do":"undo","number":1,"more":1}', '{"do":"stop","number":1}', '[]', 'undo', None):
-        assert read_order(bad) is None
-
-
 def test_the_graph_starts_it_with_the_scale():
     processes = {p.name: p for p in machine_graph(MachineArguments(display=True, display_port=9000)).processes}
     assert processes['display_node'].parameters['port'] == 9000 and 'scale_node' in processes
@@ -316,6 +283,12 @@ def test_the_page_in_a_browser(graph, tmp_path):
         browser.wait_for("document.readyState === 'complete' && document.getElementById('mass') !== null")
         until("document.getElementById('mass').textContent === '912 kg'")
         assert browser.value("document.getElementById('interval').textContent") == '880 to 945 kg (95 %)'
+        totals, load = one_load(peer)
+        peer.publish(String, 'scale/totals', String(data=totals), qos=LASTING)
+        peer.publish(String, 'scale/record', String(data=load))
+        until("document.getElementById('loads').rows.length === 1 && document.getElementById('budget').rows.length > 1")
+        assert '1, ' in browser.value("[...document.getElementById('loads').rows[0].cells].map(c => c.textContent)"
+                                      ".join(', ')")
         assert 'moves too slowly' in browser.value("document.getElementById('why').textContent")
         assert browser.value("parseFloat(getComputedStyle(document.getElementById('mass')).fontSize)") >= 0.12 * 800
         assert browser.value("[...document.querySelectorAll('#operator button, nav button')].every(b => "
@@ -336,32 +309,3 @@ def test_the_page_in_a_browser(graph, tmp_path):
                                             for address in browser.requests())
     finally:
         browser.close()
-
-
-@pytest.mark.skipif(PROGRAM is None, reason='no browser (tools/browser.sh)')
-def test_the_page_asks_for_its_token(tmp_path):
-    """By the keyboard alone: a wrong one is asked for again, the right one is kept for the next time."""
-    server, browser = Server(Door('127.0.0.1', 0, TOKEN)), Browser(tmp_path, '127.0.0.1')
-    server.say('machine', json.dumps({'kind': 'machine', 'name': 'zx200', 'attachments': [], 'chart': None}), keep=True)
-
-    def enter(text):
-        browser.wait_for("document.getElementById('token-box')?.open && document.activeElement.id === 'token'")
-        browser.value("document.getElementById('token').select()")
-        browser.call('Input.insertText', text=text)
-        for kind in ('rawKeyDown', 'char', 'keyUp'):
-            browser.call('Input.dispatchKeyEvent', type=kind, key='Enter', code='Enter', windowsVirtualKeyCode=13,
-                         text='\r')
-        browser.wait_for("!document.getElementById('token-box').open")
-    try:
-        browser.open(server.address)
-        enter('not-the-token-of-this-page')
-        assert browser.wait_for("document.getElementById('link').textContent") != 'live'
-        enter(TOKEN)
-        browser.wait_for("document.title === 'Scale zx200'")
-        browser.open('about:blank')
-        browser.open(server.address)        # without a token in the address
-        browser.wait_for("document.title === 'Scale zx200'")
-        assert not browser.value("document.getElementById('token-box').open")
-    finally:
-        browser.close()
-        server.close()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of the operator's page without a graph: pages that stall, too many of them, tokens, orders."""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('starlette')
+pytest.importorskip('uvicorn')
+pytest.importorskip('websockets')
+from display_support import opened, upgrade
+from report_browser import PROGRAM, Browser
+from websockets.exceptions import ConnectionClosed
+
+from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.nodes.display import display_server as _display_server
+from mbse_ros.nodes.display.display_orders import read_order
+from mbse_ros.nodes.display.display_server import FULL, REFUSED, Door, Server, is_loopback, read_token
+
+TOKEN = 'a-token-of-many-letters'
+
+
+def test_a_page_that_takes_nothing_is_dropped(monkeypatch):
+    """Its buffers fill up; the others go on, and get what is newest."""
+    monkeypatch.setattr(_display_server, 'PATIENCE', 0.3)
+    server, text = Server(Door('127.0.0.1', 0)), json.dumps('x' * 1_000_000)
+    try:
+        stalled = socket.create_connection(('127.0.0.1', server.port))
+        stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        stalled.sendall(upgrade(server.port))
+        with opened(server, max_size=None) as ws:
+            end = time.monotonic() + 60.0
+            while not server.dropped:
+                assert time.monotonic() < end, 'waited in vain'
+                server.say('frame', text)
+                assert ws.recv(timeout=60) == text
+            assert server.count == 1
+            server.say('frame', '"the newest"')
+            assert ws.recv(timeout=60) == '"the newest"'
+        stalled.close()
+    finally:
+        server.close()
+
+
+def test_too_many_pages_and_a_wrong_token(tmp_path):
+    server = Server(Door('127.0.0.1', 0, TOKEN, 1))
+    server.say('machine', '"hello"', keep=True)
+    try:
+        for wrong in (json.dumps({'token': 'another'}), 'null', '{"do": "undo", "number": 1}'):
+            with opened(server) as ws:
+                assert ws.recv(timeout=10) == '{"kind":"token"}'
+                ws.send(wrong)
+                with pytest.raises(ConnectionClosed) as refused:
+                    ws.recv(timeout=10)
+                assert refused.value.rcvd.code == REFUSED
+        with opened(server) as ws:
+            ws.send(json.dumps({'token': TOKEN}))
+            assert [ws.recv(timeout=10) for _ in range(2)] == ['{"kind":"token"}', '"hello"']
+            with opened(server) as second, pytest.raises(ConnectionClosed) as refused:
+                second.recv(timeout=10)
+            assert refused.value.rcvd.code == FULL
+        with pytest.raises(MbseError, match=f'port {server.port}'):
+            Server(Door('127.0.0.1', server.port))
+    finally:
+        server.close()
+    assert not [thread for thread in threading.enumerate() if thread is server._thread]
+
+
+def test_other_hosts_need_a_token(tmp_path):
+    assert read_token('', 'localhost') == '' and is_loopback('::1') and not is_loopback('0.0.0.0')
+    with pytest.raises(SettingError, match='token_file'):
+        read_token('', '0.0.0.0')
+    path = tmp_path / 'token'
+    for text in ('short', 'two words of many letters'):
+        path.write_text(text)
+        with pytest.raises(SettingError, match='one word'):
+            read_token(str(path), '0.0.0.0')
+    path.write_text(TOKEN + '\n')
+    assert read_token(str(path), '0.0.0.0') == TOKEN
+
+
+def test_orders_are_read_strictly():
+    assert read_order('{"do":"new_truck","number":3,"truck":"T7","target":3000}').values == {
+        'truck': 'T7', 'target': 3000.0}
+    assert read_order('{"do":"tare","number":3,"attachment":""}').values == {'attachment': ''}
+    for bad in ('{"do":"new_truck","number":3,"target":NaN}', '{"do":"new_truck","number":3,"target":-1}',
+                '{"do":"tare","number":3}', '{"do":"undo","number":true}', '{"do":["undo"],"number":1}',
+                '{"do":"new_truck","number":3,"truck":"a\\u0000"}', '{"do":"undo","number":-1}',
+                '{"do":"undo","number":1,"more":1}', '{"do":"stop","number":1}', '[]', 'undo', None):
+        assert read_order(bad) is None
+
+
+@pytest.mark.skipif(PROGRAM is None, reason='no browser (tools/browser.sh)')
+def test_the_page_asks_for_its_token(tmp_path):
+    """By the keyboard alone: a wrong one is asked for again, the right one is kept for the next time."""
+    server, browser = Server(Door('127.0.0.1', 0, TOKEN)), Browser(tmp_path, '127.0.0.1')
+    server.say('machine', json.dumps({'kind': 'machine', 'name': 'zx200', 'attachments': [], 'chart': None}), keep=True)
+
+    def enter(text):
+        browser.wait_for("document.getElementById('token-box')?.open && document.activeElement.id === 'token'")
+        browser.value("document.getElementById('token').select()")
+        browser.call('Input.insertText', text=text)
+        for kind in ('rawKeyDown', 'char', 'keyUp'):
+            browser.call('Input.dispatchKeyEvent', type=kind, key='Enter', code='Enter', windowsVirtualKeyCode=13,
+                         text='\r')
+        browser.wait_for("!document.getElementById('token-box').open")
+    try:
+        browser.open(server.address)
+        enter('not-the-token-of-this-page')
+        assert browser.wait_for("document.getElementById('link').textContent") != 'live'
+        enter(TOKEN)
+        browser.wait_for("document.title === 'Scale zx200'")
+        browser.open('about:blank')
+        browser.open(server.address)        # without a token in the address
+        browser.wait_for("document.title === 'Scale zx200'")
+        assert not browser.value("document.getElementById('token-box').open")
+    finally:
+        browser.close()
+        server.close()
