@@ -91,7 +91,8 @@ class StridedWindow:
             swept = self._swept = self.smoother.chain.sweep(points, self.start)
             base = points.part(slice(kept), copy=True)
             self.smoother.move(points, swept)
-            ratio = (swept.step ** 2 / np.diagonal(swept.covariance, axis1=1, axis2=2)).max()
+            with np.errstate(divide='ignore', invalid='ignore'):     # `_judge` takes infinity and NaN as astray
+                ratio = (swept.step ** 2 / np.diagonal(swept.covariance, axis1=1, axis2=2)).max()
             if ratio <= SMALL ** 2:
                 break
         self._ahead = 0
