@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from mbse_ros.compiled.compiler import compiler
 from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics.model import Model
 from mbse_ros.machine import machine
@@ -26,6 +28,9 @@ MODELS = 12         # that a process keeps
 # They take longest: first, so that none of them is left alone at the end.
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
+# A test calls a compiled function some thousand times: without optimisation it is there in less than half of the time,
+# with the same bits (test_compiled_optimised.py). Nodes, and the tests of compiled functions, have it as users do.
+UNOPTIMISED = '-O0'
 FIRST_DOMAIN = itertools.count(os.getpid())
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
@@ -46,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the project's own environment a missing ROS 2 is an error, not a reason to skip."""
     if os.environ.get('MBSE_ROS_ENVIRONMENT') and importlib.util.find_spec('rclpy') is None:
         raise pytest.UsageError('rclpy cannot be imported in ' + os.environ['MBSE_ROS_ENVIRONMENT'])
+    if config.getoption('markexpr') == 'not ros' and not os.environ.get('CC') and (command := compiler()):
+        os.environ['CC'] = f'{shlex.join(command)} {UNOPTIMISED}'
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -109,6 +116,15 @@ def vm(monkeypatch: pytest.MonkeyPatch) -> None:
     That C gives the same is tested with each kind of filter in test_estimators_linkage_defaults.py.
     """
     monkeypatch.setenv('MBSE_BACKEND', 'vm')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def optimised(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The compiler as users have it, in test_compiled_*.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.name.startswith('test_compiled_') and os.environ.get('CC', '').endswith(' ' + UNOPTIMISED):
+            patch.delenv('CC')
+        yield
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ LONGEST = 600.0     # s
 
 
 def compiler() -> tuple[str, ...] | None:
-    """Command of the C compiler, its program as an absolute path: that of the variable CC (which may carry options),
-    else the first of cc, gcc, clang; None without one."""
+    """Command of the C compiler, its program as an absolute path: that of the variable CC (which may carry options,
+    which come after ours and so win), else the first of cc, gcc, clang; None without one."""
     wanted = shlex.split(os.environ.get('CC', ''))
     for program, *options in [wanted] if wanted else [[name] for name in CANDIDATES]:
         path = shutil.which(program)
@@ -67,7 +67,8 @@ def compile_library(name: str, source: str, command: tuple[str, ...]) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix='mbse_ros-') as folder:
         output = Path(folder) / 'library.so'
-        full = [*command, *flags(), '-x', 'c', '-', '-o', str(output), '-lm']
+        first = next((i for i, word in enumerate(command) if word.startswith('-')), len(command))
+        full = [*command[:first], *flags(), *command[first:], '-x', 'c', '-', '-o', str(output), '-lm']
         try:
             status, said = _run(full, source)
         except (OSError, subprocess.TimeoutExpired) as error:
