@@ -29,8 +29,9 @@ MODELS = 12         # that a process keeps
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
 # A test calls a compiled function some thousand times: without optimisation it is there in less than half of the time,
-# with the same bits (test_compiled_optimised.py). Nodes, and the tests of compiled functions, have it as users do.
+# with the same bits (test_compiled_optimised.py). The tests of compiled functions and the demo have it as users do.
 UNOPTIMISED = '-O0'
+OPTIMISED = ('test_compiled_', 'test_nodes_demo')
 FIRST_DOMAIN = itertools.count(os.getpid())
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
@@ -51,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the project's own environment a missing ROS 2 is an error, not a reason to skip."""
     if os.environ.get('MBSE_ROS_ENVIRONMENT') and importlib.util.find_spec('rclpy') is None:
         raise pytest.UsageError('rclpy cannot be imported in ' + os.environ['MBSE_ROS_ENVIRONMENT'])
-    if config.getoption('markexpr') == 'not ros' and not os.environ.get('CC') and (command := compiler()):
+    if not os.environ.get('CC') and (command := compiler()):
         os.environ['CC'] = f'{shlex.join(command)} {UNOPTIMISED}'
 
 
@@ -120,9 +121,9 @@ def vm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope='module', autouse=True)
 def optimised(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The compiler as users have it, in test_compiled_*.py."""
+    """The compiler as users have it, where a test is about that."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.name.startswith('test_compiled_') and os.environ.get('CC', '').endswith(' ' + UNOPTIMISED):
+        if request.path.name.startswith(OPTIMISED) and os.environ.get('CC', '').endswith(' ' + UNOPTIMISED):
             patch.delenv('CC')
         yield
 

@@ -9,6 +9,7 @@ import pytest
 from nodes_support import overrides
 from rclpy.serialization import deserialize_message, serialize_message
 
+from mbse_ros.nodes import interpolation_node as _interpolation
 from mbse_ros.nodes.base import lifecycle as _lifecycle
 from mbse_ros.nodes.base import node_settings as settings
 from mbse_ros.nodes.base import real_time_plant as _plant
@@ -62,10 +63,11 @@ def making():
 
 @contextmanager
 def hand_clock():
-    """The plant's clocks, set by hand."""
+    """The clocks of plant and interpolation, set by hand: to wait for segments takes as long as the test says."""
     now = [0.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_plant, 'time', SimpleNamespace(monotonic=lambda: now[0], time_ns=lambda: 1_000 * SECOND))
+        for node in (_plant, _interpolation):
+            patch.setattr(node, 'time', SimpleNamespace(monotonic=lambda: now[0], time_ns=lambda: 1_000 * SECOND))
         yield now
 
 
