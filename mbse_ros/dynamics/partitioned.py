@@ -27,7 +27,7 @@ FARTHEST = 1e9                  # m or rad: beyond it no digit of a constraint i
 LONGEST_STEP = 0.25             # of an independent coordinate, m or rad, that Newton's method is asked to take at once
 MOST_STEPS = 1_000
 SLOPES = 4                      # about what all operations are to those of the constraints
-LARGEST_COMPILED = 8_000        # scalar operations that a C compiler turns into code in a few seconds
+LARGEST_COMPILED = 8_900        # scalar operations that a C compiler turns into code in a few seconds
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Partitioned:
     @cached_property
     def function(self) -> ca.Function:
         """The state equations as a CasADi function (``state_function``)."""
-        return state_function(self.system, self.system.values.symbol)
+        return state_function(self.system, self.system.values.symbol, pieces=self._pieces)
 
     @cached_property
     def rates_function(self) -> ca.Function:
@@ -177,7 +177,7 @@ class Partitioned:
     @cached_property
     def _state(self) -> Kernel:
         backend = affordable(self._given, self.operations)
-        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+        return Kernel(state_function(self.system, self.system.values.symbol, guard=True, pieces=self._pieces), backend)
 
     @property
     def operations(self) -> int:

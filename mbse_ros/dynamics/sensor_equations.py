@@ -8,7 +8,7 @@ import casadi as ca
 from ..errors import SettingError
 from ..mechanism.assembly import MechanismSystem
 from ..mechanism.sensors import SensorModel, sensor_model
-from .state_equations import Expression, Maps, Pieces, is_small, state_function, state_symbols
+from .state_equations import Maps, Pieces, is_small, state_function, state_symbols
 
 
 def state_sensors(system: MechanismSystem) -> SensorModel:
@@ -23,12 +23,13 @@ def state_sensors(system: MechanismSystem) -> SensorModel:
     return sensor_model(system)
 
 
-def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None,
+                    pieces: Pieces | None = None) -> ca.Function:
     """Function ``(q, zd, u, t, p) -> (h, H)`` of the state ``X = [z, zd]``.
 
     ``h`` (s,) the channels of ``state_sensors(system)``, SI; ``H`` (s, 2g) = dh/dX, the total derivative along the
     constraints: also through the accelerations and the multipliers. ``system`` has independent coordinates and no
-    redundant rows (``Partitioned.system``); ``scalar`` as in ``state_function``. Raises SettingError.
+    redundant rows (``Partitioned.system``); ``scalar``, ``pieces`` as in ``state_function``. Raises SettingError.
 
     With ``dq = R dz`` and ``dqd = R dzd - S (d(J qd - b)/dq R) dz``, and G and H of ``state_function``:
     ``dqdd = R dzdd + S dH``, ``dlam = S' (dG - M dqdd)``.
@@ -40,21 +41,29 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     g = len(system.independent)
     q, zd, u, t, p = state_symbols(system, parameters, kind)
     outputs, partial = _outputs(system, model, parameters)
-    state = state_function(system, parameters, scalar)
+    pieces = pieces or Pieces(system, parameters)
+    state = state_function(system, parameters, scalar, pieces=pieces)
     zdd, A, _, qdd, lam, qd = state(q, zd, u, t, p)
     h, *h_x = outputs(q, qd, u, t, p, qdd, lam)
-    pieces = Pieces(system, parameters)
     J, _ = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
-    M = pieces.dynamics(q, qd, u, t, p)[0]
-    tangents = pieces.tangents(q, qd, u, t, p, qdd, lam)
-    H = sum((slope @ change for slope, change, exact in zip(h_x, _changes(maps, M, tangents, A[g:, :]), partial)
-             if exact.nnz()), kind(h.numel(), 2 * g))
+    R, (H_q, H_qd, rate_q) = maps.R, pieces.constraint_tangents(q, qd, t, p, qdd)
+    dq = ca.horzcat(R, kind(*R.shape))
+    dqd = ca.horzcat(-maps.S(rate_q @ R), R)
+    dqdd = R @ A[g:, :] + maps.S(H_q @ dq + H_qd @ dqd)
+    changes = [dq, dqd, dqdd]
+    if partial[3].nnz():
+        G_q, G_qd = pieces.force_tangents(q, qd, u, t, p, qdd, lam)
+        M = pieces.dynamics(q, qd, u, t, p)[0]
+        changes.append(maps.S_transposed(G_q @ dq + G_qd @ dqd - M @ dqdd))
+    H = sum((slope @ change for slope, change, exact in zip(h_x, changes, partial) if exact.nnz()),
+            kind(h.numel(), 2 * g))
     return ca.Function('mbse_sensors', [q, zd, u, t, p], [h, ca.densify(H)], ['q', 'zd', 'u', 't', 'p'], ['h', 'H'],
                        {'cse': True})
 
 
-def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None,
+                    pieces: Pieces | None = None) -> ca.Function:
     """Function ``(q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``; the derivatives (s, g) are along the constraints.
 
     ``zdd`` need not be the model's acceleration: error-state filters estimate its error (Naya et al., review,
@@ -65,7 +74,7 @@ def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     scalar = is_small(system) if scalar is None else scalar
     kind = ca.SX if scalar else ca.MX
     q, zd, zdd, u, t, p = state_symbols(system, parameters, kind, 'q zd zdd u t p')
-    pieces = Pieces(system, parameters)
+    pieces = pieces or Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
     R = maps.R
@@ -73,7 +82,7 @@ def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     M, Q, _, c = pieces.dynamics(q, qd, u, t, p)
     qdd = R @ zdd + maps.S(c)
     lam = maps.S_transposed(Q - M @ qdd)
-    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    H_q, H_qd, rate_q = pieces.constraint_tangents(q, qd, t, p, qdd)
     outputs, slopes = _outputs(system, model, parameters)
     h, h_q, h_qd, h_qdd, h_lam = outputs(q, qd, u, t, p, qdd, lam)
     along = -maps.S(rate_q @ R)
@@ -83,6 +92,7 @@ def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     H_zd = h_qd @ R + h_qdd @ free_rate
     H_zdd = h_qdd @ R
     if slopes[3].nnz():
+        G_q, G_qd = pieces.force_tangents(q, qd, u, t, p, qdd, lam)
         H_z = H_z + h_lam @ maps.S_transposed(G_q @ R + G_qd @ along - M @ free)
         H_zd = H_zd + h_lam @ maps.S_transposed(G_qd @ R - M @ free_rate)
         H_zdd = H_zdd - h_lam @ maps.S_transposed(M @ R)
@@ -95,13 +105,3 @@ def _outputs(system: MechanismSystem, model: SensorModel, parameters: ca.SX) -> 
     slopes = [ca.jacobian(model.output, symbol) for symbol in (system.q, system.qd, model.qdd, model.lam)]
     arguments = [system.q, system.qd, system.u, system.t, parameters, model.qdd, model.lam]
     return ca.Function('outputs', arguments, [model.output, *slopes]), slopes
-
-
-def _changes(maps: Maps, M: Expression, tangents: list[Expression], lower: Expression) -> list[Expression]:
-    """Changes of q, qd, qdd (n, 2g) and lam (m, 2g) with the state; ``lower`` (g, 2g) is that of zdd."""
-    R, (G_q, G_qd, H_q, H_qd, rate_q) = maps.R, tangents
-    dq = ca.horzcat(R, type(R)(*R.shape))
-    dqd = ca.horzcat(-maps.S(rate_q @ R), R)
-    dqdd = R @ lower + maps.S(H_q @ dq + H_qd @ dqd)
-    dlam = maps.S_transposed(G_q @ dq + G_qd @ dqd - M @ dqdd)
-    return [dq, dqd, dqdd, dlam]

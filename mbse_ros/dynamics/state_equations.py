@@ -31,14 +31,15 @@ def is_small(system: System) -> bool:
     return max(len(rows) for rows in dependent_solver(system, J).rows) <= LARGEST_BLOCK
 
 
-def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False) -> ca.Function:
+def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False,
+                   pieces: Pieces | None = None) -> ca.Function:
     """Function ``(q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)`` of the state ``X = [z, zd]``, ``f = [zd, zdd]``.
 
     ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (Pyrhönen et al., state transition, Eq. 21), ``B`` (2g,
     k) = df/du, ``qdd`` (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``:
     written out in scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose
     cost grows with the number of nonzeros; default: ``is_small``. ``guard`` adds an output, the largest entry of R,
-    which grows without bounds at a dead point.
+    which grows without bounds at a dead point. ``pieces``: those of the system, where they exist already.
 
     With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
     velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.
@@ -48,7 +49,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
     q, zd, u, t, p = state_symbols(system, parameters, kind)
-    pieces = Pieces(system, parameters)
+    pieces = pieces or Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
     R = maps.R
@@ -59,7 +60,8 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     zdd = reduced(R.T @ (Q - M @ free))
     qdd = R @ zdd + free
     lam = maps.S_transposed(Q - M @ qdd)
-    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    G_q, G_qd = pieces.force_tangents(q, qd, u, t, p, qdd, lam)
+    H_q, H_qd, rate_q = pieces.constraint_tangents(q, qd, t, p, qdd)
     along = -maps.S(rate_q @ R)                            # velocities change with q at constant zd
     dG = ca.horzcat(G_q @ R + G_qd @ along, G_qd @ R)
     dH = ca.horzcat(H_q @ R + H_qd @ along, H_qd @ R)
@@ -131,8 +133,9 @@ def _definite_solver(A: Expression, scalar: bool) -> Solve:
 class Pieces:
     """Functions of all coordinates that need no linear solve; taken with SX or MX arguments.
 
-    ``constraints (q, t, p) -> (J, b)``, ``dynamics (q, qd, u, t, p) -> (M, Q, dQ/du, c)``, ``tangents (q, qd, u, t, p,
-    qdd, lam)`` -> derivatives of G and H by q and qd, and of the constraints' rate by q.
+    ``constraints (q, t, p) -> (J, b)``, ``dynamics (q, qd, u, t, p) -> (M, Q, dQ/du, c)``, ``force_tangents (q, qd, u,
+    t, p, qdd, lam)`` -> derivatives of G by q and qd, ``constraint_tangents (q, qd, t, p, qdd)`` -> those of H, and of
+    the constraints' rate by q.
     """
 
     def __init__(self, system: System, parameters: ca.SX) -> None:
@@ -142,18 +145,26 @@ class Pieces:
         self.constraints = ca.Function('constraints', [q, t, parameters], [J, b], {'cse': True})
         self.dynamics = ca.Function('dynamics', [q, qd, u, t, parameters],
                                     [system.M, system.Q, ca.jacobian(system.Q, u), c], {'cse': True})
+        self._qdd, self._lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
 
     @cached_property
-    def tangents(self) -> ca.Function:
-        """By far the largest one, made when it is first asked for: positions and velocities do without."""
-        system, (J, b, c) = self._system, self._rates
-        q, qd = system.q, system.qd
-        qdd, lam = ca.SX.sym('qdd', system.n), ca.SX.sym('lam', system.m)
-        G, H, rate = system.Q - system.M @ qdd - J.T @ lam, c - J @ qdd, J @ qd - b
-        partial = [ca.jacobian(G, q), ca.jacobian(G, qd), ca.jacobian(H, q), ca.jacobian(H, qd), ca.jacobian(rate, q)]
-        return ca.Function('tangents', [q, qd, system.u, system.t, self._parameters, qdd, lam], partial, {'cse': True})
+    def force_tangents(self) -> ca.Function:
+        """By far the largest one, made when it is first asked for: most sensors do without, and positions."""
+        s, qdd, lam, (J, _, _) = self._system, self._qdd, self._lam, self._rates
+        G = s.Q - s.M @ qdd - J.T @ lam
+        return ca.Function('force_tangents', [s.q, s.qd, s.u, s.t, self._parameters, qdd, lam],
+                           [ca.jacobian(G, s.q), ca.jacobian(G, s.qd)], {'cse': True})
+
+    @cached_property
+    def constraint_tangents(self) -> ca.Function:
+        """As above, made when it is first asked for."""
+        s, qdd, (J, b, c) = self._system, self._qdd, self._rates
+        H, rate = c - J @ qdd, J @ s.qd - b
+        return ca.Function('constraint_tangents', [s.q, s.qd, s.t, self._parameters, qdd],
+                           [ca.jacobian(H, s.q), ca.jacobian(H, s.qd), ca.jacobian(rate, s.q)], {'cse': True})
 
     @property
     def operations(self) -> int:
         """Scalar operations of all of them."""
-        return sum(f.n_instructions() for f in (self.constraints, self.dynamics, self.tangents))
+        return sum(f.n_instructions() for f in (self.constraints, self.dynamics, self.force_tangents,
+                                                self.constraint_tangents))

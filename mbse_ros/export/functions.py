@@ -15,7 +15,7 @@ from ..compiled.dense import dense
 from ..dynamics.model import Model
 from ..dynamics.partitioned import newton_function, velocity_function
 from ..dynamics.sensor_equations import sensor_function
-from ..dynamics.state_equations import is_small, state_function, state_symbols
+from ..dynamics.state_equations import Pieces, is_small, state_function, state_symbols
 from ..mechanism.assembly import MechanismSystem
 from ..transition.exponential import transition
 
@@ -48,10 +48,11 @@ class ExportedFunctions:
     def __post_init__(self) -> None:
         system = self.model.partition().system
         p = system.values.symbol
-        self.functions = {'state': state_function(system, p), 'newton': newton_function(system),
+        pieces = Pieces(system, p)
+        self.functions = {'state': state_function(system, p, pieces=pieces), 'newton': newton_function(system),
                           'velocity': velocity_function(system), 'energy': energy_function(system)}
         if system.description.sensors:
-            self.functions['sensors'] = sensor_function(system, p)
+            self.functions['sensors'] = sensor_function(system, p, pieces=pieces)
         self._kernels = {name: Kernel(function, 'vm') for name, function in self.functions.items()}
         self.z, self.p = self.model.z, self.model.system.values.mean
 

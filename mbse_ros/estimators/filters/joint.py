@@ -100,7 +100,8 @@ def parameter_partials(problem: Problem, places: Sequence[int]) -> ca.Function:
     maps = Maps.of(system, J, problem.scalar)
     _, _, B, qdd, lam, qd = problem.rates(q, zd, u, t, p)
     M = pieces.dynamics(q, qd, u, t, p)[0]
-    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    G_q, G_qd = pieces.force_tangents(q, qd, u, t, p, qdd, lam)
+    H_q, H_qd, rate_q = pieces.constraint_tangents(q, qd, t, p, qdd)
     Phi_p, rate_p, G_p, H_p = _by_parameters(problem, chosen)(q, qd, u, t, p, qdd, lam)
     dq = -maps.S(Phi_p)
     dqd = -maps.S(rate_q @ dq + rate_p)
