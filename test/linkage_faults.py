@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -61,7 +62,7 @@ class Machine:
     def __init__(self, observer: LinkageObserver, seed: int = 0) -> None:
         self.observer, self.rng, self.k = observer, np.random.default_rng(seed), 0
         problem, model = observer.problem, observer.model
-        self.scan = Scan(truth_step(problem), observer.backend)
+        self.scan = true_scan(observer)
         self.state = np.concatenate([model.start.q, model.start.qd[problem.z]])
         self.p = np.concatenate([[DT], np.asarray(model.parameters)])
 
@@ -86,6 +87,12 @@ class Machine:
         elif kind == 'gap of 30 s':
             measured[:] = np.nan
         return t, measured, y[:, :g]
+
+
+@lru_cache(maxsize=1)
+def true_scan(observer: LinkageObserver) -> Scan:
+    """Steps of the true motion, which keep nothing between calls: the tests of one filter share them."""
+    return Scan(truth_step(observer.problem), observer.backend)
 
 
 def truth_step(problem: Problem) -> ca.Function:

@@ -27,6 +27,7 @@ def stopped() -> list[SensorFrame]:
     return list(SimulatedCrane(machine, 500.0, 1002, cycle_by_name('random', machine, 1002)).advance(5_000_000_000))
 
 
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('valve', VALVES)
 def test_a_load_that_is_stopped_hard_is_no_contact(valve: str) -> None:
     """The piston side of the tilt cylinder draws oil from the tank meanwhile: that says nothing of its speed."""
@@ -52,6 +53,7 @@ def test_only_pressures_below_their_tank_are_noisy_and_briefly() -> None:
     assert not np.array(density(X, since)).any()
 
 
+@pytest.mark.usefixtures('vm')
 def test_a_pressure_that_goes_on_reading_nothing_is_rejected() -> None:
     """In bar: 50 to 150 Pa. For 0.3 s it could be a chamber that cavitates."""
     channel, found = 'pressure/tilt_piston', []

@@ -311,6 +311,7 @@ def test_a_step_that_leaves_out_the_correction_is_the_same(monkeypatch: pytest.M
         np.testing.assert_allclose(other, found[0], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.usefixtures('vm')
 def test_together_is_better_than_apart() -> None:
     """Unknown valves, random cycles, two cylinders: velocity and mass, at the same samples (errors in variables)."""
     machine = machine_of('patu655')
