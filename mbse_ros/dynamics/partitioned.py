@@ -166,7 +166,7 @@ class Partitioned:
     @cached_property
     def function(self) -> ca.Function:
         """The state equations as a CasADi function (``state_function``)."""
-        return state_function(self.system, self.system.values.symbol)
+        return state_function(self.system, self.system.values.symbol, pieces=self._pieces)
 
     @cached_property
     def rates_function(self) -> ca.Function:
@@ -177,7 +177,7 @@ class Partitioned:
     @cached_property
     def _state(self) -> Kernel:
         backend = affordable(self._given, self.operations)
-        return Kernel(state_function(self.system, self.system.values.symbol, guard=True), backend)
+        return Kernel(state_function(self.system, self.system.values.symbol, guard=True, pieces=self._pieces), backend)
 
     @property
     def operations(self) -> int:

@@ -40,10 +40,10 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
     g = len(system.independent)
     q, zd, u, t, p = state_symbols(system, parameters, kind)
     outputs, partial = _outputs(system, model, parameters)
-    state = state_function(system, parameters, scalar)
+    pieces = Pieces(system, parameters)
+    state = state_function(system, parameters, scalar, pieces=pieces)
     zdd, A, _, qdd, lam, qd = state(q, zd, u, t, p)
     h, *h_x = outputs(q, qd, u, t, p, qdd, lam)
-    pieces = Pieces(system, parameters)
     J, _ = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
     M = pieces.dynamics(q, qd, u, t, p)[0]
@@ -54,18 +54,19 @@ def sensor_function(system: MechanismSystem, parameters: ca.SX, scalar: bool | N
                        {'cse': True})
 
 
-def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None) -> ca.Function:
+def sensor_partials(system: MechanismSystem, parameters: ca.SX, scalar: bool | None = None,
+                    pieces: Pieces | None = None) -> ca.Function:
     """Function ``(q, zd, zdd, u, t, p) -> (h, H_z, H_zd, H_zdd)``; the derivatives (s, g) are along the constraints.
 
     ``zdd`` need not be the model's acceleration: error-state filters estimate its error (Naya et al., review,
     section 7.3).
-    ``system`` as in ``sensor_function``. Raises SettingError.
+    ``system`` as in ``sensor_function``, ``pieces`` as in ``state_function``. Raises SettingError.
     """
     model = state_sensors(system)
     scalar = is_small(system) if scalar is None else scalar
     kind = ca.SX if scalar else ca.MX
     q, zd, zdd, u, t, p = state_symbols(system, parameters, kind, 'q zd zdd u t p')
-    pieces = Pieces(system, parameters)
+    pieces = pieces or Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
     R = maps.R

@@ -31,14 +31,16 @@ def is_small(system: System) -> bool:
     return max(len(rows) for rows in dependent_solver(system, J).rows) <= LARGEST_BLOCK
 
 
-def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False) -> ca.Function:
+def state_function(system: System, parameters: ca.SX, scalar: bool | None = None, guard: bool = False,
+                   pieces: Pieces | None = None) -> ca.Function:
     """Function ``(q, zd, u, t, p) -> (zdd, A, B, qdd, lam, qd)`` of the state ``X = [z, zd]``, ``f = [zd, zdd]``.
 
     ``zdd`` (g,), ``A`` (2g, 2g) = df/dX along the constraints (Pyrhönen et al., state transition, Eq. 21), ``B`` (2g,
     k) = df/du, ``qdd`` (n,), multipliers ``lam`` (m,) with ``M qdd + J' lam = Q``, velocities ``qd`` (n,). ``scalar``:
     written out in scalar operations, fastest for small systems; else with sparse QR factorisations at run time, whose
     cost grows with the number of nonzeros; default: ``is_small``. ``guard`` adds an output, the largest entry of R,
-    which grows without bounds at a dead point.
+    which grows without bounds at a dead point. ``pieces`` of the same system and parameters, if they are there already:
+    to make them takes about half of the time.
 
     With ``G = Q - M qdd - J' lam`` and ``H = c - J qdd``, which are zero, the derivative along ``dq = R e_k`` (with the
     velocities that keep the constraints) or ``dqd = R e_k`` is ``dzdd = Mbar^-1 R' (dG - M S dH)``.
@@ -48,7 +50,7 @@ def state_function(system: System, parameters: ca.SX, scalar: bool | None = None
     kind = ca.SX if scalar else ca.MX
     g = len(system.independent)
     q, zd, u, t, p = state_symbols(system, parameters, kind)
-    pieces = Pieces(system, parameters)
+    pieces = pieces or Pieces(system, parameters)
     J, b = pieces.constraints(q, t, p)
     maps = Maps.of(system, J, scalar)
     R = maps.R

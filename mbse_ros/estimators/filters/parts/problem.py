@@ -12,7 +12,7 @@ import numpy as np
 from ....dynamics.model import Model
 from ....dynamics.partitioned import newton_function
 from ....dynamics.sensor_equations import sensor_partials, state_sensors
-from ....dynamics.state_equations import is_small, state_function
+from ....dynamics.state_equations import Pieces, is_small, state_function
 from ....errors import SettingError
 from ....mechanism.assembly import MechanismSystem
 
@@ -116,9 +116,10 @@ def _made(model: Model, sensors: Sequence[str]) -> Problem:
     chosen = replace(model.description, sensors={name: known[name] for name in sensors})
     system = _with_forces(replace(partition.system, description=chosen))
     p, scalar = system.values.symbol, is_small(system)
-    outputs = state_sensors(system)
-    return Problem(model, system, state_function(system, p, scalar), sensor_partials(system, p, scalar),
-                   newton_function(system), outputs.channels, outputs.stddev, outputs.angular)
+    outputs, pieces = state_sensors(system), Pieces(system, p)
+    return Problem(model, system, state_function(system, p, scalar, pieces=pieces),
+                   sensor_partials(system, p, scalar, pieces), newton_function(system), outputs.channels,
+                   outputs.stddev, outputs.angular)
 
 
 def _with_forces(system: MechanismSystem) -> MechanismSystem:
