@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -39,17 +40,25 @@ RULES: dict[int, Callable] = {
 }
 
 
+@lru_cache(64)
+def instructions(function: ca.Function) -> list[tuple[int, list[int], list[int], float]]:
+    """Operation, places it writes, places it reads, constant; asked for once, since each question to CasADi takes
+    longer than the operation."""
+    operations = [function.instruction_id(k) for k in range(function.n_instructions())]
+    return [(operation, function.instruction_output(k), function.instruction_input(k),
+             function.instruction_constant(k) if operation == ca.OP_CONST else 0.0)
+            for k, operation in enumerate(operations)]
+
+
 def evaluate(function: ca.Function, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Outputs of an SX function, dense, complex; columns are 1-D."""
     inputs = [np.asarray(a, dtype=complex).ravel(order='F') for a in arguments]
     inputs = [a[function.sparsity_in(i).find()] for i, a in enumerate(inputs)]
     work = np.zeros(function.sz_w(), dtype=complex)
     found = [np.zeros(function.nnz_out(i), dtype=complex) for i in range(function.n_out())]
-    for k in range(function.n_instructions()):
-        operation, into, out_of = (function.instruction_id(k), function.instruction_output(k),
-                                   function.instruction_input(k))
+    for operation, into, out_of, constant in instructions(function):
         if operation == ca.OP_CONST:
-            work[into[0]] = function.instruction_constant(k)
+            work[into[0]] = constant
         elif operation == ca.OP_INPUT:
             work[into[0]] = inputs[out_of[0]][out_of[1]]
         elif operation == ca.OP_OUTPUT:

@@ -17,6 +17,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
+
 from mbse_ros.compiled.compiler import compiler
 from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics.model import Model

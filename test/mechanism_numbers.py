@@ -11,7 +11,7 @@ from functools import cache, cached_property
 
 import casadi as ca
 import numpy as np
-from complex_step import RULES, STEP
+from complex_step import RULES, STEP, instructions
 from mechanism_samples import PLANAR
 from spatial_samples import SPATIAL
 
@@ -26,8 +26,16 @@ SAMPLES = PLANAR | SPATIAL
 CASES = [(name, kind) for name in SAMPLES
          for kind in (('natural',) if name in PLANAR else ()) + ('reference_point', 'relative')]
 BATCH_RULES = RULES | {
-    ca.OP_FABS: lambda a: np.where(np.real(a) >= 0, a, -a), ca.OP_LT: lambda a, b: 1.0 * (np.real(a) < np.real(b)),
-    ca.OP_NOT: lambda a: 1.0 * (np.real(a) == 0),
+    ca.OP_FABS: lambda a: np.where(np.real(a) >= 0, a, -a), ca.OP_NOT: lambda a: 1.0 * (np.real(a) == 0),
+    ca.OP_FMAX: lambda a, b: np.where(np.real(a) >= np.real(b), a, b),
+    ca.OP_FMIN: lambda a, b: np.where(np.real(a) >= np.real(b), b, a),
+    ca.OP_LT: lambda a, b: 1.0 * (np.real(a) < np.real(b)), ca.OP_LE: lambda a, b: 1.0 * (np.real(a) <= np.real(b)),
+    ca.OP_EQ: lambda a, b: 1.0 * (np.real(a) == np.real(b)), ca.OP_NE: lambda a, b: 1.0 * (np.real(a) != np.real(b)),
+    ca.OP_AND: lambda a, b: 1.0 * ((np.real(a) != 0) & (np.real(b) != 0)),
+    ca.OP_OR: lambda a, b: 1.0 * ((np.real(a) != 0) | (np.real(b) != 0)),
+    ca.OP_ATAN2: lambda y, x: (np.arctan2(np.real(y), np.real(x)) + 1j * (
+        np.real(x) * np.imag(y) - np.real(y) * np.imag(x)) / (np.real(x) ** 2 + np.real(y) ** 2)),
+    ca.OP_COPYSIGN: lambda a, b: np.where((np.real(a) >= 0) != np.signbit(np.real(b)), a, -a),
     ca.OP_IF_ELSE_ZERO: lambda a, b: np.where(np.real(a) != 0, b, 0.0)}
 
 
@@ -38,11 +46,9 @@ def evaluate(function: ca.Function, *arguments: np.ndarray) -> list[np.ndarray]:
     columns = [np.broadcast_to(a, (k, a.shape[1])).T for a in arguments]
     work: list = [0.0] * function.sz_w()
     found = [np.zeros((k, function.nnz_out(i)), dtype=complex) for i in range(function.n_out())]
-    for i in range(function.n_instructions()):
-        operation, into, out_of = (function.instruction_id(i), function.instruction_output(i),
-                                   function.instruction_input(i))
+    for operation, into, out_of, constant in instructions(function):
         if operation == ca.OP_CONST:
-            work[into[0]] = complex(function.instruction_constant(i))
+            work[into[0]] = complex(constant)
         elif operation == ca.OP_INPUT:
             work[into[0]] = columns[out_of[0]][out_of[1]]
         elif operation == ca.OP_OUTPUT:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``Observer`` and ``tune``: our filters as they are, filters of one's own beside them, and what is refused."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,11 @@ from mbse_ros.estimators.filters.observer import LinkageObserver
 from mbse_ros.simulation.three_simulations import wrong_start
 
 SENSORS = ['encoder', 'crank_gyro']
+
+
+@cache
+def four_bar():
+    return mbse.load('four_bar')
 
 
 @pytest.fixture(scope='module')
@@ -120,27 +127,27 @@ def test_sensors_of_the_equations(truth):
     (lambda s: mbse.Observer('four_bar', 'KF'), SettingError, 'errorEKF_FE'),
     (lambda s: mbse.Observer('four_bar', 'DEKF', 'encoder'), SettingError, r"such as \['encoder'\]"),
     (lambda s: mbse.Observer('four_bar', 'DEKF', ['radar']), SettingError, 'crank_gyro'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', []), SettingError, 'four_bar has encoder'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', []), SettingError, 'four_bar has encoder'),
     (lambda s: mbse.Observer('n_four_bar:2'), SettingError, 'none in its file'),
-    (lambda s: mbse.Observer('four_bar').run(None), SettingError, 'Samples, or times'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', stddev=[1.0]), SettingError, 'stddev'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS, transition='best'), SettingError, 'options of DEKF'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS, colour='red'), SettingError, 'options of DEKF'),
-    (lambda s: mbse.Observer('four_bar', Model, SENSORS, gate=0.9), SettingError, 'as its own options'),
-    (lambda s: mbse.Observer('four_bar', lambda equations: 3, SENSORS), SettingError, 'predict and correct'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF').start([1.0, 2.0]), SettingError, '1 finite numbers: theta'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF').start(stddev=[1.0] * 7), SettingError, 'velocity/theta'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF').start([1e6]), PositionProblemError, 'out of reach'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', ['encoder', 'coupler_gyro']).run(s), SettingError, 'coupler_gyro'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t, s.values[:, :1]), SettingError, r'\(400, 2\)'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t ** 2, s.values), SettingError, 'even steps'),
-    (lambda s: mbse.Observer('four_bar', 'DEKF', SENSORS).run(s.t, s.values, np.zeros(3)), SettingError, 'torque'),
-    (lambda s: mbse.Observer('four_bar', Model, SENSORS, spoil=lambda m, P: (m * np.nan, P)).run(s), DivergenceError,
+    (lambda s: mbse.Observer(four_bar()).run(None), SettingError, 'Samples, or times'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', stddev=[1.0]), SettingError, 'stddev'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS, transition='best'), SettingError, 'options of DEKF'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS, colour='red'), SettingError, 'options of DEKF'),
+    (lambda s: mbse.Observer(four_bar(), Model, SENSORS, gate=0.9), SettingError, 'as its own options'),
+    (lambda s: mbse.Observer(four_bar(), lambda equations: 3, SENSORS), SettingError, 'predict and correct'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF').start([1.0, 2.0]), SettingError, '1 finite numbers: theta'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF').start(stddev=[1.0] * 7), SettingError, 'velocity/theta'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF').start([1e6]), PositionProblemError, 'out of reach'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', ['encoder', 'coupler_gyro']).run(s), SettingError, 'coupler_gyro'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS).run(s.t, s.values[:, :1]), SettingError, r'\(400, 2\)'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS).run(s.t ** 2, s.values), SettingError, 'even steps'),
+    (lambda s: mbse.Observer(four_bar(), 'DEKF', SENSORS).run(s.t, s.values, np.zeros(3)), SettingError, 'torque'),
+    (lambda s: mbse.Observer(four_bar(), Model, SENSORS, spoil=lambda m, P: (m * np.nan, P)).run(s), DivergenceError,
      'Model: not finite at step 0'),
-    (lambda s: mbse.Observer('four_bar', Model, SENSORS, spoil=lambda m, P: (m[:1], P)).run(s), SettingError,
+    (lambda s: mbse.Observer(four_bar(), Model, SENSORS, spoil=lambda m, P: (m[:1], P)).run(s), SettingError,
      r'Model: got \(\(1,\), \(2, 2\)\), expected a mean \(2,\)'),
-    (lambda s: mbse.tune(mbse.Observer('four_bar', Model, SENSORS), s), SettingError, 'one of our filters'),
-    (lambda s: mbse.tune(mbse.Observer('four_bar', 'DEKF', SENSORS), []), SettingError, 'one log or more')])
+    (lambda s: mbse.tune(mbse.Observer(four_bar(), Model, SENSORS), s), SettingError, 'one of our filters'),
+    (lambda s: mbse.tune(mbse.Observer(four_bar(), 'DEKF', SENSORS), []), SettingError, 'one log or more')])
 def test_what_is_refused(truth, make, kind, said):
     with pytest.raises(kind, match=said):
         make(truth.samples)

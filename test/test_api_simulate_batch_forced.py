@@ -33,7 +33,7 @@ independent: [theta]
 forces:
   motor: {coordinate: theta, input: torque}
 '''
-STIFFNESS, DAMPING = 25.0, 1.0
+STIFFNESS, DAMPING = 25.0, 4.0
 SPRING = WHEEL + f'springs:\n  s: {{coordinate: theta, stiffness: {STIFFNESS} N*m/rad, free: 0, damping: {DAMPING}}}\n'
 # a crank at a prescribed speed, with a swinging bar on it
 DRIVEN = '''
@@ -69,19 +69,29 @@ def wheel():
     return Model(parse_mechanism(WHEEL))
 
 
+@pytest.fixture(scope='module')
+def spring():
+    return Model(parse_mechanism(SPRING))
+
+
+@pytest.fixture(scope='module')
+def driven():
+    return Model(parse_mechanism(DRIVEN))
+
+
 @pytest.mark.parametrize('scheme', SCHEMES)
 def test_inputs_are_those_of_simulate(scheme, rocker):
     """A function of time, the same for all; the trapezoidal rule ends within its tolerance."""
     theta = np.array([0.9, 1.0, 1.3])
-    found = mbse.simulate_batch(rocker, 0.6, 1e-3, scheme, starts={'theta': theta, 'theta_dot': 8.0},
-                                inputs={'torque': torque}, every=200)
-    free = mbse.simulate_batch(rocker, 0.6, 1e-3, scheme, starts={'theta': theta, 'theta_dot': 8.0}, every=200)
+    found = mbse.simulate_batch(rocker, 0.4, 1e-3, scheme, starts={'theta': theta, 'theta_dot': 8.0},
+                                inputs={'torque': torque}, every=100)
+    free = mbse.simulate_batch(rocker, 0.4, 1e-3, scheme, starts={'theta': theta, 'theta_dot': 8.0}, every=100)
     assert found.completed.all() and np.abs(found['theta'][:, -1] - free['theta'][:, -1]).min() > 0.05
     for i in range(3):
-        alone = simulate(rocker, 0.6, 1e-3, scheme, start=start_of(rocker, theta[[i]], np.array([8.0])),
+        alone = simulate(rocker, 0.4, 1e-3, scheme, start=start_of(rocker, theta[[i]], np.array([8.0])),
                          inputs=lambda t, q, qd: np.array([torque(t)]))
-        np.testing.assert_allclose(found.q[i], alone.q[::200], rtol=0, atol=1e-11)
-        np.testing.assert_allclose(found.qd[i], alone.qd[::200], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.q[i], alone.q[::100], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(found.qd[i], alone.qd[::100], rtol=0, atol=1e-9)
 
 
 def test_each_run_has_its_own_table(rocker):
@@ -107,24 +117,23 @@ def test_the_order_holds_with_inputs(scheme, order, rocker):
 
 
 @pytest.mark.parametrize('scheme', SCHEMES)
-def test_drivers_move_as_in_simulate(scheme, monkeypatch):
+def test_drivers_move_as_in_simulate(scheme, monkeypatch, driven):
     """With a free coordinate and an input beside the driver, and of a mechanism that its driver moves alone; no step
     is left to the march."""
     decided, decide = [], batch._Run._decide
     monkeypatch.setattr(batch._Run, '_decide', lambda self: decided.append(1) or decide(self))
-    item = Model(parse_mechanism(DRIVEN))
-    found = mbse.simulate_batch(item, 1.0, 1e-3, scheme, starts={'phi': [-1.0, -1.5]}, every=250,
+    found = mbse.simulate_batch(driven, 0.5, 1e-3, scheme, starts={'phi': [-1.0, -1.5]}, every=125,
                                 inputs={'push': lambda t: np.cos(2 * t)})
     assert found.completed.all()
     np.testing.assert_allclose(found['theta'], np.tile(0.8 * np.sin(3 * found.t), (2, 1)), rtol=0, atol=1e-12)
     for i, phi in enumerate((-1.0, -1.5)):
-        start = start_of(item, np.array([phi]), item.start.qd[item.z])
-        alone = simulate(item, 1.0, 1e-3, scheme, start=start, inputs=lambda t, q, qd: np.array([np.cos(2 * t)]))
-        np.testing.assert_allclose(found.q[i], alone.q[::250], rtol=0, atol=1e-11)
-        np.testing.assert_allclose(found.qd[i], alone.qd[::250], rtol=0, atol=1e-10)
-    moved = mbse.simulate_batch('four_bar_adams_driven', 0.5, 1e-3, scheme, runs=1, every=100)
-    alone = simulate(mbse.load('four_bar_adams_driven'), 0.5, 1e-3, scheme)
-    np.testing.assert_allclose(moved.q[0], alone.q[::100], rtol=0, atol=1e-13)
+        start = start_of(driven, np.array([phi]), driven.start.qd[driven.z])
+        alone = simulate(driven, 0.5, 1e-3, scheme, start=start, inputs=lambda t, q, qd: np.array([np.cos(2 * t)]))
+        np.testing.assert_allclose(found.q[i], alone.q[::125], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(found.qd[i], alone.qd[::125], rtol=0, atol=1e-10)
+    moved = mbse.simulate_batch('four_bar_adams_driven', 0.2, 1e-3, scheme, runs=1, every=50)
+    alone = simulate(mbse.load('four_bar_adams_driven'), 0.2, 1e-3, scheme)
+    np.testing.assert_allclose(moved.q[0], alone.q[::50], rtol=0, atol=1e-13)
     assert len(decided) < 20 and moved['theta'][0] == pytest.approx(1.2 * (1 - np.cos(2 * moved.t)), abs=1e-12)
 
 
@@ -155,12 +164,13 @@ def test_random_forces_add_up_as_white_noise(wheel):
 
 
 @pytest.mark.parametrize('scheme', SCHEMES)
-def test_a_damped_spring_settles_at_the_variance_of_theory(scheme):
+def test_a_damped_spring_settles_at_the_variance_of_theory(scheme, spring):
     """``var(theta_dot) = S^2 / (2 c I)``, ``var(theta) = S^2 / (2 c k)``; forces on a coordinate and on an input."""
-    item, S, dt = Model(parse_mechanism(SPRING)), 0.4, 5e-4
-    found = mbse.simulate_batch(item, 3.0, dt, scheme, runs=500, noise={'torque': S, 'theta': S}, every=1000)
-    late = slice(4, None)
-    # 500 runs and three instants that hardly depend on each other; Euler's own error is below 5 %
+    S, dt = 0.4, 1e-3
+    found = mbse.simulate_batch(spring, 1.0, dt, scheme, runs=500, noise={'torque': S, 'theta': S}, every=250)
+    late = slice(2, None)
+    # 500 runs and three instants that hardly depend on each other (exp(-c t / 2I) = 0.14); the start is forgotten after
+    # 0.5 s (0.02, squared in the variance); Euler's own error is below 5 %
     assert found['theta_dot'][:, late].var() == pytest.approx(2 * S ** 2 / (2 * DAMPING * INERTIA), rel=0.15)
     assert found['theta'][:, late].var() == pytest.approx(2 * S ** 2 / (2 * DAMPING * STIFFNESS), rel=0.15)
 

@@ -55,7 +55,7 @@ CASES = {
     'drivers, all sensors': (_driven, 'exact', ['-O0']),
     'sparse factorisation': (_sparse, 'exact', ['-O0']),
     'no constraints, no inputs': (lambda: load_model('pendulum', 'relative', backend='vm'), 'exact', ['-O0']),
-    'no sensors': (lambda: load_model('n_four_bar:3', backend='vm'), '2', ['-O2']),
+    'no sensors': (lambda: load_model('n_four_bar:2', backend='vm'), '2', ['-O2']),
     'parameters': (lambda: load_model('slider_crank', free=['crank', 'bodies.rod.mass'], backend='vm'), '3', ['-O0'])}
 
 
