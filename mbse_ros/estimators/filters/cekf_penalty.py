@@ -114,7 +114,8 @@ def penalty_rates(problem: Problem, alpha: float, zeta: float, omega: float) -> 
     K = ca.blockcat([[M, J.T], [J, -ca.MX.eye(m) / alpha]])
     known = ca.solve(K, ca.vertcat(Q, c - 2 * zeta * omega * (J @ qd - b) - omega ** 2 * Phi), 'qr')
     qdd, lam = known[:n], known[n:]
-    G_q, G_qd, H_q, H_qd, rate_q = pieces.tangents(q, qd, u, t, p, qdd, lam)
+    G_q, G_qd = pieces.force_tangents(q, qd, u, t, p, qdd, lam)
+    H_q, H_qd, rate_q = pieces.constraint_tangents(q, qd, t, p, qdd)
     right = ca.blockcat([[G_q, G_qd], [H_q - 2 * zeta * omega * rate_q - omega ** 2 * J, H_qd - 2 * zeta * omega * J]])
     change = ca.solve(K, ca.densify(right), 'qr')
     A = ca.blockcat([[ca.MX(n, n), ca.MX.eye(n)], [change[:n, :n], change[:n, n:]]])
