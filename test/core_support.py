@@ -93,9 +93,9 @@ def simulate(payload: float, seed: int, cycle: WorkCycle | None = None,
 
 
 def estimate(valve: str, frames: list[SensorFrame], observer: ObserverSettings = ObserverSettings(),
-             payload: PayloadSettings = PayloadSettings(), machine: Machine | None = None) -> Run:
+             payload: PayloadSettings = PayloadSettings(), machine: Machine | None = None, segment: float = 0.0) -> Run:
     """Frames through a fresh pipeline of a machine, of the default one where none is given."""
-    outputs = feed(Pipeline(machine or crane(valve), observer=observer, payload=payload), frames)
+    outputs = feed(Pipeline(machine or crane(valve), observer=observer, payload=payload, segment=segment), frames)
     times = {f.stamp_ns: t for f, t in zip(frames, np.cumsum([0.01 * (abs(f.velocity[0]) > 0.01) for f in frames]))}
     return Run(frames, outputs, np.array([times[o.state.stamp_ns] for o in outputs]))
 

@@ -44,15 +44,15 @@ def frames_of(name: str, load: float) -> tuple[SensorFrame, ...]:
 
 
 def log_of(name: str, load: float | None = None) -> list[tuple[str, int, float]]:
-    """Samples and commands ``(channel, stamp in ns, value)``; by default with a quarter of the high load."""
-    frames = frames_of(name, HIGH[name] / 4 if load is None else load)
+    """Samples and commands ``(channel, stamp in ns, value)``; by default with the high load."""
+    frames = frames_of(name, HIGH[name] if load is None else load)
     return [(channel, frame.stamp_ns, value) for frame in frames
             for channel, value in (*frame.samples.items(), *frame.commands.items())]
 
 
 def wrong_log(name: str, fault: str, sensor: str, begin: float = 2.0) -> list[tuple[str, int, float]]:
     """The same with a fault of a sensor."""
-    found = faulty_samples(FAULTS[fault], sensor, machine_of(name), frames_of(name, HIGH[name] / 4), begin)
+    found = faulty_samples(FAULTS[fault], sensor, machine_of(name), frames_of(name, HIGH[name]), begin)
     return [(channel, stamp, value) for stamp, channel, value in found]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong machine files: each mistake is a DescriptionError whose key points to it, and says what would do."""
 
+import json
 from random import Random
 
 import pytest
@@ -38,10 +39,11 @@ def test_the_machine_itself_is_in_order():
 @pytest.mark.parametrize('way', places(), ids=key_of)
 def test_wrong_values(way):
     """The key is that of the value, of a part of it, of what holds it or of what refers to it."""
+    text = with_value(way, 'a wrong value')
+    assert text.count('a wrong value') == 1
     for value in WRONG:
-        text = with_value(way, value)
         try:
-            parse_mechanism(text)
+            parse_mechanism(text.replace('a wrong value', json.dumps(value)))     # which is YAML, too
         except DescriptionError as error:
             key, place = error.key, key_of(way)
             beside = key.rpartition('.')[0] == place.rpartition('.')[0]

@@ -91,7 +91,7 @@ def test_a_range_of_no_unit_is_another_machine():
 
 def gauge_log(rest: float) -> list[tuple[str, int, float]]:
     """The lift with a rod side whose pressure is ``rest``, Pa, more than 0 at its lowest."""
-    log = log_of(LIFT)
+    log = log_of(LIFT, 100.0)
     lowest = np.percentile([value for channel, _, value in log if channel == ROD], 30)
     noise = np.random.default_rng(1).normal(size=len(log)) * 8e3
     return [(c, t, max(v - lowest, 0.0) + rest + noise[i] if c == ROD else v) for i, (c, t, v) in enumerate(log)]

@@ -14,27 +14,40 @@ from core_support import feed
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from mbse_ros.simulation.cycle import random_cycle
+from mbse_ros.simulation.sensor_faults import FAULTS, faulty_samples
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.streams.stages import PayloadStage
-from mbse_ros.studies.fault_cases import Case, run_case
+from mbse_ros.studies.fault_cases import Case, faulty_row, seen_of
 
 LOAD = 800.0
+CHANGE_NS = 10 * 10 ** 9
 BUCKET = 'pressure/bucket_piston'
 
 
 @lru_cache(maxsize=1)
-def frames() -> list[SensorFrame]:
-    """21 s of an excavator whose cylinders all move at random."""
+def begun() -> tuple[SimulatedCrane, list[SensorFrame]]:
+    """An excavator whose cylinders all move at random, and its first 10 s."""
     machine = load_machine('zx200', 'orifice')
     cycle = random_cycle(np.random.default_rng(3), 18.0, others=machine.valves[1:])
-    return SimulatedCrane(machine, LOAD, 3, cycle, plant=plant_of(machine)).run()
+    crane = SimulatedCrane(machine, LOAD, 3, cycle, plant=plant_of(machine))
+    return crane, list(crane.advance(CHANGE_NS))
+
+
+@lru_cache(maxsize=3)
+def frames(share: float = 1.0, until: float = 30.0) -> list[SensorFrame]:
+    """All its 21 s, or until a time; from 10 s on with a share of the load."""
+    crane, first = begun()
+    crane = copy(crane)
+    crane._operators, crane._rng = deepcopy(crane._operators), deepcopy(crane._rng)
+    crane.cycle = replace(crane.cycle, load=((0.0, 1.0), (10.0, 1.0), (10.05, share), (99.0, share)))
+    return first + list(crane.advance(round(min(crane.cycle.duration, until) * 1e9)))
 
 
 @lru_cache(maxsize=3)
 def run(offset: float) -> tuple[Pipeline, list[Output]]:
     """The chain, of unknown valves, with an offset of the bucket's pressure from the start."""
-    pipeline, outputs = Pipeline(load_machine('zx200', 'unknown')), []
+    pipeline, outputs = Pipeline(load_machine('zx200', 'unknown'), segment=0.1), []
     for frame in frames():
         for name, value in [*frame.commands.items(), *frame.samples.items()]:
             if name in pipeline.machine.channels or name in pipeline.machine.commands:
@@ -128,7 +141,11 @@ def test_the_difference_of_two_masses_is_without_what_their_poses_make_of_the_er
 def test_a_sensor_that_becomes_wrong_is_no_load() -> None:
     """The arm's pressure off by 8.7 deviations from 8 s on: held and named, and never wrong for longer than a second;
     without that test it was taken for a load."""
-    row = run_case(Case('zx200', 'orifice', 1, 'bias_500_kPa', 'pressure/arm_piston', 8.0, 24.0))
+    case, moved = Case('zx200', 'orifice', 3, 'bias_500_kPa', 'pressure/arm_piston', 8.0, 17.0), frames(1.0, until=17.0)
+    machine = load_machine(case.machine, case.valve)
+    seen, clean = (seen_of(case.machine, case.valve, moved, faulty_samples(
+        FAULTS[case.fault], case.sensor, machine, moved, begin, case.seed))[0] for begin in (case.begin, 99.0))
+    row = faulty_row(case, seen, clean)
     assert row['isolated'] and row['detected_after_motion_s'] < 3.0 and row['seconds_wrong_while_ok'] < 1.0
 
 
@@ -137,11 +154,8 @@ def test_a_little_more_or_less_load(share: float) -> None:
     """3 % of the largest load spilled or taken at 10 s: found within four seconds, named as a load, and then right."""
     machine = load_machine('zx200', 'orifice')
     span = machine.description.payload.limits[1]
-    cycle = random_cycle(np.random.default_rng(3), 18.0, others=machine.valves[1:])
     after = 1.0 + share * span / LOAD
-    cycle = replace(cycle, load=((0.0, 1.0), (10.0, 1.0), (10.05, after), (99.0, after)))
-    pipeline = Pipeline(load_machine('zx200', 'orifice'))
-    outputs = feed(pipeline, SimulatedCrane(machine, LOAD, 3, cycle, plant=plant_of(machine)).run())
+    outputs = feed(Pipeline(machine), frames(after, until=17.0))
     first = outputs[0].payload.stamp_ns
     changing = [(o.payload.stamp_ns - first) * 1e-9 for o in outputs if o.payload.reason == 'the load changes']
     assert changing and 10.0 < changing[0] < 14.0
