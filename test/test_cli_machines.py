@@ -52,7 +52,8 @@ def second(dig):
 
 
 def test_the_whole_state_as_json(second, tmp_path):
-    done = mbse('estimate', second, '--machine', 'zx200', '--full', '--json', tmp_path / 'x.json', '-o', tmp_path / 'out')
+    done = mbse('estimate', second, '--machine', 'zx200', '--full', '--json', tmp_path / 'x.json', '-o',
+                tmp_path / 'out')
     assert done.status == 0, done
     state = json.loads((tmp_path / 'x.json').read_text())['state']
     assert len(state['names']) == 22 and np.shape(state['position']) == (len(state['stamp_ns']), 4)
