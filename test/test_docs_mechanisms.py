@@ -91,7 +91,6 @@ QUICK = {'check': [], 'export-c': [], 'inverse': ['--duration', '0.1'],
          'simulate': ['--duration', '0.02', '--dt', '0.01']}
 
 
-@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('command', re.findall(r'^(?:`)?(\./mbse \w[^`\n]*)', TEXT, re.MULTILINE))
 def test_the_commands(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
@@ -101,7 +100,6 @@ def test_the_commands(folder, monkeypatch, command):
     assert (folder / words[-1]).exists()
 
 
-@pytest.mark.usefixtures('vm')
 def test_the_table_is_the_drivers_motion(folder, tmp_path):
     found = []
     for words in ([folder / 'pump_jack_driven.yaml', '--duration', '6', '--dt', '1'],
