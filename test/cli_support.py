@@ -71,16 +71,19 @@ def lift() -> tuple[RawMessage, ...]:
         return tuple(Bag(f'{folder}/lift').messages())
 
 
-def recorded(folder: Path, edit: Edit = lambda topic, t, message: message, until: float = 5.6,
-             truth: bool = False) -> Path:
+def recorded(folder: Path, edit: Edit | None = None, until: float = 5.6, truth: bool = False) -> Path:
     """A bag of the first seconds of the lift: up, a hold, and from 4.7 s on down again; without the truth.
 
-    ``edit`` gets topic, time from the start, s, and message, and returns a message or None: lost.
+    ``edit`` gets topic, time from the start, s, and message, and returns a message or None: lost. Without it the
+    messages are those of the lift, byte by byte.
     """
     with BagWriter(folder, frame='patu655_lift') as writer:
         for raw in lift():
             t = (raw.stamp_ns - START_NS) * 1e-9
             if t > until + 1e-6 or raw.topic == TRUTH and not truth:
+                continue
+            if edit is None:
+                writer.write_cdr(raw.topic, raw.msgtype, raw.stamp_ns, raw.data)
                 continue
             message = edit(raw.topic, t, decode(raw))
             if message is not None:

@@ -9,12 +9,14 @@ from cli_support import mbse, refused
 from mbse_ros.compiled import have_compiler
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
-from mbse_ros.studies import startup
+from mbse_ros.simulation.work import frame_count, working_machine
+from mbse_ros.studies import kernels, pipeline, startup
 from mbse_ros.studies.kernels import CASES, model_of
 
 
-def test_kernels(tmp_path):
+def test_kernels(tmp_path, monkeypatch):
     """The lift crane in all backends, without and with its load; to build the excavator from nothing takes long."""
+    monkeypatch.setattr(kernels, 'BATCH', 50)
     cases = 'crane_observer_step', 'crane_weighing_step'
     done = mbse('benchmark', 'kernels', '--rounds', 1, '--case', ','.join(cases), '--json', tmp_path / 'k.json')
     assert done.status == 0 and all(case in done.out for case in cases)
@@ -43,6 +45,8 @@ def test_an_unknown_case_of_kernels_is_refused():
 def test_startup(tmp_path, monkeypatch):
     """The cases in processes of their own, cold and warm, without ROS; each cold start has an empty cache."""
     monkeypatch.setattr(startup, 'find_spec', lambda name: None)
+    assert frame_count(working_machine(load_machine('patu655_lift'))) == 2401, 'the case is named after its 24 s'
+    monkeypatch.setattr(startup, 'frame_count', lambda crane: 200)
     done = mbse('benchmark', 'startup', '--rounds', 1, '--json', tmp_path / 's.json')
     result = json.loads((tmp_path / 's.json').read_text())
     assert done.status == 0 and 'node_ready: not measured' in done.out
@@ -72,12 +76,15 @@ def test_a_length_of_bags_that_cannot_be_is_refused(words, said):
     assert said in refused('benchmark', 'bags', *words)
 
 
-def test_pipeline(tmp_path):
+def test_pipeline(tmp_path, monkeypatch):
+    """Of the first seconds of its log: the time of a step is the same."""
+    assert pipeline.LOG_S == 23.5, 'as the help says'
+    monkeypatch.setattr(pipeline, 'LOG_S', 2.5)
     done = mbse('benchmark', 'pipeline', '--runs', 1, '--json', tmp_path / 'new' / 'p.json')
     result = json.loads((tmp_path / 'new' / 'p.json').read_text())
-    assert done.status == 0 and '23500 steps' in done.out
+    assert done.status == 0 and '2.5 s of samples, 2500 steps' in done.out
     assert {'log_s', 'steps', 'real_time_share', 'peak_mb'} <= set(result)
-    assert (result['log_s'], result['steps']) == (23.5, 23500)
+    assert (result['log_s'], result['steps']) == (2.5, 2500)
     assert result['real_time_share'] > 0.0 and result['peak_mb'] > 20.0
 
 

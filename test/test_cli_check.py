@@ -11,6 +11,7 @@ MACHINES = sorted(path.stem for path in (ROOT / 'config' / 'machines').glob('*.y
 LIFT = (ROOT / 'config' / 'machines' / 'patu655_lift.yaml').read_text()
 
 
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('machine', MACHINES)
 def test_machines_of_the_package(machine):
     done = mbse('check', machine)

@@ -110,6 +110,7 @@ def test_the_same_in_another_process(full, bag, tmp_path):
     assert set(result) == {'payload', 'cost'} and result['payload'] == full[1]['payload']
 
 
+@pytest.mark.usefixtures('few_frames')
 def test_report(bag, tmp_path):
     """One page and its pictures; what was chosen stands in it."""
     done = mbse('estimate', bag, '--report', tmp_path / 'a' / 'b', '--set', 'observer.pressure_psd=0.4')
@@ -121,6 +122,7 @@ def test_report(bag, tmp_path):
     assert 'Estimate from lift' in page and 'observer.pressure_psd=0.4' in page and str(bag) in page
 
 
+@pytest.mark.usefixtures('few_frames')
 def test_slow_functions_are_a_warning(tmp_path, monkeypatch):
     """Once, with the reason, in the report too; the virtual machine that was asked for is none."""
     bag = recorded(tmp_path / 'bag', until=2.5)

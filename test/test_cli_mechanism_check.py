@@ -36,6 +36,7 @@ def words(*command):
     return ' '.join(done.out.split()), done.warnings
 
 
+@pytest.mark.usefixtures('vm')
 @pytest.mark.parametrize('name', MECHANISMS)
 def test_mechanisms_of_the_package(name, tmp_path):
     """Each is in order, without a warning, and can be drawn."""
@@ -111,6 +112,7 @@ def test_wrong_options(options, text, tmp_path):
     assert text in refused('check', 'four_bar', *(o.format(file=tmp_path / 'file') for o in options))
 
 
+@pytest.mark.usefixtures('vm')
 def test_a_machine_is_drawn_too(tmp_path):
     """With its cylinders, which are actuators; in other coordinates the motion is the same."""
     for options, text in (([], 'coordinates 9 relative coordinates constraints 8 5 that count'),

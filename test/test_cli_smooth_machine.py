@@ -36,6 +36,7 @@ def recorded(folder: Path, move: Move) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures('few_frames')
 def test_a_bag_is_smoothed_beside_the_filter(bag: Path, tmp_path: Path) -> None:
     done = mbse('smooth', bag, '-o', tmp_path / 'out', '--json', tmp_path / 'f.json', '--full')
     assert done.status == 0, done
