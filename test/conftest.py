@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -19,7 +18,6 @@ import pytest
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')     # before NumPy: as the command line and the nodes have it
 
-from mbse_ros.compiled.compiler import compiler
 from mbse_ros.description.model import MechanismDescription
 from mbse_ros.dynamics.model import Model
 from mbse_ros.machine import machine
@@ -30,10 +28,6 @@ MODELS = 12         # that a process keeps
 # They take longest: first, so that none of them is left alone at the end.
 LONGEST = ('test_nodes_demo', 'test_nodes_linkage', 'test_nodes_sensors', 'test_nodes_machine', 'test_nodes_graph',
            'test_nodes_smoother', 'test_nodes_doctor', 'test_nodes_benchmark', 'test_nodes_display')
-# A test calls a compiled function some thousand times: without optimisation it is there in less than half of the time,
-# with the same bits (test_compiled_optimised.py). The tests of compiled functions and the demo have it as users do.
-UNOPTIMISED = '-O0'
-OPTIMISED = ('test_compiled_', 'test_nodes_demo')
 FIRST_DOMAIN = itertools.count(os.getpid())
 DDS = {
     'ROS_PYTHON_CHECK_FIELDS': '1',                 # a wrong scalar type raises instead of aborting the process
@@ -54,8 +48,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """In the project's own environment a missing ROS 2 is an error, not a reason to skip."""
     if os.environ.get('MBSE_ROS_ENVIRONMENT') and importlib.util.find_spec('rclpy') is None:
         raise pytest.UsageError('rclpy cannot be imported in ' + os.environ['MBSE_ROS_ENVIRONMENT'])
-    if not os.environ.get('CC') and (command := compiler()):
-        os.environ['CC'] = f'{shlex.join(command)} {UNOPTIMISED}'
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -129,15 +121,6 @@ def few_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crane, '_GIF_FRAMES', 5)
     monkeypatch.setattr(linkage_drawing, '_GIF_FRAMES', 5)
     monkeypatch.setattr(mechanism_simulate, '_FRAMES', 5)
-
-
-@pytest.fixture(scope='module', autouse=True)
-def optimised(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The compiler as users have it, where a test is about that."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.name.startswith(OPTIMISED) and os.environ.get('CC', '').endswith(' ' + UNOPTIMISED):
-            patch.delenv('CC')
-        yield
 
 
 @pytest.fixture
