@@ -55,14 +55,13 @@ def test_every_module_is_in_a_room():
     assert not strangers, f'no floor in test_architecture.py for {strangers}'
 
 
-@pytest.mark.parametrize('path', [path for path in modules() if room_of(path) in ROOMS],
-                         ids=lambda path: str(path.relative_to(ROOT)))
-def test_rooms(path):
-    assert not broken_floors(path)
-    if room_of(path) != 'nodes':
-        assert not ros_imports(path)
-    if room_of(path) not in ('nodes', 'cli'):
-        assert not noises(path)
+@pytest.mark.parametrize('room', ROOMS)
+def test_rooms(room):
+    rules = [broken_floors] + [ros_imports] * (room != 'nodes') + [noises] * (room not in ('nodes', 'cli'))
+    own = [path for path in modules() if room_of(path) == room]
+    broken = {(str(path.relative_to(ROOT)), rule.__name__): found for path in own for rule in rules
+              if (found := rule(path))}
+    assert own and not broken
 
 
 @pytest.mark.parametrize('rule, text', [
