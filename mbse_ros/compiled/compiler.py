@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ..errors import CompilationError
 
-# -Og runs generated straight-line code as fast as -O1 and -O2 and compiles it in half of the time of -O1: what it leaves
-# out finds nothing there (docs/kernels.md).
+# -Og runs generated straight-line code as fast as -O1 and -O2 and compiles it in half of the time of -O1: what it
+# leaves out finds nothing there (docs/kernels.md).
 # No contraction to fused multiply-add and no -ffast-math: C and the virtual machine agree, NaN stays NaN, and -mavx2,
 # where the CPU has it, changes no bit. The C library is not compiled for AVX: a CPU may take three times as long for it
 # unless the upper halves of registers are cleared before a call, which gcc does with -fexpensive-optimizations only.
