@@ -122,6 +122,7 @@ class Peer:
         for topic, kind in topics.items():
             self.node.create_subscription(kind, topic, partial(self._hear, self.heard[topic]), QoSProfile(depth=5000))
         self.outputs = {}
+        self.near = ()
         self.also = lambda: None
         self._batch, self._over = Future(), 0.0
 
@@ -161,11 +162,16 @@ class Peer:
         self.also()
 
     def publish(self, kind, topic, message, readers=1, qos=OUTPUT):
-        """Publish, the first time after the match with as many readers; only reliable ones get the first message."""
+        """Publish, the first time after the match with as many readers; only reliable ones get the first message.
+
+        Those of the nodes ``near``, in this process, must have met the publisher, too: what it sends before is lost.
+        """
         if topic not in self.outputs:
             self.outputs[topic] = persistent(self.node.create_publisher(kind, topic, qos), print, MATCH)
-            self.until(lambda: self.outputs[topic].get_subscription_count() >= readers,
-                       why=partial(self._ends, topic))
+            name = self.node.resolve_topic_name(topic)
+            self.until(lambda: self.outputs[topic].get_subscription_count() >= readers and all(
+                reader.get_publisher_count() for node in self.near for reader in node.subscriptions
+                if reader.topic_name == name), why=partial(self._ends, topic))
         self.outputs[topic].publish(message)
 
     def _ends(self, topic):

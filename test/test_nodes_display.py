@@ -52,6 +52,7 @@ def graph(tmp_path_factory):
         node, peer, executor = make(DisplayNode, machine='zx200', port=0, scale_file=str(file)), Peer(), \
             SingleThreadedExecutor()
         executor.add_node(node)
+        peer.near = node,
 
         def also():
             executor.spin_once(timeout_sec=0)

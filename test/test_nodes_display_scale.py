@@ -42,7 +42,7 @@ def test_orders_are_done_by_the_real_scale(tmp_path):
         def also():
             executor.spin_once(timeout_sec=0)
             node.tick()
-        peer.also = also
+        peer.also, peer.near = also, (node, scale)
         instants = [(state(excavator(), reading.stamp_ns, start_pose(reading)), payload_of(reading))
                     for reading in Shift([Bucket(1000.0), Bucket(700.0)], stddev=(0.0, 0.0), rate=5.0).readings()]
         with client.connect(f'ws://127.0.0.1:{node.server.port}/live') as ws:

@@ -48,6 +48,7 @@ def recorder(tmp_path, monkeypatch):
             monkeypatch.setattr(Node, '__init__', init)
             nodes.append(node)
             executor.add_node(node)
+            peer.near = node,
             return node
 
         def last():

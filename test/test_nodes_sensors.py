@@ -268,6 +268,7 @@ def test_after_a_pause_no_sensor_seems_dead(make):     # noqa: F811
     """Two seconds of each sensor wait, one subscription after the other."""
     node, peer, executor = make(InterpolationNode, sensor_reliability='reliable'), Peer(), _Executor()
     executor.add_node(node)
+    peer.near = node,
     try:
         channels, valves = node.machine.channels, node.machine.valves
         values = {'position/lift': 0.2, 'pressure/lift_piston': 3e6, 'pressure/lift_rod': 2e6,
@@ -299,6 +300,7 @@ def test_what_waits_for_a_mechanism_corrects_nothing(make):     # noqa: F811
     node, peer = make(LinkageNode, mechanism='five_bar', backend='vm', sensor_reliability='reliable'), Peer()
     executor = _Executor()
     executor.add_node(node)
+    peer.near = node,
     try:
         angles = dict(zip(node.machine.names, node.machine.start.q))
         for topic, fields in (('sensors/joint_states', {'names': list(angles), 'position': list(angles.values())}),
