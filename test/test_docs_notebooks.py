@@ -35,3 +35,9 @@ def test_three_notebooks_are_listed():
 def test_every_example_is_listed():
     listed = re.findall(r'\]\((\w+)\.py\)', (ROOT / 'examples' / 'README.md').read_text())
     assert sorted(listed) == sorted(path.stem for path in (ROOT / 'examples').glob('*.py'))
+
+
+def test_continuous_integration_builds_the_documentation():
+    """Its errors and warnings fail the run: all of its lines end so."""
+    text = (ROOT / '.ci' / 'run').read_text()
+    assert re.search(r'^make docs .*\|\| status=1$', text, re.MULTILINE) and 'pipefail' in text

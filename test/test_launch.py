@@ -161,6 +161,40 @@ def test_a_misspelt_argument_is_refused(graph, stand_in):
         stand_in.generate_launch_description().args[0][-1].function(context)
 
 
+# Arguments that bringups of robots usually have; many are nearly one of ours.
+USUAL = """simulation frame_id output sim use_sim sim_time namespace_ name_space use_namespace rviz2 use_rviz
+    rviz_config launch_rviz record_bag recording rosbag bag params_files param_file params config_file log_level robot
+    robot_name robot_model model world headless gui debug use_composition composition container_name autostart_
+    auto_start respawn use_respawn lifecycle map frames base_frame remaps remapping cycle_time durations timeout seeds
+    port host display_name displays source payloads machines mechanisms sensor sensors_ estimators rates motions
+    smooth lags noise visualize visualisation outputs_ scales tf_prefix publish_tf joint_states""".split()
+
+
+@pytest.fixture
+def parent_event(graph, stand_in):
+    """The stand-in's processes with the locals that a launch service gives: who included our file, with which words."""
+    def processes(words, top, location):
+        kind, _ = GRAPHS[graph]
+        context = Context({item.name: word(item.default) for item in fields(kind)})
+        context.argv, ours = words, str(ROOT / 'launch' / f'{graph}.launch.py')
+        included = [SimpleNamespace(launch_description_source=SimpleNamespace(location=location or ours),
+                                    launch_arguments=[text.split(':=') for text in words])]
+        event = SimpleNamespace(launch_description=SimpleNamespace(entities=top + included))
+        context.get_locals_as_dict = lambda: {'event': event, 'current_launch_file_path': ours}
+        return stand_in.generate_launch_description().args[0][-1].function(context)
+    return processes
+
+
+@pytest.mark.parametrize('top, location', [([], '/robot/bringup.launch.py'), (['an argument of a parent'], None)])
+def test_arguments_of_a_parent_are_nobodys_business(parent_event, top, location):
+    assert parent_event([f'{name}:=x' for name in USUAL], top, location)
+
+
+def test_a_misspelt_argument_is_refused_where_ours_is_the_file_that_is_launched(parent_event):
+    with pytest.raises(SettingError, match='simulte.*did you mean simulate'):
+        parent_event(['simulte:=false', 'robot:=r2'], [], None)
+
+
 @pytest.mark.parametrize('words', [[], ['payload:=3', 'robot:=r2', '--debug'], ['pyload']])
 def test_arguments_of_others_are_left_alone(words):
     refuse_misspelt(words, MachineArguments)
@@ -186,6 +220,39 @@ def test_real_launch_reads_it(graph):
     for argument in declared:
         argument.visit(context)
     assert len(opaque.visit(context)) == len(make(kind()).processes)
+
+
+def test_real_launch_judges_what_is_typed_for_our_file_alone(graph, tmp_path, monkeypatch):
+    """As `ros2 launch` does it: one action that includes the file with all that was typed; and a bringup with ours."""
+    for name in ('launch', 'launch_ros'):
+        pytest.importorskip(name, reason=f'{name} is not installed: the wheels of ROS 2 lack it')
+    from launch import LaunchDescription, LaunchService
+    from launch.actions import IncludeLaunchDescription, LogInfo
+    from launch.launch_description_sources import PythonLaunchDescriptionSource
+    launching = sys.modules.get(SHARED) or importlib.import_module(SHARED)
+    made = []
+    monkeypatch.setattr(launching, 'node', lambda process: made.append(process) or LogInfo(msg=process.name))
+    ours, parent = ROOT / 'launch' / f'{graph}.launch.py', tmp_path / 'bringup.launch.py'
+    parent.write_text(f"""
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+def generate_launch_description():
+    return LaunchDescription([*(DeclareLaunchArgument(name, default_value='x') for name in {USUAL}),
+                              IncludeLaunchDescription(PythonLaunchDescriptionSource({str(ours)!r}))])
+""")
+
+    def launched(path, words):
+        made.clear()
+        service = LaunchService(argv=words)
+        service.include_launch_description(LaunchDescription([IncludeLaunchDescription(
+            PythonLaunchDescriptionSource(str(path)), launch_arguments=[tuple(text.split(':=')) for text in words])]))
+        return service.run() == 0 and len(made) > 0
+
+    assert launched(ours, ['seed:=3', 'robot:=r2'])
+    assert not launched(ours, ['simulte:=false'])
+    assert launched(parent, [f'{name}:=x' for name in USUAL])
 
 
 @pytest.mark.parametrize('mechanism, sensors', [

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from itertools import chain
+from os.path import abspath
+from typing import Any
 
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, Shutdown, TimerAction
@@ -23,7 +25,7 @@ OnExit = Callable[[ProcessExited, LaunchContext], 'list[Action] | None']
 def launch_description(kind: type[A], graph: Callable[[A], Graph]) -> LaunchDescription:
     """Arguments of a kind and, once they are known, the processes of their graph."""
     def processes(context: LaunchContext) -> list[Node]:
-        refuse_misspelt(context.argv, kind)
+        refuse_misspelt(typed_for(description, context), kind)
         given = {item.name: LaunchConfiguration(item.name).perform(context) for item in fields(kind)}
         described = graph(parse_arguments(given, kind)).processes
         for process in described:
@@ -31,11 +33,30 @@ def launch_description(kind: type[A], graph: Callable[[A], Graph]) -> LaunchDesc
                 found(process)      # refused before anything runs: launch would leave the others alone behind
         return [node(process) for process in described]
 
-    return LaunchDescription([
+    description = LaunchDescription([
         *(DeclareLaunchArgument(item.name, default_value=word(item.default), description=describe(item))
           for item in fields(kind)),
         OpaqueFunction(function=processes),
     ])
+    return description
+
+
+def typed_for(description: LaunchDescription, context: LaunchContext) -> list[str]:
+    """Words of the command line that are arguments of our launch file. Where another file includes ours, it is that
+    file's line.
+
+    `ros2 launch` makes a description of one action, which includes the file with all that was typed.
+    """
+    known: dict[str, Any] = getattr(context, 'get_locals_as_dict', dict)()
+    top = getattr(known.get('event'), 'launch_description', None)
+    if 'event' not in known or top is description:
+        return list(context.argv)
+    included = top.entities if top is not None else []
+    source = getattr(included[0], 'launch_description_source', None) if len(included) == 1 else None
+    if source is None or abspath(source.location) != known.get('current_launch_file_path'):
+        return []
+    given = [name for name, _ in included[0].launch_arguments]
+    return [text for text in context.argv if text.partition(':=')[0] in given]
 
 
 def node(process: Process) -> Node:

@@ -253,10 +253,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def refuse_misspelt(words: Iterable[str], kind: type[Settings]) -> None:
-    """Raise SettingError for a word ``name:=value`` of a command line whose name is nearly that of an argument.
-
-    Other unknown names are left alone: they may be for a launch file that includes ours.
-    """
+    """Raise SettingError for a word ``name:=value`` of a command line whose name is nearly that of an argument."""
     known = [item.name for item in fields(kind)]
     for word in words:
         name, sign, value = word.partition(':=')
