@@ -12,9 +12,12 @@ from mbse_ros.bags.bag import Bag
 from mbse_ros.bags.reader import Sample
 from mbse_ros.bags.series import read_states
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.cli.check import reach_warnings, warnings
 from mbse_ros.cli.machines.report_run import report_run
 from mbse_ros.cli.units import unit_and_scale
-from mbse_ros.machine import load_machine
+from mbse_ros.description.load import known_machines, load_mechanism
+from mbse_ros.errors import DescriptionError
+from mbse_ros.machine import Machine, load_machine
 from mbse_ros.machine.reach import reach_of
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.offline.checks.findings import stroke_lines
@@ -177,3 +180,37 @@ def test_filters_of_mechanisms_know_no_pressures(tmp_path):
         writer.write('/x', 'std_msgs/msg/Float64', 1, {'data': 1.0})
     done = mbse('estimate', tmp_path / 'bag', '--mechanism', 'patu655_lift')
     assert done.status == 2 and done.err.startswith('note: lift_piston, lift_rod not used: filters of a mechanism know')
+
+
+def linkage(tmp_path, link, limits='limits: [-0.622 rad, 2.372 rad]'):
+    """zx200 with another start of the bucket's link, and other limits of the bucket."""
+    text = known_machines()['zx200'].read_text()
+    for old, new in ((LINK, LINK.replace('0 deg', link)), ('limits: [-0.622 rad, 2.372 rad]', limits)):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path = tmp_path / 'zx200.yaml'
+    path.write_text(text)
+    return path
+
+
+LINK = '    child: link.eye\n    axis: [0, 1, 0]\n    start: 0 deg'
+
+
+@pytest.mark.usefixtures('vm')
+def test_a_linkage_on_its_other_branch_is_found(tmp_path):
+    """By the joint's limits; where a little of the stroke is beyond them, this is said."""
+    machine = Machine(load_mechanism(linkage(tmp_path, '90 deg')))
+    with pytest.raises(DescriptionError, match='other branch') as caught:
+        list(reach_warnings(machine, reach_of(machine)))
+    assert caught.value.key == 'joints.bucket_joint' and '-65.4' in caught.value.value
+    machine = Machine(load_mechanism(linkage(tmp_path, '0 deg', 'limits: [-0.622 rad, 2.0 rad]')))
+    found, = reach_warnings(machine, reach_of(machine))
+    assert '137.1' in found and '114.5' in found
+    assert 'joints.bucket_joint' in refused('check', linkage(tmp_path, '90 deg'))
+
+
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize('name', list(known_machines()))
+def test_no_shipped_machine_moves_beyond_its_limits(name):
+    machine = load_machine(name)
+    assert not list(reach_warnings(machine, reach_of(machine))) and not list(warnings(machine.model))

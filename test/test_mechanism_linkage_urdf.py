@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from mbse_ros.description.basics import uncertain
+from mbse_ros.description.load import parse_mechanism
 from mbse_ros.description.model import GROUND, PointRef
 from mbse_ros.description.robots.urdf import entry_name, read_urdf
 from mbse_ros.errors import DescriptionError
@@ -25,7 +27,8 @@ ARM = """<?xml version="1.0"?>
     <visual><geometry><box size="1 1 1"/></geometry></visual></link>
   <link name="fore-arm"><inertial><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="slide"/>
+  <link name="slide"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="tool0"/>
   <joint name="elbow" type="continuous"><origin xyz="1 0 0.2" rpy="0.3 0.2 -0.1"/><axis xyz="1 2 -2"/>
     <parent link="upper"/><child link="fore-arm"/><dynamics damping="0.7" friction="0"/></joint>
@@ -125,7 +128,7 @@ def test_inertia_is_turned_into_the_frame_of_the_link(tmp_path):
 
 
 def test_a_link_without_inertial_weighs_nothing(tmp_path):
-    body = read(ARM, tmp_path).bodies['slide']
+    body = read(ARM, tmp_path).bodies['tool0']
     assert body.mass.value == 0.0 and not numbers(body.inertia).any()
 
 
@@ -276,3 +279,111 @@ def check_text(content, tmp_path_factory):
         assert entry_name(body.name) == body.name
     for joint in robot.joints.values():
         assert joint.type == 'fixed' or math.isclose(np.linalg.norm(joint.axis), 1.0)
+
+
+def changed(old, new):
+    assert ARM.count(old) == 1
+    return ARM.replace(old, new)
+
+
+SLIDE = ARM[ARM.index('<link name="slide">'):ARM.index('  <link name="tool0"/>')]
+NOTHING = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+@pytest.mark.parametrize('inertial, value', [('', None), (NOTHING, '0 kg')])
+def test_a_link_without_inertia_that_moves_is_refused(tmp_path, inertial, value):
+    """Unless something with a mass is fixed to it."""
+    text = changed(SLIDE, f'<link name="slide">{inertial}</link>')
+    for needed in ((), ('tool0',)):
+        with pytest.raises(DescriptionError, match='joint lift moves this link') as caught:
+            read(text, tmp_path, needed=needed)
+        assert (caught.value.key, caught.value.value) == ('robot.link[slide].inertial', value)
+        robot = read(text.replace('<link name="tool0"/>', SLIDE.replace('slide', 'tool0')), tmp_path, needed=needed)
+        assert robot.bodies['slide'].mass.value == (0.0 if needed else 1.0)
+
+
+@pytest.mark.parametrize('version, limit, limits', [
+    ('', 'lower="-1" upper="2"', (-1.0, 2.0)), ('', '', None), ('', 'upper="2"', (0.0, 2.0)),
+    (' version="1.2"', 'upper="2"', None), (' version="1.1"', 'lower="-1e16" upper="1e16"', None),
+    ('', 'lower="0.5" upper="0.5"', None),
+    (' version="1.2"', 'lower="-1" upper="2" acceleration="2" jerk="9"', (-1, 2))])
+def test_limits_are_the_range_of_a_joint(tmp_path, version, limit, limits):
+    text = changed('lower="-1" upper="2"', limit).replace('<robot name="arm"', f'<robot name="arm"{version}')
+    robot = read(text, tmp_path)
+    assert robot.joints['shoulder'].limits == limits and robot.joints['elbow'].limits is None
+    assert robot.joints['lift'].limits == (0.2, 0.6)
+    assert any('shoulder' in names for about, names in robot.remarks.items() if 'range' in about) == (limits is None)
+
+
+def test_a_quaternion_of_version_1_1_is_the_same_rotation(tmp_path):
+    x, y, z, w = Rotation.from_euler('xyz', [0.3, 0.2, -0.1]).as_quat()
+    text = changed('rpy="0.3 0.2 -0.1"', f'quat_xyzw="{x} {y} {z} {w}"').replace('<robot', '<robot version="1.1"')
+    for name, matrix in frames(read(text, tmp_path), {'elbow': 0.7}).items():
+        np.testing.assert_allclose(matrix, frames(read(ARM, tmp_path), {'elbow': 0.7})[name], atol=1e-14)
+    for wrong in (f'{x} {y} {z}', f'{2 * x} {y} {z} 1', 'nan 0 0 1'):
+        with pytest.raises(DescriptionError, match='quat_xyzw'):
+            read(text.replace(f'{x} {y} {z} {w}', wrong), tmp_path)
+
+
+@pytest.mark.parametrize('old, new, name', [
+    ('<robot name="arm"', '<robot name="arm" colour="red"', 'colour'),
+    ('</robot>', '<mujoco><compiler meshdir="m"/></mujoco></robot>', 'mujoco'),
+    ('</robot>', '<drake:joint name="x"/></robot>', 'joint'),           # an undeclared namespace, as urdfdom takes it
+    ('<material', '<plugin filename="x"/><material', 'plugin'),
+    ('<visual>', '<contact><lateral_friction value="1"/></contact><visual>', 'contact'),
+    ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><hardwareInterface>x</hardwareInterface>', 'hardwareInterface'),
+    ('friction="0"', 'friction="0" spring_stiffness="3"', 'spring_stiffness')])
+def test_what_urdf_does_not_know_is_left_out_and_named(tmp_path, old, new, name):
+    robot = read(changed(old, new), tmp_path)
+    assert robot.joints == read(ARM, tmp_path).joints
+    assert name in robot.remarks['names that mean nothing here, not used'].split(', ')
+
+
+def test_a_default_namespace_changes_nothing(tmp_path):
+    text = changed('<robot', '<robot xmlns="http://www.ros.org"')
+    assert read(text, tmp_path).bodies == read(ARM, tmp_path).bodies
+
+
+HEAD = 'format: mbse/mechanism/1\nname: arm\ngravity: 9.81\n'
+OVERLAY = HEAD + '''urdf:
+  file: robot.urdf
+  bodies:
+    upper: {mass: {stddev: 10 %}, center_of_mass: {stddev: [5 mm, 0 m, 1 cm]}, inertia: {xx: {value: 1.2, stddev: 0.1}}}
+    fore_arm: {mass: 2.5 kg, points: {lift: {stddev: 1 mm}}}
+  joints:
+    elbow: {start: 40 deg, limits: [0 deg, 90 deg]}
+    lift: {start: 300 mm}
+'''
+
+
+def loaded(tmp_path, text=OVERLAY):
+    (tmp_path / 'robot.urdf').write_text(ARM)
+    return parse_mechanism(text, str(tmp_path / 'machine.yaml'))
+
+
+def test_the_mechanism_file_may_say_more_of_links_and_joints(tmp_path):
+    arm, plain = loaded(tmp_path), loaded(tmp_path, HEAD + 'urdf: robot.urdf\n')
+    upper, fore_arm = arm.bodies['upper'], arm.bodies['fore_arm']
+    assert (upper.mass.value, upper.mass.stddev) == (3.0, pytest.approx(0.3))
+    assert [item.stddev for item in upper.center_of_mass] == [0.005, 0.0, 0.01]
+    assert numbers(upper.center_of_mass) == pytest.approx(numbers(plain.bodies['upper'].center_of_mass))
+    assert (upper.inertia[0].value, upper.inertia[0].stddev) == (1.2, 0.1)
+    assert fore_arm.mass.value == 2.5 and [item.stddev for item in fore_arm.points['lift']] == [0.001] * 3
+    assert {'bodies.upper.mass', 'bodies.upper.inertia.xx', 'bodies.upper.center_of_mass[2]'} <= set(uncertain(arm))
+    assert arm.joints['elbow'].limits == pytest.approx((0.0, math.pi / 2)) and not uncertain(plain)
+    for name, matrix in chain([0.0, math.radians(40.0), 0.3]).items():
+        if name in arm.bodies:
+            np.testing.assert_allclose(arm.bodies[name].position, matrix[:3, 3], atol=1e-14)
+
+
+@pytest.mark.parametrize('old, new, key', [
+    ('upper:', 'uper:', 'urdf.bodies.uper'), ('elbow:', 'ebow:', 'urdf.joints.ebow'), ('40 deg', '95 deg', 'start'),
+    ('300 mm', '30 deg', 'urdf.joints.lift.start'), ('300 mm', '0.1', 'urdf.joints.lift.start'),
+    ('2.5 kg', '0 kg', 'urdf.bodies.fore_arm.mass'), ('value: 1.2', 'value: 9', 'urdf.bodies.upper.inertia'),
+    ('{lift:', '{left:', 'urdf.bodies.fore_arm.points.left'), ('robot.urdf', 'none.urdf', 'urdf.file'),
+    ('[0 deg, 90 deg]', '[90 deg, 0 deg]', 'urdf.joints.elbow.limits')])
+def test_more_of_links_and_joints_that_cannot_be(tmp_path, old, new, key):
+    assert OVERLAY.count(old) == 1
+    with pytest.raises(DescriptionError) as caught:
+        loaded(tmp_path, OVERLAY.replace(old, new))
+    assert caught.value.file.endswith('machine.yaml') and caught.value.key.endswith(key)

@@ -30,5 +30,6 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path, *,
     loads = {name: f'{load:g}' if isinstance(load, (int, float)) else load for name, load in (payloads or {}).items()}
     found = calibrate_bags(machine, some, loads, [free] if isinstance(free, str) else free, namespace, sources)
     if output is not None:
-        Path(output).write_text(found.text, encoding='utf-8')
+        from ..description.elsewhere import for_folder  # here, as above
+        Path(output).write_text(for_folder(found.text, found.machine.description.file, output), encoding='utf-8')
     return found

@@ -47,7 +47,7 @@ def freed(text: str, file: str, free: Sequence[str]) -> str:
                 raise SettingError(OPTION, word, f'a deviation, KEY=DEVIATION: {key} is 0 and the file states none')
             chosen[in_file(description, key)] = Number(scalar.value, stddev, '' if sign else scalar.source)
     try:
-        return with_numbers(text, file, chosen)
+        return with_numbers(text, file, chosen, scalars(description))
     except DescriptionError as error:
         raise SettingError(OPTION, error.key, 'the key of a number in the text of the file itself') from None
 

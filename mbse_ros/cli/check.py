@@ -19,9 +19,10 @@ from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
+from ..errors import DescriptionError
 from ..machine import Machine
 from ..machine.channels import Channel
-from ..machine.reach import reach_of
+from ..machine.reach import BEYOND, Reach, misfits, reach_of
 from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
 from ..sources.machine import for_machine, section_of
@@ -47,12 +48,15 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
         load_model(description, coordinates))
     sections = [*explain(description), equation_section(model, coordinates or description.coordinate_type),
                 start_section(model)]
+    odd = list(warnings(model))
     if machine is not None:
+        reach = reach_of(machine)
+        odd += reach_warnings(machine, reach)
         sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
-                     reach_section(machine)]
+                     reach_section(machine, reach)]
     console = wide_console()
     print_sections(console, sections)
-    for warning in warnings(model):
+    for warning in odd:
         typer.echo(f'warning: {warning}', err=True)
     if draw is not None:
         _draw(console, model, draw)
@@ -99,12 +103,30 @@ def source_sections(machine: Machine) -> list[Section]:
     return [Section('sources', tuple(rows))] if rows else []
 
 
-def reach_section(machine: Machine) -> Section:
-    """What each cylinder moves over its stroke; raises DescriptionError for one that cannot make it."""
+def reach_section(machine: Machine, reach: Iterable[Reach]) -> Section:
+    """What each cylinder moves over its stroke."""
     strokes = dict(zip(machine.cylinders, machine.stroke))
     return Section('reach, one cylinder at a time', tuple(
         Row(item.cylinder, f'{show(strokes[item.cylinder][0], "m")} to {show(strokes[item.cylinder][1], "m")}',
-            ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach_of(machine)))
+            ', '.join(_moved(machine, item.moved)) or 'moves no coordinate of a joint') for item in reach))
+
+
+def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
+    """Joints that the cylinders move beyond their limits, or there and back; raises DescriptionError for one that is
+    beyond over half of its way: the loop is closed on its other branch, or zero or sense of the joint are others."""
+    for item in misfits(machine, reach):
+        unit = unit_of(machine.description, item.joint)
+        way = f'{show(float(item.way[0]), unit)} to {show(float(item.way[-1]), unit)}'
+        if item.back > BEYOND:
+            far = max(item.way, key=lambda value: abs(value - item.way[0]) + abs(value - item.way[-1]))
+            way += f' by {show(float(far), unit)}'
+        limits = f'within {show(item.limits[0], unit)} to {show(item.limits[1], unit)}, the limits of the joint'
+        advice = (f'from the closed to the extended cylinder {item.cylinder}, {limits}: the loop is closed on its '
+                  'other branch (a `start` of a joint of the loop chooses it), or zero, sense or limits of the joint, '
+                  'or the stroke, are others')
+        if item.inside < 0.5:
+            raise DescriptionError(machine.description.file, f'joints.{item.joint}', way, advice)
+        yield f'joints.{item.joint}: {way}, expected a way ' + advice
 
 
 def _noise(machine: Machine, channel: Channel) -> str:
@@ -165,6 +187,7 @@ def warnings(model: Model) -> Iterable[str]:
         yield (f'constraint {item}: the motion is determined, the reactions in the joints concerned are not')
     yield from _dead_point(model)
     yield from _guess(model)
+    yield from _beyond(model)
 
 
 def _dead_point(model: Model) -> Iterable[str]:
@@ -193,6 +216,17 @@ def _guess(model: Model) -> Iterable[str]:
         yield (f'the guess of the start was moved to close the loops: {len(far)} of {len(model.names)} coordinates by '
                f'more than {FAR:g}, most {name} by {shown(size, unit_of(model.description, name))}; look at the '
                'drawing (--draw) whether it is the branch you mean')
+
+
+def _beyond(model: Model) -> Iterable[str]:
+    """Joints that start outside their limits."""
+    start = dict(zip(model.names, model.start.q))
+    for name, joint in model.description.joints.items():
+        if joint.limits is not None and name in start and not (
+                joint.limits[0] - FAR <= start[name] <= joint.limits[1] + FAR):
+            unit = 'rad' if joint.type == 'revolute' else 'm'
+            yield (f'joints.{name}: starts at {show(float(start[name]), unit)}, outside its limits, '
+                   f'{show(joint.limits[0], unit)} to {show(joint.limits[1], unit)}')
 
 
 def _condition(model: Model) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from ..description.convert import convert_text
+from ..description.elsewhere import for_folder
 from ..description.load import parse_mechanism
 from ..errors import DescriptionError
 from ..machine import Machine
@@ -29,5 +30,5 @@ def convert_command(old: Path, output: Path) -> None:
         raise DescriptionError(str(old), '', str(error), 'a readable text file in UTF-8') from error
     machine = Machine(parse_mechanism(text, str(old)))
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding='utf-8')
+    output.write_text(for_folder(text, old, output), encoding='utf-8')
     typer.echo(f'wrote {output}: machine {machine.name}; mbse check {output} shows what was understood')

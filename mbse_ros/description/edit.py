@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from ..errors import DescriptionError
+from .basics import Scalar
 from .convert import flow_text
 from .language.units import parse_unit, split_number
 from .model import MechanismDescription
@@ -18,6 +19,7 @@ from .model import MechanismDescription
 _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
+LINKS = 'bodies.'       # how keys of a URDF's links begin
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,23 @@ class Number:
     source: str = ''
 
 
-def with_numbers(text: str, file: str, numbers: Mapping[str, Number]) -> str:
+def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
+                 known: Mapping[str, Scalar] | None = None) -> str:
     """The text of a file with other numbers, by their keys; what the file leaves out is put in.
 
-    Values keep their unit. Raises DescriptionError for a key whose section is not in the text, as of a URDF beside it.
+    Values keep their unit. Those of a URDF's links become part of the section `urdf`, in SI; ``known``, the numbers of
+    the whole file, has components of their vectors that stay. Raises DescriptionError for a key whose section is not in
+    the text.
     """
     text = _without_aliases(text)
     root: Any = yaml.compose(text, Loader=yaml.BaseLoader)
+    robot: Any = _find(root, ['urdf'])
+    links = {key: number for key, number in numbers.items() if robot is not None and key.startswith(LINKS)}
+    if links:
+        text = text[:robot.start_mark.index] + flow_text(_robot(robot, links, known or {}, file)) + (
+            text[robot.end_mark.index:] if _flows(robot) else '\n' + text[robot.end_mark.index:])
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+        numbers = {key: number for key, number in numbers.items() if key not in links}
     changes: list[tuple[int, int, str]] = []
     vectors: dict[str, dict[int, Number]] = {}
     added: dict[str, list[str]] = {}
@@ -67,6 +79,35 @@ def with_section(text: str, name: str, block: str) -> str:
             end = later[0][0].start_mark.index if later else value.end_mark.index
             text = text[:key.start_mark.index] + text[end:]
     return text.rstrip('\n') + '\n\n' + block.rstrip('\n') + '\n'
+
+
+def _robot(node: Any, numbers: Mapping[str, Number], known: Mapping[str, Scalar], file: str) -> dict[str, Any]:
+    """The section `urdf` with numbers of its links."""
+    given: Any = _data(node)
+    section: dict[str, Any] = {'file': given} if isinstance(given, str) else given
+    vectors: dict[str, dict[int, Number]] = {}
+    for key, number in numbers.items():
+        indexed = _INDEX.fullmatch(key)
+        if indexed:
+            vectors.setdefault(indexed[1], {})[int(indexed[2])] = number
+        else:
+            _put(section, key, f'{number.value:.{DIGITS}g}', f'{number.stddev:.{DIGITS}g}', number.source)
+    for key, parts in vectors.items():
+        whole = [parts.get(k) or known.get(f'{key}[{k}]') for k in range(3)]
+        items = [item for item in whole if item is not None]
+        if len(items) < len(whole):
+            raise DescriptionError(file, key, None, 'three numbers of a link of the URDF')
+        _put(section, key, [f'{item.value:.{DIGITS}g}' for item in items],
+             [f'{item.stddev:.{DIGITS}g}' for item in items], next(iter(parts.values())).source)
+    return section
+
+
+def _put(section: dict[str, Any], key: str, value: object, stddev: object, source: str) -> None:
+    """A number in its place in nested mappings."""
+    *path, name = key.split('.')
+    for part in path:
+        section = section.setdefault(part, {})
+    section[name] = {'value': value, 'stddev': stddev, **({'source': source} if source else {})}
 
 
 def _without_aliases(text: str) -> str:
@@ -187,8 +228,11 @@ def _mapping(value: str, stddev: str, source: str) -> str:
     return f'{{value: {value}, stddev: {stddev}{more}}}'
 
 
+def _flows(node: yaml.Node) -> bool:
+    return not isinstance(node, yaml.CollectionNode) or bool(node.flow_style)
+
+
 def _replaced(node: yaml.Node, text: str) -> tuple[int, int, str]:
     """A node in its place; a block mapping ends at what follows, and so does the text."""
     start, end = node.start_mark, node.end_mark
-    flow = not isinstance(node, yaml.CollectionNode) or node.flow_style
-    return (start.index, end.index, text) if flow else (start.index, end.index, text + '\n' + ' ' * end.column)
+    return (start.index, end.index, text) if _flows(node) else (start.index, end.index, text + '\n' + ' ' * end.column)

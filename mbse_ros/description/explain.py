@@ -47,6 +47,7 @@ def explain(mechanism: MechanismDescription) -> list[Section]:
         Row(name, _number(item), item.text or item.source) for name, item in mechanism.parameters.items()))]
     sections += [Section(f'body {name}', tuple(_body(mechanism, body))) for name, body in mechanism.bodies.items()]
     sections += [
+        Section('from the URDF', tuple(Row(about, text) for about, text in mechanism.remarks.items())),
         Section('joints', tuple(_joint(joint) for joint in mechanism.joints.values())),
         Section('named coordinates', tuple(_coordinate(mechanism, item) for item in mechanism.coordinates.values())),
         Section('start', tuple(_initial(mechanism))),

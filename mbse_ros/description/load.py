@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DescriptionError, SettingError
 from ..resources import regular, share_directory
@@ -31,8 +31,12 @@ from .sections.load_hydraulics import read_hydraulics
 from .sections.load_joints import read_joints, shared_joints
 from .sections.load_levels import read_levels, read_modules
 from .sections.load_payload import read_base, read_payload
+from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
 from .start import Guess, place_bodies
+
+if TYPE_CHECKING:
+    from .robots.urdf import Robot
 
 T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
@@ -95,8 +99,8 @@ def parse_mechanism(text: str, file: str = 'text') -> MechanismDescription:
     if ('bodies' in parts) == ('urdf' in parts):
         raise root.error('exactly one of the keys bodies, urdf', 'both' if 'urdf' in parts else None, 'bodies')
     references = References(_dimension(parts), Numbers())
-    springs = _structure(parts, references)
-    mechanism = _mechanism(parts, file, references, springs)
+    robot = _structure(parts, references)
+    mechanism = _mechanism(parts, file, references, robot)
     check_mechanism(mechanism, _placed(parts, mechanism))
     check_machine(mechanism)
     mechanism = with_assumptions(mechanism)
@@ -136,16 +140,19 @@ def _dimension(parts: dict[str, Entry]) -> int:
     return dimension
 
 
-def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
-    """Fill the references with parameters, points, bodies, joints and coordinates; springs of a URDF are returned."""
+def _structure(parts: dict[str, Entry], references: References) -> Robot | None:
+    """Fill the references with parameters, points, bodies, joints and coordinates; the robot of a URDF is returned."""
     if 'parameters' in parts:
         references.numbers.read_parameters(parts['parameters'])
     if 'points' in parts:
         read_sketch(parts['points'], references)
-    springs: dict[str, Spring] = {}
+    robot: Robot | None = None
     guesses: dict[str, Guess] = {}
     if 'urdf' in parts:
-        springs = _read_robot(parts, references)
+        sketched = set(references.ground)
+        robot = read_robot(parts['urdf'], references, _needed(parts))
+        for name in sketched & set(robot.ground):
+            raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
     else:
         guesses = read_bodies(parts['bodies'], references)
     if 'points' in parts:
@@ -154,21 +161,7 @@ def _structure(parts: dict[str, Entry], references: References) -> dict[str, Spr
     references.bodies = place_bodies(parts['format'].file, references, guesses, starts)
     if 'named' in parts:
         read_named(parts['named'], references)
-    return springs
-
-
-def _read_robot(parts: dict[str, Entry], references: References) -> dict[str, Spring]:
-    """Bodies, joints and dampers of the URDF file next to this one."""
-    from .robots.urdf import read_urdf  # here: slow to import
-    entry = parts['urdf']
-    robot = read_urdf(Path(entry.file).parent / entry.text('a path to a .urdf file, from the folder of this file'),
-                      entry.file, entry.key, _needed(parts))
-    for name in robot.ground:
-        if name in references.ground:
-            raise parts['points'].error('another name, the ground has a point of this name in the URDF', name, name)
-    for kind in ('ground', 'bodies', 'joints', 'coordinates', 'aliases'):
-        getattr(references, kind).update(getattr(robot, kind))
-    return robot.springs
+    return robot
 
 
 def _needed(parts: dict[str, Entry]) -> set[str]:
@@ -194,7 +187,7 @@ def _words(value: object) -> Iterator[str]:
 
 
 def _mechanism(parts: dict[str, Entry], file: str, references: References,
-               springs: dict[str, Spring]) -> MechanismDescription:
+               robot: Robot | None) -> MechanismDescription:
     """The sections that refer to the structure."""
     def read(key: str, reader: Callable[..., T], *others: Any, default: T) -> T:
         return reader(parts[key], references, *others) if key in parts else default
@@ -204,6 +197,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
                        ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
         if one in parts and other not in parts:
             raise parts[one].error(f'the section `{other}` as well, which is missing')
+    springs = robot.springs if robot is not None else {}
     own: dict[str, Spring] = read('springs', read_springs, default={})
     for name in own:
         if name in springs:
@@ -226,7 +220,7 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
         initial=read('initial', read_initial, drivers, default=Initial()), modules=modules,
         levels=_levels(parts, modules), cylinders=cylinders, hydraulics=hydraulics,
         payload=read('payload', read_payload, default=None), base=base, sources=parts.get('sources'),
-        scale=parts.get('scale'))
+        scale=parts.get('scale'), remarks=robot.remarks if robot is not None else {})
 
 
 def _gravity(entry: Entry, references: References) -> Vector:

@@ -209,7 +209,7 @@ class MechanismDescription:
     'auto'; ``modules``: names of bodies or of other modules; ``levels``: from the lowest upwards. A machine has
     ``cylinders`` and ``hydraulics``, and a ``payload`` where one is to be weighed; ``sources`` is that section as it
     stands, for the room `sources` to read, and ``scale`` for `scale`; ``calibration``: which of its numbers' errors
-    depend on each other.
+    depend on each other. ``remarks``: what of a URDF is not used, or was assumed.
     """
 
     file: str
@@ -238,6 +238,7 @@ class MechanismDescription:
     sources: Entry | None = field(default=None, repr=False, compare=False)      # says where numbers come from
     calibration: Calibration | None = None
     scale: Entry | None = field(default=None, repr=False, compare=False)        # what is weighed is no part of it
+    remarks: dict[str, str] = field(default_factory=dict, repr=False, compare=False)    # of a URDF that was read
 
     @property
     def mechanical_sensors(self) -> dict[str, Sensor]:

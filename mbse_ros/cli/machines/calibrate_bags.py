@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from ...description.elsewhere import for_folder
 from ...errors import SettingError
 from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags
 from ...report.files import check_file, check_folder, write_json
@@ -55,7 +56,8 @@ def calibrate_command(request: Request, json_file: Path | None) -> None:
         typer.echo(f'warning: {line}', err=True)
     if request.output is not None:
         request.output.parent.mkdir(parents=True, exist_ok=True)
-        request.output.write_text(found.text, encoding='utf-8')
+        request.output.write_text(for_folder(found.text, found.machine.description.file, request.output),
+                                  encoding='utf-8')
     write_json(json_file, as_json(found, left))
     if request.plots is not None:
         write_plots(found, request.plots)

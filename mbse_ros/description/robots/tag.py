@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
@@ -13,47 +15,70 @@ from ...errors import DescriptionError
 from ...resources import regular
 
 MAX_BYTES = 10_000_000
+NEARLY = 0.66       # likeness (difflib) from which a name is a misspelled one of URDF
 _NUMBER = re.compile(r'[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?')
 _XACRO = 'plain URDF; this is xacro, expand it first: xacro FILE > robot.urdf'
+
+
+@dataclass
+class Reading:
+    """Of one file: the ``version`` that it states, and its ``foreign`` names.
+
+    These mean nothing here: as urdfdom, the reader leaves them out. One that is nearly a name of URDF is refused, since
+    what it says would be lost.
+    """
+
+    version: str = ''
+    foreign: set[str] = field(default_factory=set)
 
 
 class Tag:
     """An element with the file and dotted key path that lead to it, such as ``robot.joint[elbow].axis``."""
 
-    def __init__(self, file: str, key: str, element: Element) -> None:
-        self.file, self.key, self.element = file, key, element
+    def __init__(self, file: str, key: str, element: Element, reading: Reading) -> None:
+        self.file, self.key, self.element, self.reading = file, key, element, reading
+
+    def inner(self, key: str, element: Element) -> Tag:
+        """An element within this one."""
+        return Tag(self.file, f'{self.key}.{key}', element, self.reading)
+
+    def unknown(self, name: str, known: Collection[str], what: str) -> None:
+        """A foreign name; raises DescriptionError where it is nearly a known one."""
+        if difflib.get_close_matches(name.lower(), known, 1, NEARLY):
+            raise self.error(f'one of the {what} ' + ', '.join(known), name)
+        self.reading.foreign.add(name.rpartition('}')[2])
 
     def error(self, expected: str, value: object = None, key: str = '') -> DescriptionError:
         """The error to raise about this element, or about the part ``key`` of it."""
         return DescriptionError(self.file, f'{self.key}.{key}' if key else self.key, value, expected)
 
     def attributes(self, required: Collection[str], optional: Collection[str] = ()) -> None:
-        """Refuse attributes that are missing or not known."""
+        """Refuse attributes that are missing or nearly known ones."""
         for name in self.element.attrib:
             if name not in required and name not in optional:
-                raise self.error('one of the attributes ' + ', '.join([*required, *optional]), name)
+                self.unknown(name, [*required, *optional], 'attributes')
         for name in required:
             if name not in self.element.attrib:
                 raise self.error('this attribute, which is missing', None, name)
 
     def leaf(self, required: Collection[str], optional: Collection[str] = ()) -> None:
-        """Refuse attributes that are missing or not known, and all children."""
+        """As ``attributes``, of an element in which nothing is looked for."""
         self.attributes(required, optional)
-        for child in self.element:
-            raise self.error('no tag in here', child.tag)
+        self.reading.foreign.update(child.tag.rpartition('}')[2] for child in self.element)
 
     def children(self, required: Collection[str] = (), optional: Collection[str] = (),
                  ignored: Collection[str] = ()) -> dict[str, Tag]:
-        """Children that appear at most once, by tag; refuses unknown and missing ones; ``ignored`` may repeat."""
+        """Children that appear at most once, by tag; refuses missing and nearly known ones; ``ignored`` may repeat."""
         found: dict[str, Tag] = {}
         for child in self.element:
             if child.tag in ignored:
                 continue
             if child.tag not in required and child.tag not in optional:
-                raise self.error('one of the tags ' + ', '.join([*required, *optional, *ignored]), child.tag)
+                self.unknown(child.tag, [*required, *optional], 'tags')
+                continue
             if child.tag in found:
                 raise self.error('this tag once', 'a second one', child.tag)
-            found[child.tag] = Tag(self.file, f'{self.key}.{child.tag}', child)
+            found[child.tag] = self.inner(child.tag, child)
         for name in required:
             if name not in found:
                 raise self.error('this tag, which is missing', None, name)
@@ -68,7 +93,7 @@ class Tag:
                 raise self.error('a name', name, f'{tag}[{number}].name')
             if name in found:
                 raise self.error('another name, this one is in use', name, f'{tag}[{number}].name')
-            found[name] = Tag(self.file, f'{self.key}.{tag}[{name}]', child)
+            found[name] = self.inner(f'{tag}[{name}]', child)
         return found
 
     def text(self, attribute: str) -> str:
@@ -109,7 +134,11 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
     if len(content) > MAX_BYTES:
         raise DescriptionError(str(path), root, f'more than {MAX_BYTES} bytes', f'at most {MAX_BYTES} bytes')
     try:
-        element = fromstring(content, forbid_dtd=True)
+        try:
+            element = fromstring(content, forbid_dtd=True)
+        except ParseError:      # urdfdom's parser knows no namespaces, and takes undeclared ones
+            element = fromstring(_declared(content, root), forbid_dtd=True)
+        _without_namespace(element)
     except ParseError as error:
         expected = _XACRO if b'xacro:' in content else 'correct XML'
         raise DescriptionError(str(path), f'line {error.position[0]}', str(error), expected) from error
@@ -119,4 +148,19 @@ def read_tags(path: Path, file: str, key: str, root: str) -> Tag:
         raise DescriptionError(str(path), root, 'xacro', _XACRO)
     if element.tag != root:
         raise DescriptionError(str(path), element.tag, element.tag, f'the root tag {root}')
-    return Tag(str(path), root, element)
+    return Tag(str(path), root, element, Reading(element.get('version', '')))
+
+
+def _declared(content: bytes, root: str) -> bytes:
+    """XML with the namespaces declared that its names use, but for those of xacro."""
+    used = set(re.findall(rb'[<\s/]([A-Za-z_][\w.-]*):[A-Za-z_]', content)) - {b'xml', b'xmlns', b'xacro'}
+    missing = sorted(name for name in used if b'xmlns:' + name not in content)
+    own = b''.join(b' xmlns:%s="%s"' % (name, name) for name in missing)
+    return re.sub(rb'<%s\b' % root.encode(), b'<%s%s' % (root.encode(), own), content, count=1)
+
+
+def _without_namespace(element: Element) -> None:
+    """Names of the default namespace become plain ones."""
+    own = element.tag.rpartition('}')[0]
+    for item in element.iter() if own else ():
+        item.tag = item.tag.removeprefix(own + '}')

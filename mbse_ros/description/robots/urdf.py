@@ -6,38 +6,37 @@ a second ``axis`` and a repeated name, expands entities, and says of unknown tag
 
 The root link is fixed to the ground, as for robot_state_publisher, KDL and a fixed base in Pinocchio, whatever it
 weighs. A link on a fixed joint is part of its parent, unless the mechanism file needs it as a body: robots have
-hundreds of them, for screws and frames, and each would cost as much as one that moves. Shapes, joint limits,
-transmissions, and what a file holds for simulators and controllers have no share in the equations of motion and are
-not used; anything else that is not understood is refused.
+hundreds of them, for screws and frames, and each would cost as much as one that moves. Shapes, transmissions, and what
+a file holds for simulators and controllers have no share in the equations of motion and are not used; nor is any other
+name that urdfdom does not know, unless it is nearly one of URDF.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..basics import GROUND, PointRef, Scalar, Vector
+from ..basics import GROUND, Scalar, Vector
 from ..language.references import References
 from ..language.scalar import Numbers
-from ..model import Body, Coordinate, Joint, Spring
+from ..model import Body, Joint, Spring
 from .tag import Tag, read_tags
+from .urdf_joints import dampers, joint_of, joint_parts, number_vector, origin_of, rpy_angles
 from .urdf_rigid import ORIGIN, STILL, Inertial, Pose, Seat, aliases, chained, rpy_of, total
 
 MAX_LINKS = 5_000   # in the file; more would be slow to read
+MOST_LISTED = 12
 MAX_BODIES = 60     # each has up to twelve coordinates; the start takes a minute beyond
-_TYPES = {'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic', 'fixed': 'fixed'}
+_VERSIONS = ('1.0', '1.1', '1.2')
 _ROBOT_IGNORED = ('material', 'transmission', 'gazebo', 'ros2_control', 'sensor')
 _LINK_IGNORED = ('visual', 'collision', 'self_collision_checking')
-_JOINT_PARTS = ('origin', 'axis', 'limit', 'dynamics', 'mimic')
-_JOINT_IGNORED = ('calibration', 'safety_controller')
 _TENSOR = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')          # in the order of Body.inertia
 _ROUNDING = 1e-3                                             # of moments printed with three digits
-_LENGTH, _ANGLE, _MASS, _INERTIA, _DAMPING = 1e3, 20.0, 1e7, 1e10, 1e12     # what is larger is not in SI
-_ANY = 1e17                                                  # for limits: some write 1e16 for none
+_MASS, _INERTIA = 1e7, 1e10                                  # what is larger is not in SI
 
 
 @dataclass(kw_only=True)
@@ -48,11 +47,13 @@ class Robot(References):
     a point for each joint that starts at it; ``ground`` holds those of the root. A link that is part of another body
     is in ``aliases``: its points are points of that body, its frame's is named after the joint on which it hangs.
     ``joints`` go from the root outwards. ``springs`` are the joints' dampers, on ``coordinates`` named after them.
+    ``remarks``: what of the file is not used or was assumed, each by what it is about.
     """
 
     name: str
     root: str
     springs: dict[str, Spring]
+    remarks: dict[str, str]
 
 
 def entry_name(name: str) -> str:
@@ -60,62 +61,101 @@ def entry_name(name: str) -> str:
     return re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')
 
 
-def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = ()) -> Robot:
+def read_urdf(path: Path, file: str, key: str, needed: Collection[str] = (),
+              guess: Callable[[str, str], float | None] = lambda name, unit: None) -> Robot:
     """The robot of a URDF file; ``file`` and ``key`` say who names the path, for the error where it cannot be read.
 
-    ``needed``: links that stay bodies of their own, whatever joint they hang on.
-    The bodies' guesses are at joint coordinates 0, or in the middle of the limits where these exclude 0. Raises
-    DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where it is not XML.
+    ``needed``: links that stay bodies of their own, whatever joint they hang on. The bodies' guesses are at the joint
+    coordinates ``guess(joint, 'rad' or 'm')``, where that is None at 0, or in the middle of the limits where these
+    exclude 0. Raises DescriptionError, whose key is a path such as ``robot.joint[elbow].axis.xyz``, or 'line N' where
+    it is not XML; also for a link that moves and weighs nothing.
     """
     robot = _robot(path, file, key)
     links, tags = _by_name(robot, 'link'), _by_name(robot, 'joint')
     if len(links) > MAX_LINKS:
         raise robot.error(f'at most {MAX_LINKS} links', f'{len(links)} links', 'link')
-    parts = {name: _joint_parts(tag) for name, tag in tags.items()}
+    parts = {name: joint_parts(tag) for name, tag in tags.items()}
     ends = {name: (_link(parts[name]['parent'], links), _link(parts[name]['child'], links)) for name in tags}
     root = _root(robot, links, tags, ends)
     seats: dict[str, Seat] = {root: Seat(GROUND)}
     starts: dict[str, Pose] = {GROUND: STILL}        # of the bodies' frames
-    points: dict[str, dict[str, Vector]] = {GROUND: {ORIGIN: _scalars((0.0, 0.0, 0.0))}}
+    points: dict[str, dict[str, Vector]] = {GROUND: {ORIGIN: number_vector((0.0, 0.0, 0.0))}}
     joints: dict[str, Joint] = {}
     for name in _outwards(root, tags, ends):
         parent, child = ends[name]
         seat, kind = seats[parent], tags[name].text('type')
-        origin = _origin(parts[name].get('origin'))
+        origin = origin_of(parts[name].get('origin'))
         place = chained(seat.pose, origin)
         own_key = GROUND if seat.owner == GROUND else f'bodies.{seat.owner}'
-        points[seat.owner][name] = _scalars(place[0], f'{own_key}.points.{name}')
+        points[seat.owner][name] = number_vector(place[0], f'{own_key}.points.{name}')
         if kind == 'fixed' and child not in needed:
             seats[child] = Seat(seat.owner, place, name)
             continue
-        rpy = _rpy(parts[name].get('origin')) if not seat.hung else rpy_of(place[1])
-        joints[name], moved = _joint(name, tags[name], parts[name], (seat.owner, child), place[1], rpy)
+        rpy = rpy_angles(parts[name].get('origin')) if not seat.hung else rpy_of(place[1])
+        joints[name], moved = joint_of(name, tags[name], parts[name], (seat.owner, child), place[1], rpy,
+                                       guess)
         seats[child] = Seat(child)
         starts[child] = chained(starts[seat.owner], (place[0] + moved[0], moved[1]))
-        points[child] = {ORIGIN: _scalars((0.0, 0.0, 0.0))}
+        points[child] = {ORIGIN: number_vector((0.0, 0.0, 0.0))}
     if len(starts) - 1 > MAX_BODIES:
         raise robot.error(f'at most {MAX_BODIES} links that move, those on fixed joints apart',
                           f'{len(starts) - 1} that move', 'link')
     weights: dict[str, list[Inertial]] = {owner: [] for owner in starts}
+    own = {link: _inertial(tag) for link, tag in links.items()}
     for link, seat in seats.items():
-        weights[seat.owner].append(_inertial(links[link]).moved(seat.pose))
-    bodies = {name: _body(name, total(weights[name]), points[name], pose)
+        weights[seat.owner].append(own[link].moved(seat.pose))
+    totals = {name: total(parts) for name, parts in weights.items()}
+    _check_mass(links, joints, totals)
+    bodies = {name: _body(name, totals[name], points[name], pose)
               for name, pose in starts.items() if name != GROUND}       # whose inertia has no share in the motion
-    coordinates, springs = _dampers({name: parts[name] for name in joints if joints[name].type != 'fixed'})
+    coordinates, springs = dampers({name: parts[name] for name in joints if joints[name].type != 'fixed'})
+    light = [link for link, seat in seats.items() if seat.hung and not own[link].mass]
     return Robot(3, Numbers(), name=robot.text('name'), root=root, ground=points[GROUND], bodies=bodies, joints=joints,
-                 coordinates=coordinates, springs=springs, aliases=aliases(seats, ends))
+                 coordinates=coordinates, springs=springs, aliases=aliases(seats, ends),
+                 remarks=_remarks(robot, root, light, bodies, joints, parts))
+
+
+def _check_mass(links: Mapping[str, Tag], joints: Mapping[str, Joint], totals: Mapping[str, Inertial]) -> None:
+    """Refuse what moves without any inertia: its mass is lost, and would be sought in the load."""
+    carrier = {GROUND: GROUND}       # the link that is moved, by those that are fixed to it
+    for joint in joints.values():
+        carrier[joint.child.body] = carrier[joint.parent.body] if joint.type == 'fixed' else joint.child.body
+    heavy = {GROUND, *(carrier[name] for name in totals if totals[name].mass or totals[name].tensor.any())}
+    for joint in joints.values():
+        link = joint.child.body
+        if carrier[link] == link and link not in heavy:
+            raise links[link].error(f'a mass: joint {joint.name} moves this link, and neither it nor what is fixed to '
+                                    'it weighs anything; give it an inertial, or make the joint fixed',
+                                    '0 kg' if links[link].element.find('inertial') is not None else None, 'inertial')
+
+
+def _remarks(robot: Tag, root: str, light: list[str], bodies: Mapping[str, Body], joints: Mapping[str, Joint],
+             parts: Mapping[str, dict[str, Tag]]) -> dict[str, str]:
+    """What of the file is not used, and what was assumed."""
+    bound = [name for name, joint in joints.items() if joint.type != 'fixed' and joint.limits is None
+             and 'limit' in parts[name]]
+    found = {'root': f'{root}, fixed to the ground: what it weighs has no share in the motion',
+             'names that mean nothing here, not used': _listed(sorted(robot.reading.foreign)),
+             'links without mass, fixed to others': _listed(light),
+             'moments of inertia without mass': _listed([name for name, body in bodies.items() if not body.mass.value
+                                                         and any(item.value for item in body.inertia)]),
+             'joints without a range: turning freely, or with limits that are missing or equal': _listed(bound)}
+    return {about: text for about, text in found.items() if text}
+
+
+def _listed(names: list[str]) -> str:
+    return ', '.join(names[:MOST_LISTED]) + (f', ... ({len(names)} in all)' if len(names) > MOST_LISTED else '')
 
 
 def _robot(path: Path, file: str, key: str) -> Tag:
     """The root tag, with known tags below it."""
     robot = read_tags(path, file, key, 'robot')
     robot.attributes(['name'], ['version'])
-    if robot.text('version') not in ('', '1.0'):
-        raise robot.error("version '1.0'", robot.text('version'), 'version')
-    known = ('link', 'joint', *_ROBOT_IGNORED)
+    if robot.reading.version not in ('', *_VERSIONS):
+        raise robot.error('version ' + ', '.join(_VERSIONS), robot.reading.version, 'version')
     for child in robot.element:
-        if child.tag not in known:
-            raise robot.error('one of the tags ' + ', '.join(known), child.tag)
+        if child.tag not in ('link', 'joint', *_ROBOT_IGNORED):
+            robot.unknown(child.tag, ('link', 'joint'), 'tags')
     return robot
 
 
@@ -133,19 +173,6 @@ def _by_name(robot: Tag, kind: str) -> dict[str, Tag]:
             raise tag.error(f'a name whose letters and digits differ from those of {other!r}', text, 'name')
         found[name] = tag
     return found
-
-
-def _joint_parts(tag: Tag) -> dict[str, Tag]:
-    """Tags of a joint of a type that serves."""
-    tag.attributes(['name', 'type'])
-    if tag.text('type') not in _TYPES:
-        raise tag.error('revolute, continuous, prismatic or fixed', tag.text('type'), 'type')
-    parts = tag.children(['parent', 'child'], _JOINT_PARTS, _JOINT_IGNORED)
-    if 'mimic' in parts:
-        raise parts['mimic'].error('no mimic joint: take it out; a hydraulic cylinder is written under `cylinders` of '
-                                   'the mechanism file, other couplings as a loop of joints there',
-                                   parts['mimic'].text('joint'))
-    return parts
 
 
 def _link(tag: Tag, links: dict[str, Tag]) -> str:
@@ -189,63 +216,6 @@ def _outwards(root: str, tags: dict[str, Tag], ends: dict[str, tuple[str, str]])
     return order
 
 
-def _joint(name: str, tag: Tag, parts: dict[str, Tag], ends: tuple[str, str], turned: np.ndarray,
-           angles: tuple[float, ...]) -> tuple[Joint, Pose]:
-    """The joint, and the child's pose relative to the joint's point in the parent's frame; ``turned`` (3, 3) is that
-    of the joint at 0, ``angles`` its roll, pitch, yaw, rad."""
-    from transforms3d.axangles import axangle2mat  # here: slow to import
-    kind = _TYPES[tag.text('type')]
-    rpy = _scalars(angles)
-    refs = (PointRef(ends[0], name), PointRef(ends[1], ORIGIN))
-    start = _start(tag, parts.get('limit'))
-    if kind == 'fixed':
-        return Joint(name, kind, *refs, rpy=rpy), (np.zeros(3), turned)
-    axis = turned @ _axis(parts.get('axis'))     # URDF gives it in the child's frame
-    joint = Joint(name, kind, *refs, axis=tuple(axis.tolist()), rpy=rpy)
-    if kind == 'prismatic':
-        return joint, (axis * start, turned)
-    return joint, (np.zeros(3), axangle2mat(axis, start, is_normalized=True) @ turned)
-
-
-def _axis(tag: Tag | None) -> np.ndarray:
-    """Unit vector (3,) of the axis in the joint's frame; URDF's default is x."""
-    if tag is None:
-        return np.array([1.0, 0.0, 0.0])
-    tag.leaf(['xyz'])
-    axis = np.array(tag.numbers('xyz', 3, -_LENGTH, _LENGTH, ''))
-    length = np.linalg.norm(axis)
-    if length < 1e-6:
-        raise tag.error('a direction, not a zero vector', tag.text('xyz'), 'xyz')
-    return axis / length
-
-
-def _start(tag: Tag, limit: Tag | None) -> float:
-    """Coordinate of the guess, rad or m."""
-    if limit is None:
-        return 0.0
-    limit.leaf([], ['lower', 'upper', 'effort', 'velocity'])
-    lower, upper = (limit.number(end, -_ANY, _ANY, 'rad or m') for end in ('lower', 'upper'))
-    if lower > upper:
-        raise limit.error(f'a lower limit up to the upper one, {upper:g}', limit.text('lower'), 'lower')
-    bounded = tag.text('type') in ('revolute', 'prismatic')
-    return (lower + upper) / 2.0 if bounded and not lower <= 0.0 <= upper else 0.0
-
-
-def _rpy(tag: Tag | None) -> tuple[float, ...]:
-    """Roll, pitch, yaw of an origin, rad."""
-    return tag.numbers('rpy', 3, -_ANGLE, _ANGLE, 'rad') if tag and 'rpy' in tag.element.attrib else (0.0, 0.0, 0.0)
-
-
-def _origin(tag: Tag | None) -> Pose:
-    """Pose of an origin tag; the identity where it is left out."""
-    from transforms3d.euler import euler2mat  # here: slow to import
-    if tag is None:
-        return np.zeros(3), np.eye(3)
-    tag.leaf([], ['xyz', 'rpy'])
-    xyz = tag.numbers('xyz', 3, -_LENGTH, _LENGTH, 'm') if 'xyz' in tag.element.attrib else (0.0, 0.0, 0.0)
-    return np.array(xyz), euler2mat(*_rpy(tag), 'sxyz')
-
-
 def _body(name: str, inertial: Inertial, points: dict[str, Vector], pose: Pose) -> Body:
     """A link with those that are part of it."""
     key = f'bodies.{name}'
@@ -253,7 +223,7 @@ def _body(name: str, inertial: Inertial, points: dict[str, Vector], pose: Pose) 
     inertia = tuple(Scalar(float(tensor['xyz'.index(item[1]), 'xyz'.index(item[2])]), key=f'{key}.inertia.{item[1:]}')
                     for item in _TENSOR)
     position, rotation = (part.tolist() for part in pose)
-    return Body(name, Scalar(inertial.mass, key=f'{key}.mass'), _scalars(inertial.centre, f'{key}.center_of_mass'),
+    return Body(name, Scalar(inertial.mass, key=f'{key}.mass'), number_vector(inertial.centre, f'{key}.center_of_mass'),
                 inertia, points, tuple(position), tuple(map(tuple, rotation)), outline=tuple(points))
 
 
@@ -274,24 +244,6 @@ def _inertial(link: Tag) -> Inertial:
     if 2.0 * moments.max() > moments.sum() + _ROUNDING * np.abs(moments).max():
         raise parts['inertia'].error('moments of inertia of a real body: no principal moment above the sum of the '
                                      'other two', [float(f'{moment:.4g}') for moment in moments])
-    return Inertial(mass, np.zeros(3), tensor).moved(_origin(parts.get('origin')))
+    return Inertial(mass, np.zeros(3), tensor).moved(origin_of(parts.get('origin')))
 
 
-def _dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], dict[str, Spring]]:
-    """Viscous friction of the joints."""
-    damping: dict[str, float] = {}
-    for name, joint in parts.items():
-        if 'dynamics' in joint:
-            tag = joint['dynamics']
-            tag.leaf([], ['damping', 'friction'])
-            if tag.number('friction', 0.0, _DAMPING, ''):
-                raise tag.error('0: a mechanism has no dry friction', tag.text('friction'), 'friction')
-            damping[name] = tag.number('damping', 0.0, _DAMPING, 'N m s/rad or N s/m')
-    springs = {name: Spring(name, None, name, Scalar(0.0), Scalar(0.0), Scalar(value, key=f'springs.{name}.damping'))
-               for name, value in damping.items() if value > 0.0}
-    return {name: Coordinate(name, 'joint', joint=name) for name in springs}, springs
-
-
-def _scalars(values: tuple[float, ...] | np.ndarray, key: str = '') -> Vector:
-    """Numbers with the keys by which they can be made free parameters; '' for those that must stay."""
-    return tuple(Scalar(float(value), key=f'{key}[{index}]' if key else '') for index, value in enumerate(values))

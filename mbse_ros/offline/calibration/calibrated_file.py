@@ -12,6 +12,7 @@ import numpy as np
 
 from ...calibration.free import freed
 from ...calibration.tells import LEARNT
+from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_section
 from ...description.load import known_machines, parse_mechanism
 from ...errors import DescriptionError
@@ -67,7 +68,8 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
         return text
     keys = {k: in_file(machine.description, parameters[k].key) for k in changed}
     new = with_numbers(text, machine.description.file, {
-        keys[k]: Number(parameters[k].after, parameters[k].stddev_after, f'calibrated {date}') for k in changed})
+        keys[k]: Number(parameters[k].after, parameters[k].stddev_after, f'calibrated {date}') for k in changed},
+        scalars(machine.description))
     rows = np.linalg.cholesky(correlation[np.ix_(changed, changed)])
     new = with_section(new, 'calibration', _section([keys[k] for k in changed], rows, date, bags))
     _check(new, machine, {parameters[k].key: parameters[k] for k in changed})

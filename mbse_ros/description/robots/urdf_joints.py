@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joints of a URDF file: what moves, about which axis, within which limits, and where it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..basics import PointRef, Scalar, Vector
+from ..model import Coordinate, Joint, Spring
+from .tag import Tag
+from .urdf_rigid import ORIGIN, Pose, rpy_of
+
+_TYPES = {'revolute': 'revolute', 'continuous': 'revolute', 'prismatic': 'prismatic', 'fixed': 'fixed'}
+_PARTS = ('origin', 'axis', 'limit', 'dynamics', 'mimic')
+_IGNORED = ('calibration', 'safety_controller')
+_LIMIT = ('lower', 'upper', 'effort', 'velocity', 'acceleration', 'deceleration', 'jerk')
+_QUATERNION, _QUATERNIONS = 'quat_xyzw', ('1.1', '1.2')     # and the versions that know it
+_UNBOUNDED = '1.2'                                          # a limit that is left out is none, and 0 before
+_LENGTH, _ANGLE, _DAMPING = 1e3, 20.0, 1e12                 # what is larger is not in SI
+_ANY, _FAR = 1e17, 1e3                                      # for limits: some write 1e16 for none
+_ROUNDED = 1e-3                                             # of the square of a quaternion's length
+
+
+def joint_parts(tag: Tag) -> dict[str, Tag]:
+    """Tags of a joint of a type that serves."""
+    tag.attributes(['name', 'type'])
+    if tag.text('type') not in _TYPES:
+        raise tag.error('revolute, continuous, prismatic or fixed', tag.text('type'), 'type')
+    parts = tag.children(['parent', 'child'], _PARTS, _IGNORED)
+    if 'mimic' in parts:
+        raise parts['mimic'].error('no mimic joint: take it out; a hydraulic cylinder is written under `cylinders` of '
+                                   'the mechanism file, other couplings as a loop of joints there',
+                                   parts['mimic'].text('joint'))
+    return parts
+
+
+def joint_of(name: str, tag: Tag, parts: dict[str, Tag], ends: tuple[str, str], turned: np.ndarray,
+             angles: tuple[float, ...], guess: Callable[[str, str], float | None]) -> tuple[Joint, Pose]:
+    """The joint, and the child's pose relative to the joint's point in the parent's frame; ``turned`` (3, 3) is that
+    of the joint at 0, ``angles`` its roll, pitch, yaw, rad; ``guess``: as in ``read_urdf``."""
+    from transforms3d.axangles import axangle2mat  # here: slow to import
+    kind = _TYPES[tag.text('type')]
+    rpy = number_vector(angles)
+    refs = (PointRef(ends[0], name), PointRef(ends[1], ORIGIN))
+    limits = _limits(tag, parts.get('limit'))
+    if kind == 'fixed':
+        return Joint(name, kind, *refs, rpy=rpy), (np.zeros(3), turned)
+    start = guess(name, 'm' if kind == 'prismatic' else 'rad')
+    if start is None:
+        start = 0.0 if limits is None or limits[0] <= 0.0 <= limits[1] else sum(limits) / 2.0
+    axis = turned @ _axis(parts.get('axis'))     # URDF gives it in the child's frame
+    joint = Joint(name, kind, *refs, axis=tuple(axis.tolist()), rpy=rpy,
+                  limits=None if limits is None or limits[0] == limits[1] else limits)
+    if kind == 'prismatic':
+        return joint, (axis * start, turned)
+    return joint, (np.zeros(3), axangle2mat(axis, start, is_normalized=True) @ turned)
+
+
+def _axis(tag: Tag | None) -> np.ndarray:
+    """Unit vector (3,) of the axis in the joint's frame; URDF's default is x."""
+    if tag is None:
+        return np.array([1.0, 0.0, 0.0])
+    tag.leaf(['xyz'])
+    axis = np.array(tag.numbers('xyz', 3, -_LENGTH, _LENGTH, ''))
+    length = np.linalg.norm(axis)
+    if length < 1e-6:
+        raise tag.error('a direction, not a zero vector', tag.text('xyz'), 'xyz')
+    return axis / length
+
+
+def _limits(tag: Tag, limit: Tag | None) -> tuple[float, float] | None:
+    """Range of the coordinate, rad or m; None of a joint that turns freely, and where the file gives none."""
+    if limit is None:
+        return None
+    limit.leaf([], _LIMIT)
+    given = [end in limit.element.attrib for end in _LIMIT[:2]]
+    lower, upper = (limit.number(end, -_ANY, _ANY, 'rad or m') for end in _LIMIT[:2])    # 0 by default, as in urdfdom
+    if all(given) and lower > upper or any(given) and lower > upper and tag.reading.version != _UNBOUNDED:
+        raise limit.error(f'a lower limit up to the upper one, {upper:g}', limit.text('lower'), 'lower')
+    whole = all(given) or any(given) and tag.reading.version != _UNBOUNDED
+    bounded = whole and tag.text('type') in ('revolute', 'prismatic') and max(-lower, upper) < _FAR
+    return (lower, upper) if bounded else None
+
+
+def rpy_angles(tag: Tag | None) -> tuple[float, ...]:
+    """Roll, pitch, yaw of an origin, rad."""
+    if tag is not None and _QUATERNION in tag.element.attrib:
+        from transforms3d.quaternions import quat2mat  # here: slow to import
+        x, y, z, w = tag.numbers(_QUATERNION, 4, -1.0, 1.0, '')
+        if abs(x * x + y * y + z * z + w * w - 1.0) > _ROUNDED:
+            raise tag.error('a quaternion x y z w of length 1', tag.text(_QUATERNION), _QUATERNION)
+        return rpy_of(quat2mat([w, x, y, z]))
+    return tag.numbers('rpy', 3, -_ANGLE, _ANGLE, 'rad') if tag and 'rpy' in tag.element.attrib else (0.0, 0.0, 0.0)
+
+
+def origin_of(tag: Tag | None) -> Pose:
+    """Pose of an origin tag; the identity where it is left out."""
+    from transforms3d.euler import euler2mat  # here: slow to import
+    if tag is None:
+        return np.zeros(3), np.eye(3)
+    quaternions = tag.reading.version in _QUATERNIONS
+    if _QUATERNION in tag.element.attrib and ('rpy' in tag.element.attrib or not quaternions):
+        raise tag.error('xyz and rpy; quat_xyzw in the place of rpy is of version 1.1, which `robot` has to state',
+                        _QUATERNION)
+    tag.leaf([], ['xyz', 'rpy', *([_QUATERNION] if quaternions else [])])
+    xyz = tag.numbers('xyz', 3, -_LENGTH, _LENGTH, 'm') if 'xyz' in tag.element.attrib else (0.0, 0.0, 0.0)
+    return np.array(xyz), euler2mat(*rpy_angles(tag), 'sxyz')
+
+
+def dampers(parts: dict[str, dict[str, Tag]]) -> tuple[dict[str, Coordinate], dict[str, Spring]]:
+    """Viscous friction of the joints."""
+    damping: dict[str, float] = {}
+    for name, joint in parts.items():
+        if 'dynamics' in joint:
+            tag = joint['dynamics']
+            tag.leaf([], ['damping', 'friction'])
+            if tag.number('friction', 0.0, _DAMPING, ''):
+                raise tag.error('0: a mechanism has no dry friction', tag.text('friction'), 'friction')
+            damping[name] = tag.number('damping', 0.0, _DAMPING, 'N m s/rad or N s/m')
+    springs = {name: Spring(name, None, name, Scalar(0.0), Scalar(0.0), Scalar(value, key=f'springs.{name}.damping'))
+               for name, value in damping.items() if value > 0.0}
+    return {name: Coordinate(name, 'joint', joint=name) for name in springs}, springs
+
+
+def number_vector(values: tuple[float, ...] | np.ndarray, key: str = '') -> Vector:
+    """Numbers with the keys by which they can be made free parameters; '' for those that must stay."""
+    return tuple(Scalar(float(value), key=f'{key}[{index}]' if key else '') for index, value in enumerate(values))
