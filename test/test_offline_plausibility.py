@@ -10,6 +10,7 @@ from test_payload_accuracy import measured_samples
 
 from mbse_ros.offline.checks.channel_series import means_of, series_of
 from mbse_ros.offline.checks.force_fit import ForceFit
+from mbse_ros.offline.checks.value_rules import outside_range
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.simulation.sensor_faults import pair_of
 
@@ -122,6 +123,17 @@ def test_stuck_saturated_coarse():
                     machine)
     assert 'resolution: 0.005' in found.findings[0].remedy and named(found)['coarse'] == ['position/tilt']
     assert verdict(wrong_log('patu655', 'quantised', 'position/tilt', 0.0), machine).findings == ()
+
+
+def test_a_swing_that_goes_on_between_the_windows_is_no_swing_in_degrees():
+    """A long log is looked at here and there, a turn may be counted from 0 again, and a sample may be missing."""
+    machine, name = machine_of('zx200'), 'position/swing_joint'
+    t = np.concatenate([start + 0.05 * np.arange(60) for start in (0.0, 9.0, 30.0, 90.0)])
+    swing = np.where(t < 50.0, 0.3 * t, 0.3 * t - 2 * np.pi * (t > 91.0))
+    missing = np.where(np.arange(len(t)) % 3 == 0, np.nan, swing)
+    for values in (swing, missing):
+        assert outside_range(machine, name, values, t) == ''
+        assert outside_range(machine, name, np.degrees(values), t).endswith('speeds up to 17.2 rad/s')
 
 
 @pytest.mark.parametrize('fault', ['spikes', 'dropouts', 'nan', 'late', 'drift', 'gain_1.02', 'bias_200_kPa'])

@@ -65,7 +65,8 @@ def of_machine(log: Log, machine: Machine, tuning: Tuning, namespace: str | None
     samples.columns([*machine.channels, *machine.commands])
     found = estimate_samples(samples.listed(), machine, settings, backend, every)
     first = (found.stamps_ns[0] - samples.stamps_ns[0]) * 1e-9
-    return MachineEstimate(samples.t[0] + first + found.elapsed - found.elapsed[0], found)
+    t = found.track.with_pauses
+    return MachineEstimate(samples.t[0] + first + t - t[0], found)
 
 
 def of_mechanism(log: Log, model: Model, tuning: Tuning, sensors: Sequence[str], step: float | None,

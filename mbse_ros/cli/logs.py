@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,13 @@ def cost(seconds: float, log_seconds: float) -> dict[str, float]:
 def cost_line(seconds: float, log_seconds: float, what: str = '') -> str:
     """The same in words."""
     return f'{log_seconds:.1f} s of data{what} in {seconds:.3f} s ({100 * seconds / log_seconds:.2f} % of real time)'
+
+
+def wall_time(*stamps_ns: int) -> str:
+    """Stamps as times of day, UTC; '' where one is of a clock that was never set."""
+    moments = [datetime.fromtimestamp(stamp // 1_000_000_000, timezone.utc) for stamp in stamps_ns]
+    if any(moment.year <= 1970 for moment in moments):
+        return ''
+    same = all(moment.date() == moments[0].date() for moment in moments)
+    words = [f'{moment:%H:%M:%S}' if same and k else f'{moment:%Y-%m-%d %H:%M:%S}' for k, moment in enumerate(moments)]
+    return f'{" to ".join(words)} UTC'

@@ -65,7 +65,7 @@ class Estimate:
 
     @property
     def elapsed(self) -> np.ndarray:
-        """Time from the start of the log to the stamps (n,), s; after a clock that was set back it continues."""
+        """Time from the start of the log to the stamps (n,), s, see ``Elapsed``."""
         return self.track.elapsed
 
     @property
@@ -87,8 +87,13 @@ class Estimate:
 
     @property
     def log_seconds(self) -> float:
-        """Length of the log, s."""
-        return float(self.elapsed[-1])
+        """What the log covers, s: the sum of its segments, without pauses and steps of its clock."""
+        return int(self.track.length_ns.sum()) * 1e-9
+
+    def load_stamps_ns(self, load: Load) -> tuple[int, int]:
+        """When a load begins and ends by the clock of the log, ns."""
+        first = float(self.elapsed[0])
+        return self.track.stamps_at(first + load.start), self.track.stamps_at(first + load.end)
 
 
 def parse_tuning(words: Sequence[str], kinds: Mapping[str, type[Settings]] = TUNING) -> dict[str, Any]:
@@ -177,12 +182,14 @@ class _Passed:
         pipeline, samples, track = self.log.pipeline, self.samples, self.tracker.track()
         machine, interpolator = pipeline.machine, pipeline.interpolator
         start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * interpolator.settings.max_gap)
-        warnings += unused_lines(interpolator.dropped) + sample_lines(samples, start_ns, gap_ns)
+        warnings += unused_lines(interpolator.dropped) + sample_lines(
+            samples, start_ns, gap_ns, track.clock)
         warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
         warnings += mass_lines(track, machine.payload_data.limits)
         warnings += [finding.line for finding in judged(samples, machine).findings]
         warnings += [line for line in (pipeline.observer.note, interpolator.clocks.words) if line]
-        loads = tuple(load.shifted(-1e-9 * int(track.stamp_ns[0])) for load in pipeline.payload.loads)
+        first = float(track.elapsed[0])
+        loads = tuple(load.at(load.start - first, load.end - first) for load in pipeline.payload.loads)
         return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget)
 
 

@@ -37,7 +37,8 @@ from .weigh_bags import KINDS, weigh_bags
 
 ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
 ATTEMPTS = 3            # of a bag whose worker dies
-MORE = {'bag': str, 'machine': str}     # columns of a fleet's tables besides those of a machine's
+MORE = {'bag': str, 'machine': str, 'start_s': float, 'end_s': float}
+"""Columns of a fleet's tables besides those of a machine's; times of the bag, s."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def estimate_bag(task: Task) -> Done:
         done = Done(task.bag, error=str(error))
         _whole(root / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
         return done
-    table = [{**row, 'bag': task.bag, 'machine': task.name} for row in rows(found.records)]
+    table = [{**row, 'bag': task.bag, 'machine': task.name, 'start_s': load.start, 'end_s': load.end}
+             for row, load in zip(rows(found.records), found.loads)]
     total = found.book.all
     done = Done(task.bag, total.count, total.mass.value, found.seconds)
     write = write_parquet if task.suffix == PARQUET else write_csv

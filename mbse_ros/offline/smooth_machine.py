@@ -48,7 +48,7 @@ def log_of(estimate: Estimate) -> MachineLog:
     measured = estimate.states.measured
     total = np.cumsum(estimate.states.share, axis=0) + 1e-6
     fresh = np.floor(total) > np.floor(np.vstack([np.full((1, total.shape[1]), 1e-6), total[:-1]]))
-    return MachineLog(estimate.elapsed, np.where(fresh, measured, np.nan))
+    return MachineLog(estimate.track.with_pauses, np.where(fresh, measured, np.nan))
 
 
 def notes(machine: Machine) -> list[str]:

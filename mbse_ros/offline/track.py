@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..streams.elapsed import Elapsed, elapsed_at
 from ..streams.pipeline import Output
 from ..streams.records import PayloadStatus
 from .growing import Growing
@@ -77,10 +78,26 @@ class Track:
 
     @cached_property
     def elapsed(self) -> np.ndarray:
-        """Time from the start of the log to the stamps (n,), s; where the clock was set back it continues."""
-        before = np.concatenate([self.start_ns[:1], self.stamp_ns[:-1]])
-        return np.cumsum(self.stamp_ns - np.where(self.start_ns >= before, before, self.start_ns)) * 1e-9
+        """Time from the start of the log to the stamps (n,), s, on the axis of ``Elapsed``."""
+        return elapsed_at(self.start_ns, self.stamp_ns, self.restart) * 1e-9
 
+    @cached_property
+    def with_pauses(self) -> np.ndarray:
+        """The same by the stamps (n,), s: with all pauses, where the clock was not set back."""
+        return elapsed_at(self.start_ns, self.stamp_ns, np.zeros(len(self), bool)) * 1e-9
+
+    @cached_property
+    def clock(self) -> Elapsed:
+        """The stamps on that axis."""
+        found, starts = Elapsed(), np.flatnonzero(self.restart | (np.arange(len(self)) == 0))
+        for first, last in zip(starts, np.append(starts[1:], len(self)) - 1):
+            found.add(int(self.start_ns[first]), int(self.stamp_ns[last]), True)
+        return found
+
+    def stamps_at(self, elapsed: float) -> int:
+        """Stamp, ns, at a time of that axis, s."""
+        row = min(int(np.searchsorted(self.elapsed, elapsed - 1e-9)), len(self) - 1)
+        return int(self.stamp_ns[row]) - round(1e9 * (float(self.elapsed[row]) - elapsed))
 
     @property
     def status_words(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
+from ..streams.elapsed import Elapsed, set_back
 from .bag import TUNING, frame_of
 from .checks.findings import machine_lines
 from .long_log import LongLog
@@ -32,7 +33,8 @@ FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split co
 
 @dataclass(frozen=True)
 class WeighedLoad:
-    """A load, by its record, in a ``bag``; times, s from that bag's first estimate."""
+    """A load, by its record, in a ``bag``; times, s from that bag's first estimate on the axis of ``Elapsed``;
+    of records of a live scale s from the first load, without what a clock was set back."""
 
     record: Record
     bag: str
@@ -80,10 +82,13 @@ def recorded_loads(path: str | Path) -> WeighedBags:
         records, book = store.read(), Book()
     for record in records:
         book.apply(record)
+    stamps = [record.stamp_ns for record in records]
+    begins = [int(record.data['start_ns']) if record.kind == LOAD else record.stamp_ns for record in records]
+    shifts = dict(zip((record.number for record in records), set_back(stamps, begins).tolist()))
     loads = [record for record in records if record.kind == LOAD]
-    begin = min((record.data['start_ns'] for record in loads), default=0)
-    found = tuple(WeighedLoad(record, str(path), 1e-9 * (record.data['start_ns'] - begin),
-                              1e-9 * (record.data['end_ns'] - begin)) for record in loads)
+    begin = min((record.data['start_ns'] + shifts[record.number] for record in loads), default=0)
+    found = tuple(WeighedLoad(record, str(path), 1e-9 * (record.data['start_ns'] + shifts[record.number] - begin),
+                              1e-9 * (record.data['end_ns'] + shifts[record.number] - begin)) for record in loads)
     seconds = max((load.end for load in found), default=0.0)
     counted = {record.key for record in loads}
     missed = tuple(missed_line(record) for record in records
@@ -101,22 +106,27 @@ class _Run:
         self.overloads: list[str] = []
         self.warnings: list[str] = []
         self.seconds = 0.0
-        self._bag, self._begin_ns = '', 0
+        self._bag, self._elapsed, self._begin_ns = '', Elapsed(), 0
         self._last_ns: int | None = None
         self._over = False
 
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
         """One bag, by the caller's thread alone."""
-        source, first, last = open_bag(bag), None, 0
+        source, first = open_bag(bag), None
         reader = sample_reader(source, self.machine, namespace, sources)
         log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False)
         for output in log:
-            if first is None:
+            begins, segment = first is None, output.segment
+            if begins:
                 first = output.state.stamp_ns
                 self._next(str(bag), first, truck)
+            self._elapsed.add(segment.start_ns, segment.stamp_ns, segment.restart)
+            self.seconds += 1e-9 * (segment.stamp_ns - segment.start_ns)
+            if begins:
+                self._begin_ns = self._elapsed.total
             self.note(self.stage.process(output.state, output.payload))
-            last = self._last_ns = output.state.stamp_ns
+            self._last_ns = output.state.stamp_ns
             self._judge()
         name = Path(bag).resolve().name
         self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *log.dropped.lines(), *machine_lines(
@@ -125,15 +135,18 @@ class _Run:
             missing = ', '.join(log.pipeline.interpolator.waiting_for)
             raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
                            + (f'; no samples of {missing}' if missing else ''))
-        self.seconds += 1e-9 * (last - first)
 
     def note(self, records: Sequence[Record]) -> None:
         """Keep records; loads with the bag that they are in."""
         self.records += records
         for record in records:
             if record.kind == LOAD:
-                self.loads.append(WeighedLoad(record, self._bag, 1e-9 * (record.data['start_ns'] - self._begin_ns),
-                                              1e-9 * (record.data['end_ns'] - self._begin_ns)))
+                start, end = (self._seconds(record.data[name]) for name in ('start_ns', 'end_ns'))
+                self.loads.append(WeighedLoad(record, self._bag, start, end))
+
+    def _seconds(self, stamp_ns: int) -> float:
+        """Time of the bag at a stamp since its clock was set back last: no load goes on over that."""
+        return 1e-9 * (self._elapsed.at(stamp_ns) - self._begin_ns)
 
     def close(self) -> None:
         """No bag follows, or not at once."""
@@ -145,7 +158,8 @@ class _Run:
         """A bag begins."""
         if self._last_ns is not None and not 0 <= first_ns - self._last_ns <= FOLLOWS_NS:
             self.close()
-        self._bag, self._begin_ns = bag, first_ns
+            self._elapsed = Elapsed()
+        self._bag = bag
         if truck:
             self.note(self.stage.new_truck(truck))
 
@@ -156,7 +170,7 @@ class _Run:
         over = now.overload is Overload.OVER
         if over and not self._over:
             self.overloads.append(
-                f'{Path(self._bag).resolve().name}, {1e-9 * (now.stamp_ns - self._begin_ns):.1f} s: up to '
+                f'{Path(self._bag).resolve().name}, {self._seconds(now.stamp_ns):.1f} s: up to '
                 f'{now.gross_upper:.0f} kg at a radius of {now.radius:.2f} m, where the load chart has '
                 f'{now.limit:.0f} kg')
         self._over = over

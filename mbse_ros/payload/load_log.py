@@ -54,9 +54,9 @@ class Load:
             return 'implausible'
         return 'empty' if self.lower <= 0.0 <= self.upper else 'weighed'
 
-    def shifted(self, seconds: float) -> Load:
+    def at(self, start: float, end: float) -> Load:
         """The same load, its times by another clock."""
-        return replace(self, start=self.start + seconds, end=self.end + seconds)
+        return replace(self, start=start, end=end)
 
 
 def plain_difference(new: Mass, old: Mass) -> tuple[float, float]:
@@ -79,11 +79,9 @@ class LoadLog:
         self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
 
     def take(self, t: float, mass: Mass, kept: float) -> None:
-        """The mass at ``t``, s, and ``kept``: logarithm of the share of the first information that still counts."""
-        if self._recent and not self._recent[-1][0] < t < self._recent[-1][0] + 60.0:
-            self._recent.clear()        # the clock was set
-        if t < self._start:
-            self._start = t
+        """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
+        first information that still counts."""
+        self._start = min(self._start, t)
         self._recent.append((t, kept, mass))
         while t - self._recent[0][0] > LOOK_BACK:
             self._recent.popleft()

@@ -22,6 +22,7 @@ from .uncertain import NOTHING, UNKNOWN, UncertainMass
 GONE = 1.5      # s for which a load must surely be gone, where no level tells
 DUG = 0.5       # s of contact where a load was taken, from which on the machine digs there again
 SURE = 2.0      # standard deviations
+UNSET_NS = 315_360_000_000_000_000      # stamps below it, ten years, are of a clock that has not been set
 REST = 0.15     # of a load: less is left of one that is gone
 
 
@@ -93,6 +94,8 @@ class Detector:
         """Loads that end with this reading; ``status`` 'counted': one that the operator had counted before."""
         if self._last_ns is not None and reading.stamp_ns <= self._last_ns:
             self.reset()        # the clock was set back: what is carried now is a new load
+        elif self._carried is not None and self._last_ns is not None and self._last_ns < UNSET_NS <= reading.stamp_ns:
+            self._carried.start_ns += reading.stamp_ns - self._last_ns      # the clock of a computer without a battery
         dt = 0.0 if self._last_ns is None else min(1e-9 * (reading.stamp_ns - self._last_ns), LONGEST)
         self._last_ns = reading.stamp_ns
         self._place = reading.place or self._place

@@ -19,6 +19,7 @@ from ..payload.load_log import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
 from ..payload.trust import NOT_YET, Trust
+from .elapsed import Elapsed
 from .faint import REASON as FAINT
 from .faint import Faint
 from .limits import JUMPED, Limits
@@ -221,6 +222,7 @@ class PayloadStage:
         self._trust = Trust()
         self._loads = LoadLog(self._limits, self._estimator.difference)
         self._mass: Mass | None = None
+        self._elapsed = Elapsed()
 
     @property
     def budget(self) -> tuple[Cause, ...]:
@@ -229,8 +231,9 @@ class PayloadStage:
 
     @property
     def loads(self) -> tuple[Load, ...]:
-        """The loads so far, stamps in s, the last one still carried; what forgets nothing sees one."""
-        return self._loads.all(self._t, self._mass) if self._mass is not None else ()
+        """The loads so far, the last one still carried; what forgets nothing sees one. Times, s, on the axis of
+        ``Elapsed``."""
+        return self._loads.all(self._elapsed.total * 1e-9, self._mass) if self._mass is not None else ()
 
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """Mass after a state estimate. Raises SampleError where it is for another machine's uncertain numbers."""
@@ -239,17 +242,18 @@ class PayloadStage:
                               f'{self._estimator.columns} columns, as of this machine')
         if state.restart:
             self._estimator.restart()
+        now = self._elapsed.add(state.stamp_ns - len(state.mean) * state.step_ns, state.stamp_ns, state.restart)
         if state.status is not ObserverStatus.OK:
             if any(word in state.reason for word in DOUBTFUL):
-                self._doubted_ns = state.stamp_ns
+                self._doubted_ns = now
                 self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer {state.status.name.lower()}: {state.reason}')
         if OUTSIDE in state.reason:
-            self._doubted_ns = state.stamp_ns
+            self._doubted_ns = now
             self._estimator.doubt()
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.CONTACT, OUTSIDE)
-        if state.weighing.size and 0 <= state.stamp_ns - self._doubted_ns < RETURN_NS:
+        if state.weighing.size and now - self._doubted_ns < RETURN_NS:
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
@@ -294,8 +298,8 @@ class PayloadStage:
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
                 reason: str = '') -> PayloadEstimate:
-        self._t, self._mass = state.stamp_ns * 1e-9, mass
-        self._loads.take(self._t, mass, self._estimator.kept)
+        self._mass = mass
+        self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept)
         if status is None:
             status, reason = self._judged(mass, state.weighing.size > 0)
         if state.weighing.size:

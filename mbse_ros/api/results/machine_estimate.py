@@ -77,7 +77,9 @@ class MachineEstimate(Result):
     @property
     def loads(self) -> tuple[Load, ...]:
         """Loads one after the other: ``start``, ``end``, s, ``mass``, ``lower``, ``upper``, kg, ``status``."""
-        return tuple(load.shifted(float(self.t[0])) for load in self.estimate.loads)
+        elapsed = self.estimate.elapsed
+        return tuple(load.at(*np.interp([load.start, load.end], elapsed - elapsed[0], self.t).tolist())
+                     for load in self.estimate.loads)
 
     @property
     def budget(self) -> tuple[Cause, ...]:

@@ -144,11 +144,13 @@ def undone_loads(found: WeighedBags) -> set[int]:
 
 
 def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
+    from ...scale.table import iso_time
     data, gone = load.record.data, load.record.number in undone
     return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
             'truck': data['truck'], 'status': UNDONE if gone else data['status'],
             'counts': data['counts'] and not gone, 'bag': load.bag,
-            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'most': data['most'],
+            'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'start': iso_time(data['start_ns']),
+            'end': iso_time(data['end_ns']), 'most': data['most'],
             'trusted': data['trusted'], 'taken': data['taken'],
             'dropped': data['dropped']}
 
@@ -158,12 +160,13 @@ def show(found: WeighedBags, several: bool) -> None:
     from ...report.sections import print_table, wide_console
     undone = undone_loads(found)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
-             mass_text(load.record.mass), load.record.data['truck'],
+             clock_text(load), mass_text(load.record.mass), load.record.data['truck'],
              place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
              remark_of(load, undone)] for load in found.loads]
     if rows:
-        print_table(wide_console(), f'{found.machine}: loads', [*(['bag'] if several else []), 'from, s', 'to, s',
-                                                                     'mass, kg', 'truck', 'taken', 'dropped', ''], rows)
+        print_table(wide_console(), f'{found.machine}: loads', [
+            *(['bag'] if several else []), 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped',
+            ''], rows)
     for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
         typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass)} kg')
     total = found.book.all
@@ -178,6 +181,12 @@ def remark_of(load: WeighedLoad, undone: set[int]) -> str:
     if load.record.number in undone:
         return UNDONE
     return ', '.join(filter(None, [KNOWN[data['status']], '' if data['trusted'] else 'not trusted']))
+
+
+def clock_text(load: WeighedLoad) -> str:
+    """When it was, by the clock of its stamps."""
+    from ..logs import wall_time
+    return wall_time(load.record.data['start_ns'], load.record.data['end_ns'])
 
 
 def mass_text(mass: UncertainMass) -> str:

@@ -17,9 +17,10 @@ from ...machine import Machine, load_machine
 from ...offline.bag import Estimate, estimate_bag, parse_tuning
 from ...payload.center import center_of
 from ...payload.load_log import REMARKS, Load
+from ...scale.table import iso_time
 from ...streams.pipeline import Output
 from ...streams.records import PayloadStatus
-from ..logs import Answer, LogRequest, cost, cost_line, hand_over
+from ..logs import Answer, LogRequest, cost, cost_line, hand_over, wall_time
 from .held import held_lines, held_seconds
 
 LARGEST = 3     # causes of the uncertainty in the answer
@@ -61,7 +62,8 @@ def summary(estimate: Estimate) -> list[str]:
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     if len(estimate.loads) > 1:
-        lines += [f'load {k}: {load_text(load)}' for k, load in enumerate(estimate.loads, 1)]
+        lines += [', '.join(filter(None, [f'load {k}: {load_text(load)}', wall_time(*estimate.load_stamps_ns(load))]))
+                  for k, load in enumerate(estimate.loads, 1)]
     return [*lines, cost_line(estimate.seconds, estimate.log_seconds)]
 
 
@@ -88,11 +90,16 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],
                     'budget': [{'cause': cause.cause, 'kg': cause.kg, 'assumed': cause.assumed}
                                for cause in estimate.budget],
-                    'loads': [{'start_s': load.start, 'end_s': load.end, 'mass': load.mass,
-                               'interval': [load.lower, load.upper], 'status': load.status}
-                              for load in estimate.loads]},
+                    'loads': [_load(load, estimate.load_stamps_ns(load)) for load in estimate.loads]},
         'cost': cost(estimate.seconds, estimate.log_seconds)}
     return result | ({'state': _state(estimate)} if full else {})
+
+
+def _load(load: Load, stamps_ns: tuple[int, int]) -> dict[str, Any]:
+    """A load, its times on the axis of the log and by its clock."""
+    return {'start_s': load.start, 'end_s': load.end, 'start_ns': stamps_ns[0], 'end_ns': stamps_ns[1],
+            'start': iso_time(stamps_ns[0]), 'end': iso_time(stamps_ns[1]), 'mass': load.mass,
+            'interval': [load.lower, load.upper], 'status': load.status}
 
 
 def _state(estimate: Estimate) -> dict[str, Any]:

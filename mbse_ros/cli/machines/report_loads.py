@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,9 @@ from ...report.text import number, percent
 from ...scale.comparison import HOUR, Comparison, largest_causes
 from ...scale.record import ZERO
 from ...scale.uncertain import UncertainMass, combined
-from ..commands.loads import mass_text, place_text, remark_of, undone_loads
+from ...streams.elapsed import set_back
+from ..commands.loads import clock_text, mass_text, place_text, remark_of, undone_loads
+from ..logs import wall_time
 
 HOURS = 'time [h]'
 LARGEST = 8         # causes of the total's interval that are shown
@@ -24,7 +25,7 @@ LARGEST = 8         # causes of the total's interval that are shown
 
 def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison: Comparison | None) -> Run:
     """All that the page shows; times in hours from the start of the first load."""
-    begin = min((load.record.data['start_ns'] for load in found.loads), default=0)
+    begin = found.loads[0].record.data['start_ns'] if found.loads else 0
     total = combined((1.0, load.record.mass) for load in counted)
     charts: list[Chart | None] = [_loads_chart(found, counted, begin), _total_chart(counted, begin)] if counted else []
     charts += [_zero_chart(found, begin), None if comparison is None else _error_chart(comparison, begin)]
@@ -34,8 +35,8 @@ def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison:
 
 
 def _facts(found: WeighedBags, total: UncertainMass, comparison: Comparison | None, begin: int) -> dict[str, str]:
-    start = datetime.fromtimestamp(begin * 1e-9, timezone.utc)
-    facts = {'Start of the first load': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}
+    start = wall_time(begin)
+    facts = {'Start of the first load': start} if start else {}
     facts |= {'Loads that count': str(found.book.all.count), 'Total, 95 % interval': f'{mass_text(total)} kg'}
     return facts | ({} if comparison is None else comparison.facts)
 
@@ -48,7 +49,8 @@ def _notes(found: WeighedBags) -> list[str]:
 
 
 def _hours(stamps: Sequence[int], begin: int) -> np.ndarray:
-    return (np.array(stamps, dtype=np.int64) - begin) / HOUR
+    """In their order, without what their clock was set back."""
+    return (np.array(stamps, dtype=np.int64) + set_back(stamps) - begin) / HOUR
 
 
 def _bars(t: np.ndarray, lower: np.ndarray, upper: np.ndarray, label: str, color: str) -> Curve:
@@ -119,10 +121,12 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
 def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: UncertainMass, comparison: Comparison | None
             ) -> list[Table]:
     undone, numbers = undone_loads(found), {id(load): str(k) for k, load in enumerate(counted, 1)}
-    tables = [Table('Loads', ('load', 'bag', 'from, s', 'to, s', 'mass, kg', 'truck', 'taken', 'dropped', ''), [
+    tables = [Table('Loads', (
+        'load', 'bag', 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped', ''), [
         (numbers.get(id(load), '–'), Path(load.bag).resolve().name, f'{load.start:.1f}', f'{load.end:.1f}',
-         mass_text(load.record.mass), load.record.data['truck'], place_text(load.record.data['taken']),
-         place_text(load.record.data['dropped']), remark_of(load, undone)) for load in found.loads])]
+         clock_text(load), mass_text(load.record.mass), load.record.data['truck'],
+         place_text(load.record.data['taken']), place_text(load.record.data['dropped']), remark_of(load, undone))
+        for load in found.loads])]
     if comparison is not None:
         tables.append(Table('Against known masses', (
             '', 'weighed, kg', 'known, kg', 'error, kg', 'error, %', 'interval'), [

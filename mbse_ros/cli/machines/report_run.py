@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
 
 import numpy as np
 from scipy.special import chdtri
@@ -18,6 +17,7 @@ from ...payload.load_log import Load
 from ...report.data import Innovation, Nis, PayloadTrack, Run, Series, Signal, Table
 from ...report.text import number
 from ...streams.records import PayloadStatus
+from ..logs import wall_time
 from ..units import unit_and_scale
 from .report_animation import animation_of
 
@@ -43,8 +43,8 @@ def report_run(estimate: Estimate, title: str, facts: Mapping[str, str] | None =
 
 def _facts(estimate: Estimate) -> dict[str, str]:
     kinds = {v.kind for v in estimate.machine.hydraulics.valves.values()}
-    start = datetime.fromtimestamp(int(estimate.track.start_ns[0]) // 1_000_000_000, timezone.utc)
-    dated = {'Start of the log': f'{start:%Y-%m-%d %H:%M:%S} UTC'} if start.year > 1970 else {}     # else no clock
+    start = wall_time(int(estimate.track.start_ns[0]))
+    dated = {'Start of the log': start} if start else {}
     return {'Valve model': ', '.join(sorted(kinds)), **dated,
             'Length of the log': f'{estimate.log_seconds:.1f} s in {len(estimate.track)} segments',
             'Samples of the mass': str(estimate.last.payload.samples),
@@ -118,8 +118,9 @@ def _payload(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> Pa
 
 def _tables(estimate: Estimate, t: np.ndarray, truth: TruthSeries | None) -> list[Table]:
     """Loads, what makes the mass uncertain, and errors against the truth."""
-    tables = [Table('Loads', ('from', 'to', 'mass', '95 % interval', 'status'), [
-        (f'{load.start:.1f} s', f'{load.end:.1f} s', *_weighed(load), load.status) for load in estimate.loads])]
+    tables = [Table('Loads', ('from', 'to', 'by the clock', 'mass', '95 % interval', 'status'), [
+        (f'{load.start:.1f} s', f'{load.end:.1f} s', wall_time(*estimate.load_stamps_ns(load)), *_weighed(load),
+         load.status) for load in estimate.loads])]
     causes = [(str(cause), f'{number(cause.kg)} kg') for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
     tables.append(Table('What makes the mass uncertain: standard deviations, the largest first',
                         ('cause', 'of the mass'), causes))

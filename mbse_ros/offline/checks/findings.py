@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ...machine import Machine
 from ...resources import share_directory
+from ...streams.elapsed import Elapsed
 from ...streams.records import ObserverStatus, PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..track import FAR, Track
@@ -27,20 +29,21 @@ def unused_lines(dropped: dict[str, int]) -> list[str]:
             if dropped.get(reason)]
 
 
-def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int) -> list[str]:
+def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed | None = None) -> list[str]:
     """Pauses longer than ``gap_ns`` and missing values of each channel, without what was refused; channels with the
-    same fate share a line. ``start_ns``: instant of t = 0."""
+    same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not that of the stamps."""
+    at = _by_stamp(start_ns) if clock is None else lambda stamp: f'{1e-9 * clock.at(int(stamp)):.2f} s'
     fates: dict[str, list[str]] = {}
     used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
     end = max((int(stamps[-1]) for stamps in used.values()), default=0)
     for channel, stamps in used.items():
-        for line in _pauses(stamps, start_ns, end, gap_ns):
+        for line in _pauses(stamps, at, end, gap_ns):
             held = '; its last value was held' if channel.startswith('command/') else ''
             fates.setdefault(line + held, []).append(channel)
     for channel in samples.by_first('missing'):
         column = samples[channel]
         instants = column.stamps[column.used & np.isnan(column.values)]
-        line = f'{counted(len(instants))} without a value (NaN), the first at t = {_time(instants[0], start_ns)}'
+        line = f'{counted(len(instants))} without a value (NaN), the first at t = {at(instants[0])}'
         fates.setdefault(line, []).append(channel)
     return [f'{", ".join(channels)}: {line}' for line, channels in fates.items()]
 
@@ -67,7 +70,7 @@ def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
     return found
 
 
-def _pauses(stamps: np.ndarray, start: int, end: int, gap: int) -> list[str]:
+def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int) -> list[str]:
     """The longest of the pauses, and the silence before the end of the log."""
     lines, steps = [], np.diff(stamps)
     steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
@@ -76,9 +79,9 @@ def _pauses(stamps: np.ndarray, start: int, end: int, gap: int) -> list[str]:
         place = int(np.argmax(steps))
         number = '' if count == 1 else (f', the longest of {count} pauses of more than {gap * 1e-9:g} s '
                                         '(interpolation.max_gap)')
-        lines.append(f'silent for {steps[place] * 1e-9:.2f} s from t = {_time(stamps[place], start)}{number}')
+        lines.append(f'silent for {steps[place] * 1e-9:.2f} s from t = {at(stamps[place])}{number}')
     if end - stamps[-1] > gap:
-        lines.append(f'silent from t = {_time(stamps[-1], start)} to the end')
+        lines.append(f'silent from t = {at(stamps[-1])} to the end')
     return lines
 
 
@@ -90,8 +93,8 @@ def machine_lines(frame: str, machine: Machine) -> list[str]:
     return [f'the bag was recorded on {frame} (frame_id of its samples) and is estimated as {machine.name}']
 
 
-def _time(stamp_ns: int, start_ns: int) -> str:
-    return f'{(int(stamp_ns) - start_ns) * 1e-9:.2f} s'
+def _by_stamp(start_ns: int) -> Callable[[int], str]:
+    return lambda stamp: f'{(int(stamp) - start_ns) * 1e-9:.2f} s'
 
 
 def state_lines(track: Track) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...machine import Machine
 from ...machine.channels import Channel
-from .channel_series import STEP, Means, Series
+from .channel_series import Means, Series
 from .remedies import PRESSURE_UNITS, Finding, Remedy, gauge, negated, position_remedies, scaled
 from .value_rules import outside_range, pressure_looks
 
@@ -43,11 +43,11 @@ def suspects(machine: Machine, series: Mapping[str, Series], means: Means) -> Su
 
 
 def _position(machine: Machine, name: str, means: Means, found: Suspects) -> None:
-    text = outside_range(machine, name, means.values[name])
+    text = outside_range(machine, name, means.values[name], means.t)
     if text:
         found.seen[name] = text
-        found.remedies[name] = tuple(remedy for remedy in position_remedies(machine, name)
-                                     if not outside_range(machine, name, remedy.mended(means.values)[name]))
+        found.remedies[name] = tuple(remedy for remedy in position_remedies(machine, name) if not outside_range(
+            machine, name, remedy.mended(means.values)[name], means.t))
 
 
 def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.ndarray, resting: np.ndarray,
@@ -84,5 +84,5 @@ def resting_of(machine: Machine, means: Means) -> np.ndarray:
     rests = np.ones(len(means.t), dtype=bool)
     for name, (low, high) in zip(machine.coordinates, machine.range):
         if f'position/{name}' in means.values and len(means.t) > 1:
-            rests &= np.abs(np.gradient(means.values[f'position/{name}'], STEP)) < REST * (high - low)
+            rests &= np.abs(np.gradient(means.values[f'position/{name}'], means.t)) < REST * (high - low)
     return rests

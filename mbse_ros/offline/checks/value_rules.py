@@ -20,6 +20,7 @@ SHORT = 0.5         # s
 DEEP = 1.2 * ATMOSPHERE
 OUTSIDE, ROOM = 0.5, 0.05       # share of the samples outside the range by so much of it
 FAST = 3.0          # rad/s, of a joint without limits
+USUAL = 95.0        # % of its speeds: more are of turns that are counted from 0 again, or of logs put together
 
 
 @dataclass(frozen=True)
@@ -67,22 +68,25 @@ def _dead(values: np.ndarray, noise: float) -> bool:
     return not values.any() or 0.1 < negative < 0.9 and float(values.std()) > 0.2 * noise
 
 
-def outside_range(machine: Machine, channel: str, means: np.ndarray, step: float = STEP) -> str:
-    """What is seen of a position whose means (k,) are mostly not in the range of its coordinate; '' where they are.
+def outside_range(machine: Machine, channel: str, means: np.ndarray, t: np.ndarray) -> str:
+    """What is seen of a position whose means (k,) at instants ``t`` (k,), s, of the grid are mostly not in the range of
+    its coordinate; '' where they are.
 
-    A joint without limits may count its turns: of it the speed tells.
+    A joint without limits may count its turns: of it the speed tells, between neighbours on the grid.
     """
-    name = channel.partition('/')[2]
-    means = means[np.isfinite(means)]
+    name, there = channel.partition('/')[2], np.isfinite(means)
+    means, t = means[there], t[there]
     if name not in machine.coordinates or not means.size:
         return ''
     low, high = machine.range[machine.coordinates.index(name)]
     unit, room = 'm' if name in machine.cylinders else 'rad', ROOM * (high - low)
     seen = f'{means.min():.4g} to {means.max():.4g}, range {low:.4g} to {high:.4g} {unit}'
     if not limited(machine, name):
-        speed = np.abs(np.diff(means)) / step
-        moving = speed[speed > 0.1 * speed.max()] if speed.size else speed
-        return f'{seen}, speeds up to {speed.max():.3g} rad/s' if moving.size and np.median(moving) > FAST else ''
+        steps = np.diff(t)
+        speed = (np.abs(np.diff(means)) / steps)[steps < 1.5 * STEP]
+        fast = float(np.percentile(speed, USUAL)) if speed.size else 0.0
+        moving = speed[(speed > 0.1 * fast) & (speed <= fast)]
+        return f'{seen}, speeds up to {fast:.3g} rad/s' if moving.size and np.median(moving) > FAST else ''
     outside = (means < low - room) | (means > high + room)
     return seen if outside.mean() > OUTSIDE else ''
 
