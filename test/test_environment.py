@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,13 @@ STAND_IN = r"""#!/usr/bin/env bash
 echo "making ${1##*/} from ${@:3}" >&2
 mkdir -p "$1/bin"
 printf '%s\n' "$2" >"$1/.made_from"
+"""
+BESIDE = r"""#!/usr/bin/env bash
+folder=$1.$(sha256sum <<<"$2" | cut -c 1-12)
+mkdir -p "$folder/bin"
+touch "$folder/bin/a library"
+printf '%s\n' "$2" >"$folder/.made_from"
+"${0%/*}/switch_environment.sh" "$1" "$folder"
 """
 INHERITED = ('HASHES', 'ROS', 'MBSE_ROS_ENVIRONMENT', 'AMENT_PREFIX_PATH', 'ROS_DISTRO', 'PYTHONPATH')
 
@@ -59,6 +67,61 @@ def test_a_changed_file_rebuilds_it(tree, change):
     (tree / change).write_text('something else')
     assert 'making jazzy' in run(tree)[1]
     assert run(tree) == ('', '')
+
+
+@pytest.fixture
+def beside(tree):
+    """The tree, where the stand-in makes each environment in a folder of its own, as the slow part does."""
+    (tree / 'tools' / 'make_environment.sh').write_text(BESIDE)
+    shutil.copy(ROOT / 'tools' / 'switch_environment.sh', tree / 'tools')
+    return tree
+
+
+def change(tree, text):
+    """The folder that stands for the environment once a message has changed."""
+    (tree / 'msg' / 'A.msg').write_text(text)
+    run(tree)
+    return (tree / '.env' / 'jazzy').resolve()
+
+
+# What a process uses of its environment: by the path, where environment.sh has started it, or by a library, else.
+BY_PATH = 'import os, sys; print(os.environ["AMENT_PREFIX_PATH"], flush=True); sys.stdin.read()'
+BY_LIBRARY = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+assert libc.mmap(None, ctypes.c_size_t(4096), 1, 2, os.open(sys.argv[1], os.O_RDONLY), ctypes.c_size_t(0))
+print(os.path.dirname(os.path.dirname(sys.argv[1])), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize('started', ['by environment.sh', 'by itself', 'by a process that has ended'])
+def test_what_runs_keeps_its_environment_while_another_is_made(beside, started):
+    """It is removed once nothing uses it, when the next one is made."""
+    first = change(beside, 'first')
+    command = {'by environment.sh': [beside / 'tools' / 'environment.sh', sys.executable, '-c', BY_PATH],
+               'by itself': [sys.executable, '-c', BY_LIBRARY, first / 'bin' / 'a library'],
+               'by a process that has ended': [beside / 'tools' / 'environment.sh', 'bash', '-c',
+                                               '"$0" -c "$1" <&0 & exit', sys.executable, BY_PATH]}[started]
+    (first / 'bin' / 'a library').write_bytes(bytes(4096))
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().strip() == str(first)
+        second = change(beside, 'second')
+        assert second != first and (first / 'bin').is_dir() and (second / '.made_from').is_file()
+        assert run(beside, 'printenv', 'VIRTUAL_ENV') == (f'{second}\n', '')
+    finally:
+        process.communicate(timeout=60)     # the end of its input ends it
+    third = change(beside, 'third')
+    assert sorted(path.name for path in (beside / '.env').iterdir()) == ['jazzy', third.name]
+
+
+def test_the_folder_of_a_version_without_links_is_replaced(beside):
+    (beside / '.env' / 'jazzy').mkdir()
+    first = change(beside, 'first')
+    assert first.name.startswith('jazzy.') and [p.name for p in (beside / '.env').iterdir() if not p.is_symlink()] == [
+        first.name]
 
 
 def test_hashes_are_asked_for_once(tree):

@@ -36,7 +36,8 @@ environment_name() {
 
 # Variables of a sourced ROS 2: our prefix in front of its own.
 enter_sourced() {
-  underlay=${AMENT_PREFIX_PATH#"$env:"}
+  underlay=$AMENT_PREFIX_PATH
+  [[ $underlay != "$env"[.:]* ]] || underlay=${underlay#*:}
   export AMENT_PREFIX_PATH=$env:$underlay
   export LD_LIBRARY_PATH=$env/lib:${LD_LIBRARY_PATH-}
 }
@@ -47,6 +48,21 @@ enter_wheels() {
   if [[ -n ${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}${AMENT_PREFIX_PATH:-} ]]; then unset LD_LIBRARY_PATH; fi
   unset _ROS_WHEELS_BOOTSTRAP_COMPLETE PYTHONPATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH
   export AMENT_PREFIX_PATH=$env ROS_DISTRO=$name ROS_VERSION=2 ROS_PYTHON_VERSION=3
+}
+
+# The folder that the name stands for now. It stays as long as this process, or one that it has started, runs: the lock
+# passes on to them, and another that is made later stands beside it (switch_environment.sh).
+hold() {
+  local folder try
+  for try in 1 2 3; do
+    folder=$(readlink -f "$env")
+    exec 8<"$folder/.made_from" || continue
+    flock -s 8 || true                          # a file system may have no locks
+    [[ ! -e $folder/.made_from ]] || break      # else it was removed meanwhile
+  done
+  export AMENT_PREFIX_PATH=$folder${AMENT_PREFIX_PATH#"$env"}
+  [[ $name != sourced-* ]] || LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH#"$env"}
+  env=$folder
 }
 
 # The wheels re-execute Python to get their libraries found; naming the folders here saves that second start.
@@ -88,6 +104,7 @@ wanted=$(fingerprint)
 if [[ ! -r $env/.made_from || $wanted != "$(<"$env/.made_from")" ]]; then
   "$root/tools/make_environment.sh" "$env" "$wanted" "${lists[@]}" >&2
 fi
+hold
 [[ $name == sourced-* ]] || find_libraries
 keep_bytecode
 export MBSE_ROS_ENVIRONMENT=$name VIRTUAL_ENV=$env PATH=$env/bin:$PATH

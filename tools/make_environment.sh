@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Make the environment folder: system packages, venv, ROS 2 and Python packages, messages and node executables.
-#   tools/make_environment.sh FOLDER FINGERPRINT LIST...   (called by environment.sh, which has set the variables)
+# Make an environment: system packages, venv, ROS 2 and Python packages, messages and node executables.
+#   tools/make_environment.sh LINK FINGERPRINT LIST...   (called by environment.sh, which has set the variables)
+# It is made in a folder of its own, LINK.hash; once it is complete LINK stands for it. What runs keeps what it has.
 set -euo pipefail
-env=$1 fingerprint=$2
+link=$1 fingerprint=$2
 shift 2
 lists=("$@")
 root=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd -P)
 cd "$root"
-log=$env.log
+log=$link.log
+env=$link.$(sha256sum <<<"$fingerprint" | cut -c 1-12)
+export AMENT_PREFIX_PATH=$env${AMENT_PREFIX_PATH#"$link"}
+[[ $env != */sourced-* ]] || LD_LIBRARY_PATH=$env${LD_LIBRARY_PATH#"$link"}
 
 # A process inside an environment may be the one that rebuilds it: its own interpreter is not a candidate.
 PATH=:$PATH:
@@ -29,10 +33,10 @@ fail() {
 
 # One environment is made by one process at a time; whoever waited looks again whether it still has to.
 lock() {
-  mkdir -p "${env%/*}"
-  exec 9>"$env.lock"
-  flock -n 9 || { say "waiting for another process that makes ${env#"$root/"}"; flock 9; }
-  if [[ -r $env/.made_from && $fingerprint == "$(<"$env/.made_from")" ]]; then exit 0; fi
+  mkdir -p "${link%/*}"
+  exec 9>"$link.lock"
+  flock -n 9 || { say "waiting for another process that makes ${link#"$root/"}"; flock 9; }
+  if [[ -r $link/.made_from && $fingerprint == "$(<"$link/.made_from")" ]]; then exit 0; fi
 }
 
 # Can this interpreter serve: version, venv with pip, headers to compile against?
@@ -133,25 +137,51 @@ check() {
 
 # What the venv and its packages depend on: while it stays the same only the build is repeated.
 packages_fingerprint() {
-  echo "$root ${AMENT_PREFIX_PATH:-}"
+  echo "$root ${AMENT_PREFIX_PATH/#"$env"/"$link"}"
   sha256sum "${lists[@]}"
+}
+
+# The venv of the environment before, with what somebody has installed into it, where its lists are still the same.
+take_packages() {
+  local before
+  [[ -r $link/.packages_from && $packages == "$(<"$link/.packages_from")" ]] || return 1
+  before=$(readlink -f "$link")
+  say 'ROS 2 and Python packages of the environment before'
+  rm -rf "$env.part"
+  cp -a --reflink=auto "$before" "$env.part" 2>>"$log" || return 1
+  rm -rf "$env.part"/{.made_from,build,bytecode}
+  grep -rlIF --exclude-dir=site-packages "$before" "$env.part" | "$env.part/bin/python" -c '
+import pathlib, sys
+before, after = sys.argv[1:]
+for path in map(pathlib.Path, sys.stdin.read().splitlines()):
+    path.write_text(path.read_text().replace(before, after))' "$before" "$env" || return 1
+  mv "$env.part" "$env"
+}
+
+# All of it; after an interruption it continues behind the packages.
+make_all() {
+  local packages
+  system_packages
+  packages=$(packages_fingerprint)
+  if [[ ! -e $env/.packages_from ]]; then
+    rm -rf "$env"
+    if ! take_packages; then
+      virtual_environment
+      python_packages
+    fi
+    printf '%s\n' "$packages" >"$env/.packages_from"
+  fi
+  rm -rf "$env/build" "$env"/lib/python3.*/site-packages/mbse_ros
+  transforms
+  say 'messages and package (CMake)'
+  build mbse_ros "$root" -DMBSE_ROS_DEVELOP=ON
+  check
+  printf '%s\n' "$fingerprint" >"$env/.made_from"
 }
 
 lock
 : >"$log"
-say "making ${env#"$root/"}"
-system_packages
-packages=$(packages_fingerprint)
-if [[ ! -r $env/.packages_from || $packages != "$(<"$env/.packages_from")" ]]; then
-  rm -rf "$env"
-  virtual_environment
-  python_packages
-  printf '%s\n' "$packages" >"$env/.packages_from"
-fi
-rm -rf "$env/.made_from" "$env/build" "$env"/lib/python3.*/site-packages/mbse_ros
-transforms
-say 'messages and package (CMake)'
-build mbse_ros "$root" -DMBSE_ROS_DEVELOP=ON
-check
-printf '%s\n' "$fingerprint" >"$env/.made_from"
-say "ready: ${env#"$root/"}"
+say "making ${link#"$root/"}"
+[[ -e $env/.made_from ]] || make_all        # it may be one of before that something still uses
+tools/switch_environment.sh "$link" "$env"
+say "ready: ${link#"$root/"}"
