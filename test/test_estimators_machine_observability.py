@@ -13,13 +13,9 @@ from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import SettingError
 from mbse_ros.estimators.sight.machine_poses import Poses, all_poses, in_motion, motion_poses, start_pose, sweep
 from mbse_ros.estimators.sight.machine_sight import machine_sight, sensor_slopes
-from mbse_ros.estimators.sight.payload_observability import (
-    measured_equations,
-    payload_regressor,
-    payload_sight,
-    pressure_needs,
-)
+from mbse_ros.estimators.sight.payload_observability import payload_regressor, payload_sight
 from mbse_ros.machine import Machine, load_machine
+from mbse_ros.machine.equations import measured_equations, pressure_needs
 
 PRESSURES = [f'{cylinder}_{side}' for cylinder in ('boom', 'arm', 'bucket') for side in ('piston', 'rod')]
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..estimators.sight.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
-from ..estimators.sight.payload_observability import PayloadSight, measured_equations, payload_sight
+from ..estimators.sight.payload_observability import PayloadSight, payload_sight
 from ..machine import Machine
+from ..machine.equations import measured_equations
 
 FEW = 12        # poses at which the motion is looked at
 START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'

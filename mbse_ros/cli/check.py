@@ -20,8 +20,10 @@ from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..errors import DescriptionError
+from ..estimators.sight.mass_accuracy import mass_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
+from ..machine.equations import check_weighs, missing_pressures, why_unweighed
 from ..machine.reach import BEYOND, Reach, misfits, reach_of
 from ..report.files import check_file
 from ..report.sections import print_sections, wide_console
@@ -38,7 +40,8 @@ _LONGEST = 40          # coordinates of the start that are listed
 def check_described(name: str, draw: Path | None = None, coordinates: str | None = None) -> None:
     """Print the tables of a file and of its model; warnings go to stderr; draw the start where asked.
 
-    Of a machine, that its sensors determine its motion and its cylinders reach over their strokes is part of the check.
+    Of a machine, that its sensors determine its motion and its cylinders reach over their strokes is part of the check;
+    and, where it has pressure sensors and a payload, that they weigh it.
     Raises DescriptionError, SettingError and the errors of the assembly.
     """
     check_file(draw, '--draw', ('.png',))
@@ -53,14 +56,19 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
         reach = reach_of(machine)
         odd += reach_warnings(machine, reach)
         sections += [machine_section(machine), channel_section(machine), *source_sections(machine),
-                     reach_section(machine, reach)]
+                     reach_section(machine, reach), weighing_section(machine)]
     console = wide_console()
     print_sections(console, sections)
     for warning in odd:
         typer.echo(f'warning: {warning}', err=True)
     if draw is not None:
         _draw(console, model, draw)
-    end = 'all loops close at the start' + (', the cylinders reach over their strokes' if machine is not None else '')
+    end = 'all loops close at the start'
+    if machine is not None:
+        if machine.measured_volumes and machine.description.payload is not None:
+            check_weighs(machine)
+        unweighed = why_unweighed(machine)
+        end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
     console.print(Text('ok', 'green'), f'{description.file}: {end}', sep=': ', soft_wrap=True, markup=False,
                   highlight=False)
 
@@ -127,6 +135,20 @@ def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
         if item.inside < 0.5:
             raise DescriptionError(machine.description.file, f'joints.{item.joint}', way, advice)
         yield f'joints.{item.joint}: {way}, expected a way ' + advice
+
+
+def weighing_section(machine: Machine) -> Section:
+    """Which equations of the force balance weigh a load, and to how many kg; what the others lack."""
+    unweighed = why_unweighed(machine)
+    if unweighed:
+        return Section('weighing', (Row('nothing weighs', unweighed),))
+    found = mass_accuracy(machine)
+    rows = [Row(name, f'+- {kg:.3g} kg', '95 %, in a usual pose, by the errors that the file states or this package '
+                'assumes') for name, kg in found.each.items()]
+    rows += [Row('all together', f'+- {found.all:.3g} kg')] * (len(rows) > 1)
+    rows += [Row(name, 'does not weigh', f'not measured: {", ".join(f"pressure/{volume}" for volume in volumes)}')
+             for name, volumes in missing_pressures(machine).items()]
+    return Section('weighing, by the equation of each cylinder', tuple(rows))
 
 
 def _noise(machine: Machine, channel: Channel) -> str:

@@ -190,7 +190,7 @@ def _levels(mechanism: MechanismDescription) -> Iterable[Row]:
 def machine_sections(machine: MechanismDescription) -> list[Section]:
     """Tables of the cylinders, the circuit, the payload and the base; empty for a mechanism without them."""
     sections = [Section(f'cylinder {name}', tuple(_cylinder(item))) for name, item in machine.cylinders.items()]
-    if machine.hydraulics is not None:
+    if machine.hydraulics is not None and machine.hydraulics.volumes:
         sections.append(Section('hydraulics', tuple(_hydraulics(machine, machine.hydraulics))))
     rows = []
     if machine.payload is not None:

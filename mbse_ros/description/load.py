@@ -20,7 +20,7 @@ from .language.entry import Entry
 from .language.quantity import Kind, not_negative
 from .language.references import References, read_sketch
 from .language.scalar import Numbers
-from .machine_parts import Cylinder
+from .machine_parts import NO_HYDRAULICS, Cylinder
 from .model import Driver, Initial, Level, MechanismDescription, Spring
 from .sections.load_bodies import read_bodies
 from .sections.load_calibration import read_calibration
@@ -192,10 +192,12 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
     def read(key: str, reader: Callable[..., T], *others: Any, default: T) -> T:
         return reader(parts[key], references, *others) if key in parts else default
 
-    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, default={})
+    cylinders: dict[str, Cylinder] = read('cylinders', read_cylinders, 'hydraulics' in parts, default={})
+    pressed = 'sensors' in parts and any(isinstance(item.value, dict) and item.value.get('kind') == 'pressure'
+                                         for item in parts['sensors'].named('sensors').values())
     for one, other in (('cylinders', 'hydraulics'), ('hydraulics', 'cylinders'), ('payload', 'cylinders'),
                        ('sources', 'cylinders'), ('scale', 'cylinders'), ('calibration', 'cylinders')):
-        if one in parts and other not in parts:
+        if one in parts and other not in parts and (other != 'hydraulics' or pressed):
             raise parts[one].error(f'the section `{other}` as well, which is missing')
     springs = robot.springs if robot is not None else {}
     own: dict[str, Spring] = read('springs', read_springs, default={})
@@ -204,7 +206,8 @@ def _mechanism(parts: dict[str, Entry], file: str, references: References,
             raise parts['springs'].error('another name, a damper of the URDF has it', name, name)
     drivers: dict[str, Driver] = read('drivers', read_drivers, default={})
     modules: dict[str, tuple[str, ...]] = read('modules', read_modules, default={})
-    hydraulics = read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if cylinders else None
+    hydraulics = (read_hydraulics(parts['hydraulics'], references.numbers, cylinders) if 'hydraulics' in parts
+                  else NO_HYDRAULICS if cylinders else None)
     base = read('base', read_base, default=None)
     machine = MachineParts(cylinders, hydraulics, base)
     return MechanismDescription(

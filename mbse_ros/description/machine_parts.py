@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, fields
 
-from .basics import PointRef, Scalar, Vector
+from .basics import ZERO, PointRef, Scalar, Vector
 
 EDGES = ('pump_a', 'b_tank', 'pump_b', 'a_tank')
 
@@ -121,6 +121,9 @@ class Hydraulics:
     supplies: dict[str, Scalar] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
     valves: dict[str, Valve] = field(default_factory=dict)
+
+
+NO_HYDRAULICS = Hydraulics(ZERO)       # of a machine whose motion alone is wanted
 
 
 @dataclass(frozen=True)

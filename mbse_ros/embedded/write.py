@@ -19,6 +19,7 @@ from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, write_files
 from ..export.text import render, wrapped
+from ..machine.equations import check_weighs
 from . import template_beside as beside
 from .functions import EstimatorCode, estimator_functions, generated
 from .record import Recorded, record
@@ -45,8 +46,7 @@ class EstimatorExport:
 def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = False) -> EstimatorExport:
     """Write observer and payload estimator of a machine as C99 to a folder, which is made; ``single``: in single
     precision. Raises SettingError, OSError."""
-    if of.machine.description.payload is None:
-        raise SettingError('machine', of.machine.name, 'a machine with a section `payload`')
+    check_weighs(of.machine)
     if of.machine.swings:
         raise SettingError('machine', of.machine.name, 'a machine whose payload does not hang (`payload.hanging`)')
     folder = Path(folder)
@@ -85,7 +85,7 @@ def _words(of: EstimatorSetup, observer: HydraulicObserver, code: EstimatorCode,
     machine, names, m = of.machine, observer.names, len(observer.channels)
     step, x, p = started(of, observer)
     nx, nd = len(names), len(machine.system.dependent)
-    commands, a, some = machine.commands, len(machine.actuated), np.count_nonzero(machine.parameters.stddev)
+    commands, a, some = machine.commands, len(machine.weighing), np.count_nonzero(machine.parameters.stddev)
     lower, upper = machine.payload_data.limits
     words = {
         'name': prefix, 'NAME': prefix.upper(), 'machine': machine.name, 'version': __version__,

@@ -88,7 +88,7 @@ def activity_of(machine: Machine, model: HydraulicModel) -> Activity:
         noises.append(tuple(i for i, entry in enumerate(model.names) if entry in entries))
         channels.append(tuple(i for i, item in enumerate(model.measured)
                               if item.index is not None and model.names[item.index] in seen))
-    equations = [(machine.actuated.index(k),) if k in machine.actuated else () for k in range(len(machine.coordinates))]
+    equations = [(machine.weighed.index(k),) if k in machine.weighed else () for k in range(len(machine.coordinates))]
     return Activity(tuple(channels), tuple(noises), tuple(equations))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dynamics.forces.inertial_forces import inertial_forces
 from ..machine import Machine
+from ..machine.equations import by_cylinder
 from .hydraulic_model import state_parts
 from .hydraulic_sensors import direct, errors_of
 from .swing import pull
@@ -22,7 +23,8 @@ from .swing import pull
 
 @dataclass(frozen=True)
 class ForceBalance:
-    """``g`` (a,), N or N m: one equation for each coordinate that cylinders move, 0 where all is right.
+    """``g`` (a,), N or N m: one equation for each coordinate that cylinders move and whose pressures are all measured
+    (``Machine.weighing``), 0 where all is right.
 
     Where there are as many cylinders as such coordinates it is one for each cylinder: the force, N, that is missing
     along it, or that times a lever where each coordinate moves one. Expressions in the dependent coordinates nearby
@@ -70,7 +72,8 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
     if part['swing'].numel():
         g = g + pull(machine, zdd, part['swing'], part['swing_rate']).force
     g = g[machine.actuated]
-    g, concerns = _by_cylinder(machine, g)
+    g, concerns = by_cylinder(machine, g)
+    g, concerns = g[list(machine.weighing)], concerns[list(machine.weighing)]
     levers = ca.jacobian(g, unknown)
     g = ca.substitute(g, unknown, circuit.friction_forces(speeds, p, deviation if smooth else None))
     signs = circuit.friction_signs(speeds, deviation) if smooth else ca.SX(0, 1)
@@ -83,15 +86,6 @@ def force_balance(machine: Machine, names: tuple[str, ...], smooth: bool = False
         [system.q, reduced.zd, ca.vertcat(*inclined)], [q, zd, part['inclination']])
     return ForceBalance(system.q if open_loops else near, X, deviation, g, pistons, speeds, rates, signs, bounds,
                         levers, concerns)
-
-
-def _by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
-    """Equations with the friction of as few cylinders each as can be, and whose friction that is (a, cylinders)."""
-    S = machine.piston_rates[:, machine.actuated]
-    moves = np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])])
-    if S.shape[0] != S.shape[1] or (moves.sum(axis=0) == 1).all():
-        return g, moves.T
-    return ca.solve(S.T, g), np.eye(len(moves), dtype=bool)
 
 
 def without_sensor_errors(machine: Machine, names: tuple[str, ...], X: ca.SX) -> ca.SX:

@@ -40,6 +40,9 @@ class HydraulicModel:
     depends on them; ``f`` (nx,) the state's rate, ``A`` (nx, nx) the exact Jacobian along the loops, ``W`` (nx, nx) the
     spectral density of the noise as a function of ``psd`` (8,); ``scale`` (nx,) takes the state to SI; ``measured``
     gives the model of each channel.
+
+    A pressure that no sensor measures stays anywhere between 0 and the largest supply, and the flow to it is unknown: a
+    valve's model alone, or a random walk, would say more than anybody knows, and lead out of all bounds.
     """
 
     names: tuple[str, ...]
@@ -146,6 +149,8 @@ def fastest_rate(machine: Machine) -> float:
     fluid = _pressure_rates(machine, part, s, ca.SX.zeros(s.numel())) / MPA
     norms = [ca.norm_inf(ca.jacobian(rate, part[kind])) for kind, rate in (
         ('pressure', fluid), ('spool', _spool_rates(machine, part['spool'], U))) if part[kind].numel()]
+    if not norms:
+        return 0.0
     rate = ca.Function('mbse_rate', [X, s, machine.parameters.symbol], [ca.mmax(ca.vertcat(*norms))])
     hydraulics, parameters = machine.hydraulics, machine.parameters.mean
     valves = [hydraulics.valves[name] for name in machine.modelled_valves]
@@ -174,7 +179,9 @@ def _pressure_rates(machine: Machine, part: dict[str, ca.SX], s: ca.SX, sd: ca.S
         else:
             k = machine.unknown_valves.index(name)
             flows.append(part['flow'][2 * k:2 * k + 2] * LITRE)
-    return machine.circuit.pressure_rates(s, sd, ca.vertcat(*flows))
+    rates = machine.circuit.pressure_rates(s, sd, ca.vertcat(*flows))
+    return ca.vertcat(*(rates[i] if volume in machine.measured_volumes else 0
+                        for i, volume in enumerate(machine.volumes)))
 
 
 def _spool_rates(machine: Machine, spools: ca.SX, commands: ca.SX) -> ca.SX:
@@ -201,7 +208,10 @@ def _noise(machine: Machine, names: tuple[str, ...], psd: ca.SX) -> ca.SX:
         if kind == 'flow':
             valve, port = owner.rsplit('.', 1)
             volume = getattr(machine.hydraulics.valves[valve], port)
-            diagonal.append(psd[3] * (by_volume[volume] / LITRE) ** 2)
+            measured = volume in machine.measured_volumes
+            diagonal.append(psd[3] * (by_volume[volume] / LITRE) ** 2 if measured else 0)
+        elif kind == 'pressure':
+            diagonal.append(psd[1] if owner in machine.measured_volumes else 0)
         elif kind == 'acceleration':
             lever = scale[owner]
             diagonal.append(psd[4] if lever is None else psd[0] if lever == 1.0 else psd[0] / lever ** 2)

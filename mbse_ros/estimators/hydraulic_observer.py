@@ -98,8 +98,8 @@ class HydraulicObserver:
         self._of_model = np.array([not self.machine.parameters.names[place].startswith('sensors.') for place in places]
                                   + [True] * held, dtype=bool)
         first += len(self.machine.coordinates) + len(self.channels)
-        self._mass_activity = first + len(self.machine.actuated)
-        first += 2 * len(self.machine.actuated) * self.model.weighs + mass_numbers(self.machine, self.model)
+        self._mass_activity = first + len(self.machine.weighing)
+        first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
         first += len(self.machine.volumes)
         self._slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)[:, self._of_model]
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
@@ -173,7 +173,7 @@ class HydraulicObserver:
             if self.model.weighs:
                 z = np.clip(z, *self.machine.range.T)
             dependent = self.machine.position(z)[self.machine.system.dependent]
-        equations = np.zeros(len(self.machine.actuated) * self.model.weighs)
+        equations = np.zeros(len(self.machine.weighing) * self.model.weighs)
         mass = np.eye(1, mass_numbers(self.machine, self.model))[0]     # calm, without a trend
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels)), equations, mass,
@@ -366,4 +366,4 @@ class HydraulicObserver:
 
 def _weighs(machine: Machine, settings: ObserverSettings) -> bool:
     """Whether the observer of a machine estimates the mass of the payload."""
-    return settings.weighing == 'joint' and machine.description.payload is not None
+    return settings.weighing == 'joint' and machine.description.payload is not None and bool(machine.weighing)

@@ -173,7 +173,7 @@ def _start(machine: Machine, model: HydraulicModel, X: ca.SX) -> ca.SX:
 def directions(machine: Machine) -> np.ndarray:
     """Unit directions (a, w) among the equations of the force balance, with zeros so that there are as many as C has
     lanes."""
-    count = len(machine.actuated)
+    count = len(machine.weighing)
     return np.eye(count, max(count, WIDTH))
 
 

@@ -66,13 +66,15 @@ class Circuit:
         """(volumes, chambers): 1 where the chamber is part of the volume."""
         chambers = [(name, side) for name in self.cylinders for side in ('piston', 'rod')]
         volumes = self.hydraulics.volumes.values()
-        return np.array([[float(chamber in volume.chambers) for chamber in chambers] for volume in volumes])
+        return np.array([[float(chamber in volume.chambers) for chamber in chambers] for volume in volumes]
+                        ).reshape(len(volumes), len(chambers))
 
     @property
     def T_pQ(self) -> np.ndarray:
         """(volumes, flows): 1 where the flow enters the volume."""
         ports = [port for valve in self.hydraulics.valves.values() for port in (valve.a, valve.b)]
-        return np.array([[float(port == volume) for port in ports] for volume in self.volumes])
+        return np.array([[float(port == volume) for port in ports] for volume in self.volumes]
+                        ).reshape(len(self.volumes), len(ports))
 
     def areas(self) -> ca.SX:
         """Areas of the chambers (chambers,), m2, of all cylinders side by side."""

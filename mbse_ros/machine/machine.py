@@ -173,6 +173,23 @@ class Machine:
         return [k for k in range(len(self.coordinates)) if any(row[k] for row in exact)]
 
     @cached_property
+    def weighing(self) -> tuple[int, ...]:
+        """Equations of the force balance, by their place among those of ``equations.by_cylinder``, that carry
+        information on the mass: sensors measure all their pressures."""
+        from .equations import measured_equations  # here, because it takes the machine apart
+        return tuple(measured_equations(self, self.measured_volumes))
+
+    @property
+    def weighed(self) -> list[int]:
+        """Independent coordinates of these equations, one each."""
+        return [self.actuated[k] for k in self.weighing]
+
+    @cached_property
+    def measured_volumes(self) -> tuple[str, ...]:
+        """Volumes whose pressure a sensor measures."""
+        return tuple(c.sensor.volume for c in self.all_channels if c.sensor.volume in self.volumes)
+
+    @cached_property
     def newton(self) -> ca.Function:
         """``(q, p) -> q`` one Newton step on the dependent coordinates, the independent ones kept; ``p`` parameters.
 

@@ -12,6 +12,7 @@ from ..payload.load_log import REMARKS, Load
 from ..payload.payload_settings import PayloadSettings
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 from ..streams.stages import PayloadStage
+from ..streams.unweighed import payload_stage
 from .base.diagnostics import OK, WARN
 from .base.record_node import RecordNode, Source, check_names
 from .base.warm_up import warm_up_payload
@@ -36,7 +37,7 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
 
     def make_stage(self, machine: Machine) -> PayloadStage:
         """The payload stage, warmed up."""
-        stage = PayloadStage(machine, self.tuning, self.settings.backend)
+        stage = payload_stage(machine, self.tuning, self.settings.backend)
         warm_up_payload(stage, machine)
         return stage
 

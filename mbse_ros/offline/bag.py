@@ -185,7 +185,7 @@ class _Passed:
         warnings += unused_lines(interpolator.dropped) + sample_lines(
             samples, start_ns, gap_ns, track.clock)
         warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
-        warnings += mass_lines(track, machine.payload_data.limits)
+        warnings += mass_lines(track, machine)
         warnings += [finding.line for finding in judged(samples, machine).findings]
         warnings += [line for line in (pipeline.observer.note, interpolator.clocks.words) if line]
         first = float(track.elapsed[0])

@@ -63,5 +63,5 @@ def owners(machine: Machine, kind: str) -> tuple[str, ...]:
     if kind == 'pressure':
         return machine.volumes
     if kind == 'unknown_force':
-        return tuple(machine.coordinates[k] for k in machine.actuated)
+        return tuple(machine.coordinates[k] for k in machine.weighed)
     return machine.coordinates

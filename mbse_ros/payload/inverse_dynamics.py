@@ -175,7 +175,7 @@ class InverseDynamics:
             self._scan = Scan(step, self._backend)
         if self._x is None:
             q = self.machine.position(mean[0, :len(self.machine.coordinates)])
-            self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.actuated) + 1)])
+            self._x = np.concatenate([q[self.machine.system.dependent], np.zeros(len(self.machine.weighing) + 1)])
         mean, covariance = mean[:, :self._count], covariance[:self._count, :self._count]
         self._p[:self._size] = covariance.ravel()
         least = self.machine.payload_data.limits[0]

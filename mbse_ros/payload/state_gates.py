@@ -34,7 +34,7 @@ def gates_step(machine: Machine, variance: np.ndarray) -> ca.Function:
     parameters; ``y`` = gate that is closed (0: none), information, 1/kg2: not finite where the position problem has no
     solution. The weights are taken at the lower limit of the payload.
     """
-    r, parameters, a = residual(machine), machine.parameters.symbol, len(machine.actuated)
+    r, parameters, a = residual(machine), machine.parameters.symbol, len(machine.weighing)
     n, low = r.X.numel(), machine.payload_data.limits[0]
     near, P, places = r.near.numel(), ca.SX(ca.DM(np.diag(variance))), np.flatnonzero(variance).tolist()
     rows = ca.SX(n, a)

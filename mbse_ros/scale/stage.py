@@ -9,6 +9,7 @@ from dataclasses import replace
 from ..errors import RecordsError, ScaleError
 from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
+from ..machine.equations import check_weighs
 from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
@@ -51,7 +52,7 @@ class ScaleStage:
 
     def __init__(self, machine: Machine, settings: ScaleSettings = ScaleSettings(), file: ScaleFile = ScaleFile(),
                  journal: Journal | None = None, day_starts: float = 0.0) -> None:
-        _ = machine.payload         # raises
+        check_weighs(machine)
         self.machine, self.file = machine, file
         self._journal, self.book = journal or MemoryJournal(), Book(day_starts)
         low, high = machine.payload_data.limits

@@ -40,6 +40,8 @@ class Plant:
         if machine.unknown_valves:
             raise DescriptionError(machine.description.file, 'hydraulics.valves', 'unknown',
                                    'valves of kind orifice or compensated: a plant needs their data')
+        if not machine.volumes:
+            raise DescriptionError(machine.description.file, 'hydraulics', None, 'this section, of a plant')
         self.machine, g = machine, len(machine.coordinates)
         passive = machine.passive if isinstance(machine, PendulumMachine) else ()
         self._passive = [k for k in range(g) if machine.coordinates[k] in passive]

@@ -15,7 +15,8 @@ from ..payload.payload_settings import PayloadSettings
 from .interpolation import InterpolationSettings, Interpolator
 from .merge import Merger
 from .records import PayloadEstimate, Segment, StateEstimate
-from .stages import ObserverStage, PayloadStage
+from .stages import ObserverStage
+from .unweighed import payload_stage
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Pipeline:
         self.machine = machine
         self.interpolator = Interpolator(machine.channels, machine.commands, interpolation)
         self.observer = ObserverStage(machine, observer, backend)
-        self.payload = PayloadStage(machine, payload, backend)
+        self.payload = payload_stage(machine, payload, backend)
         self._merger = Merger(round(1e9 * segment)) if segment > 0 else None
         self._inputs = frozenset(machine.channels + machine.commands)
 

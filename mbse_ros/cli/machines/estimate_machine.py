@@ -14,6 +14,7 @@ import typer
 from ...bags.writer import BagWriter
 from ...description.fingerprint import fingerprint
 from ...machine import Machine, load_machine
+from ...machine.equations import why_unweighed
 from ...offline.bag import Estimate, estimate_bag, parse_tuning
 from ...payload.center import center_of
 from ...payload.load_log import REMARKS, Load
@@ -24,6 +25,7 @@ from ..logs import Answer, LogRequest, cost, cost_line, hand_over, wall_time
 from .held import held_lines, held_seconds
 
 LARGEST = 3     # causes of the uncertainty in the answer
+UNKNOWN = math.nan, math.nan
 
 
 def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> None:
@@ -44,8 +46,10 @@ def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> No
 
 def summary(estimate: Estimate) -> list[str]:
     """The answer, what became of it at the end of the log, and the cost."""
-    payload = estimate.last.payload
-    if not math.isfinite(payload.mass):
+    payload, unweighed = estimate.last.payload, why_unweighed(estimate.machine)
+    if unweighed:
+        lines = [f'no mass: {unweighed}']
+    elif not math.isfinite(payload.mass):
         lines = [f'payload unknown: {payload.reason or "no sample of it can be trusted yet"}',
                  *held_lines(estimate.track)]
     else:
@@ -81,7 +85,8 @@ def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
 
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
-    payload, centre = estimate.last.payload, list(_centre(estimate).values())
+    payload = estimate.last.payload
+    centre = list(_centre(estimate).values()) if estimate.machine.description.payload is not None else [UNKNOWN]
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': payload.status.name.lower(), 'samples': payload.samples,

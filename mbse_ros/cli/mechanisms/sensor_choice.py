@@ -22,8 +22,9 @@ from ...estimators.filters.analysis.sight import Motion, Sight, sights
 from ...estimators.filters.parts.linearised import MODELS
 from ...estimators.sight.machine_poses import Poses, motion_poses
 from ...estimators.sight.machine_sight import machine_sight
-from ...estimators.sight.payload_observability import PayloadSight, payload_sight, pressure_needs
+from ...estimators.sight.payload_observability import PayloadSight, payload_sight
 from ...machine import Machine
+from ...machine.equations import pressure_needs
 from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number

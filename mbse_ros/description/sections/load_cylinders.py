@@ -12,24 +12,26 @@ from ..machine_parts import Cylinder, EndStop, Friction
 from ..model import Coordinate
 
 MOST = 8        # cylinders side by side
+NO_FRICTION = Friction(ZERO, ZERO, Scalar(1.0), ZERO, ZERO, ZERO, Scalar(1.0))
 
 
-def read_cylinders(entry: Entry, references: References) -> dict[str, Cylinder]:
-    """Cylinders by name; their coordinates join those of ``references``."""
+def read_cylinders(entry: Entry, references: References, pushed: bool = True) -> dict[str, Cylinder]:
+    """Cylinders by name; their coordinates join those of ``references``; ``pushed``: the file says by which hydraulics,
+    so that their friction counts."""
     found = {}
     for name, item in entry.named('cylinders').items():
         if name in references.coordinates or name in references.joints:
             raise item.error('another name, there is a joint or a coordinate of this name', name)
-        found[name] = cylinder = _cylinder(name, item, references)
+        found[name] = cylinder = _cylinder(name, item, references, pushed)
         references.coordinates[name] = Coordinate(name, 'piston', points=(cylinder.base, cylinder.rod_eye),
                                                   closed_length=cylinder.closed_length)
     return found
 
 
-def _cylinder(name: str, entry: Entry, references: References) -> Cylinder:
+def _cylinder(name: str, entry: Entry, references: References, pushed: bool) -> Cylinder:
     numbers = references.numbers
-    parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke', 'friction'],
-                          ['end_stop', 'count', 'barrel_mass', 'rod_mass'])
+    parts = entry.mapping(['base', 'rod_eye', 'bore', 'rod', 'closed_length', 'stroke', *['friction'] * pushed],
+                          [*['friction'] * (not pushed), 'end_stop', 'count', 'barrel_mass', 'rod_mass'])
     base, rod_eye = references.point(parts['base']), references.point(parts['rod_eye'])
     if base.body == rod_eye.body:
         raise parts['rod_eye'].error(f'a point of another body than the base, {base.body}')
@@ -44,8 +46,8 @@ def _cylinder(name: str, entry: Entry, references: References) -> Cylinder:
     count = 1
     if 'count' in parts:
         count = int(parts['count'].choice([str(k) for k in range(1, MOST + 1)], 'how many cylinders work side by side'))
-    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, _friction(parts['friction'], numbers), end_stop,
-                    count, *masses)
+    friction = _friction(parts['friction'], numbers) if 'friction' in parts else NO_FRICTION
+    return Cylinder(name, base, rod_eye, bore, rod, closed, stroke, friction, end_stop, count, *masses)
 
 
 def _friction(entry: Entry, numbers: Numbers) -> Friction:

@@ -10,7 +10,7 @@ what is blind here stays blind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -18,6 +18,7 @@ import numpy as np
 
 from ...errors import SettingError
 from ...machine import Machine
+from ...machine.equations import by_cylinder, measured_equations, pressure_needs
 from ..filters.analysis.sight import SHOWN, echelon
 from .information import Window, observability
 from .machine_poses import Poses
@@ -86,27 +87,17 @@ def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal
     return np.array(found)
 
 
-def measured_equations(machine: Machine, volumes: Collection[str]) -> list[int]:
-    """Equations, by their place among the actuated coordinates, of which all pressures are among ``volumes``."""
-    return [k for k, needed in enumerate(pressure_needs(machine)) if needed <= set(volumes)]
-
-
-def pressure_needs(machine: Machine) -> list[set[str]]:
-    """Volumes whose pressures push along each actuated coordinate."""
-    pattern = ca.DM(ca.sparsify(_pressure_slopes(machine)).sparsity(), 1.0).full()
-    return [{name for name, needed in zip(machine.volumes, row) if needed} for row in pattern]
-
-
 def _pressure_slopes(machine: Machine) -> ca.SX:
-    """Derivatives (a, volumes) of the forces along the actuated coordinates by the pressures, m2 or m3."""
+    """Derivatives (a, volumes) of the forces in the equations by the pressures, m2 or m3."""
     p = ca.SX.sym('p', len(machine.volumes))
     force = ca.sparsify(machine.piston_rates).T @ machine.circuit.hydraulic_forces(p)
-    return ca.jacobian(force[machine.actuated], p)
+    return ca.jacobian(by_cylinder(machine, force[machine.actuated])[0], p)
 
 
 def payload_regressor(machine: Machine) -> ca.Function:
-    """``(q, zd, zdd, pi, parameters) -> W (a, 1 + d), S (a, volumes)``: derivatives of the forces along the actuated
-    coordinates that the payload takes by ``pi = (m, m c)``, kg and kg m, and that pressures give by the pressures.
+    """``(q, zd, zdd, pi, parameters) -> W (a, 1 + d), S (a, volumes)``: derivatives of the forces in the equations
+    of the force balance that the payload takes by ``pi = (m, m c)``, kg and kg m, and that pressures give by the
+    pressures.
 
     Raises DescriptionError without a payload.
     """
@@ -118,7 +109,8 @@ def payload_regressor(machine: Machine) -> ca.Function:
     acceleration = (ca.jtimes(velocity, system.q, system.qd)
                     + ca.jtimes(place, system.q, reduced.R @ zdd + reduced.S @ reduced.c))
     force = reduced.R.T @ ca.jtimes(place, system.q, pi[0] * (acceleration - system.gravity), True)
-    W, = ca.substitute([ca.jacobian(force[machine.actuated], pi)], [system.qd], [reduced.qd])
+    force, _ = by_cylinder(machine, force[machine.actuated])
+    W, = ca.substitute([ca.jacobian(force, pi)], [system.qd], [reduced.qd])
     every = [ca.densify(W), ca.densify(_pressure_slopes(machine))]
     level = [symbol for symbol in parameters.states.values()]       # the base as the file has it, level
     if level:

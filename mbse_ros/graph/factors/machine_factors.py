@@ -17,6 +17,7 @@ from ...estimators.coordinate_scale import coordinate_scale
 from ...estimators.force_balance import without_sensor_errors
 from ...estimators.hydraulic_model import state_names
 from ...machine import Machine
+from ...machine.equations import check_weighs
 from ...payload.inverse_dynamics import Residual, residual
 from .kinds import FactorKind
 
@@ -52,12 +53,13 @@ class MachineKinds:
 
 
 def machine_kinds(machine: Machine, backend: str = 'auto') -> MachineKinds:
-    """All kinds of a machine, compiled once. Raises DescriptionError without a payload."""
+    """All kinds of a machine, compiled once. Raises DescriptionError where nothing weighs a load."""
+    check_weighs(machine)
     found, symbols = residual(machine), machine.parameters.symbol
     force = found.g0 + found.G1 @ machine.payload
     used = [k for k in range(symbols.numel()) if ca.jacobian_sparsity(force, symbols[k]).nnz()]
     balance = _balance(machine, found, force, used, backend)
-    rates = ca.sparsify(machine.piston_rates)[:, machine.actuated]
+    rates = ca.sparsify(machine.piston_rates)[:, machine.weighed]
     levers = [np.nan if lever is None else lever for lever in coordinate_scale(machine)]
     return MachineKinds(balance, constant_jerk(len(machine.coordinates)),
                         tuple(machine.parameters.names[k] for k in used), machine.parameters.stddev[used],
@@ -77,7 +79,7 @@ def _balance(machine: Machine, found: Residual, force: ca.SX, used: list[int], b
     if used:
         values[used] += ca.sparsify(ca.DM(machine.parameters.factor(used))) @ theta
     nodes, X = _nodes(names)
-    unknown, d = machine.payload, ca.SX.sym('d', len(machine.actuated))
+    unknown, d = machine.payload, ca.SX.sym('d', len(machine.weighed))
     variables = {**nodes, 'force': d, 'payload': unknown, **({'parameters': theta} if used else {})}
     e, = ca.substitute([force / KILO - d], [found.X, symbols], [X, values])
     every = [found.near, *variables.values()]

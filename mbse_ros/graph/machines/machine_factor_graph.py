@@ -24,7 +24,7 @@ STATE = ('z', 'zd', 'zdd')
 
 def sizes_of(machine: Machine, kinds: MachineKinds) -> tuple[dict[str, int], dict[str, int]]:
     """Sizes of the nodes of an instant and of the constant ones."""
-    instant = {**{name: len(machine.coordinates) for name in STATE}, 'force': len(machine.actuated),
+    instant = {**{name: len(machine.coordinates) for name in STATE}, 'force': len(machine.weighed),
                'p': len(machine.volumes)}
     if machine.inclinations:
         instant['base'] = len(machine.inclinations)
@@ -38,7 +38,7 @@ def machine_graph(machine: Machine, kinds: MachineKinds, log: MachineLog, s: Mac
     graph, steps, dt = FactorGraph(), np.arange(len(log.t)), np.diff(log.t)
     instant, constant = sizes_of(machine, kinds)
     components = {**{name: machine.coordinates for name in STATE}, 'p': machine.volumes, 'base': machine.inclinations,
-                  'force': [machine.coordinates[k] for k in machine.actuated], 'parameters': kinds.names}
+                  'force': [machine.coordinates[k] for k in machine.weighed], 'parameters': kinds.names}
     for name, size in instant.items():
         graph.add_variables(name, size, steps, components[name])
     for name, size in constant.items():
@@ -52,7 +52,7 @@ def machine_graph(machine: Machine, kinds: MachineKinds, log: MachineLog, s: Mac
             graph.add(equality(instant[name]), {'x0': (name, steps[:-1]), 'x1': (name, steps[1:])},
                       np.sqrt(psd * dt)[:, None] * np.ones(instant[name]), label=label)
     a, decay = instant['force'], np.exp(-dt / s.unknown_time)
-    stddev = force / KILO * kinds.levers[machine.actuated]
+    stddev = force / KILO * kinds.levers[machine.weighed]
     graph.add(prior(a), {'x': ('force', 0)}, stddev, {'x0': np.zeros(a)}, label='start')
     graph.add(damped_walk(a), {'x0': ('force', steps[:-1]), 'x1': ('force', steps[1:])},
               np.sqrt(1 - decay ** 2)[:, None] * stddev, {'a': decay})
@@ -77,5 +77,5 @@ def add_balance(graph: FactorGraph, machine: Machine, kinds: MachineKinds, s: Ma
         graph.add(prior(count), {'x': ('parameters', ALWAYS)}, 1.0, {'x0': np.zeros(count)}, label='known')
     if len(steps):
         roles = {name: (name, ALWAYS if name in kinds.constant else steps) for name in kinds.balance.variables}
-        graph.add(kinds.balance, roles, s.balance_stddev / KILO * kinds.levers[machine.actuated],
+        graph.add(kinds.balance, roles, s.balance_stddev / KILO * kinds.levers[machine.weighed],
                   {'near': motion.near[steps], 'on': balanced[steps].astype(float)})

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from ...bags.channel_samples import topic_readers
 from ...bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE, TRUTH, TopicMap
 from ...description.load import known_mechanisms
-from ...errors import DescriptionError, SettingError
+from ...errors import SettingError
 from ...machine import Machine, load_machine
+from ...machine.equations import check_weighs
 from ...resources import share_directory
 from ...settings import Settings, setting
 from ...simulation.crane import cycle_by_name, plant_machine
@@ -317,8 +318,8 @@ def check_machine(arguments: MachineArguments) -> None:
         raise SettingError('machine', a.machine, 'a machine, with cylinders; start a mechanism without them by '
                            f'`mbse up linkage mechanism:={a.machine}`')
     machine = load_machine(a.machine, None if a.valve == 'described' else a.valve)
-    if machine.description.payload is None:
-        raise DescriptionError(machine.description.file, 'payload', None, 'this section, to weigh a load')
+    if a.scale or a.display:
+        check_weighs(machine)
     if a.sources:
         foreign = for_machine(load_sources(a.sources), machine).channels
         if a.simulate and foreign:

@@ -125,12 +125,12 @@ def fit_lines(track: Track) -> list[str]:
     return lines
 
 
-def mass_lines(track: Track, limits: tuple[float, float]) -> list[str]:
+def mass_lines(track: Track, machine: Machine) -> list[str]:
     """A mass that the machine cannot carry, and one that is old because data ended or the state was lost."""
-    last, (low, high) = track.last.payload, limits
+    last = track.last.payload
     if not math.isfinite(last.mass):
         return []
-    lines = []
+    lines, (low, high) = [], machine.payload_data.limits
     if last.upper < low or last.lower > high:
         lines.append(f'the mass is not within {low:g} to {high:g} kg (payload.limits of the machine): another machine, '
                      'unit or zero of a sensor?')

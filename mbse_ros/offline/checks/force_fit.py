@@ -58,9 +58,11 @@ class ForceFit:
 
     @property
     def unmeasured(self) -> tuple[str, ...]:
-        """Positions and pressures that no channel measures directly: the balance needs them all."""
-        return tuple(name for name in self.names
-                     if name.startswith(NEEDED) and name not in self._channels)
+        """What no channel measures directly and the balance needs: positions, and pressures where no equation has all
+        of its own."""
+        needed = ('position/',) if self.machine.weighing else NEEDED
+        found = tuple(name for name in self.names if name.startswith(needed) and name not in self._channels)
+        return found if found or self.machine.weighing else ('a pressure',)
 
     def fit(self, means: Means) -> Fit | None:
         """None where the cylinders do not reach, or nothing is left to look at."""
@@ -106,7 +108,7 @@ class ForceFit:
             if channel is not None and channel.name in means.values:
                 gain, offset, zero = channel.nominal
                 X[i] = (means.values[channel.name] - offset) / gain + zero
-            elif name.startswith(NEEDED):
+            elif channel is not None and name.startswith(NEEDED):
                 X[i] = np.nan
         same = np.zeros(len(means.t), dtype=bool)
         same[REACH:-REACH] = means.window[2 * REACH:] == means.window[:-2 * REACH]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A set of sensors is judged before it weighs: only an equation whose pressures are all measured says the mass."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import yaml
+from machine_logs import LOAD, excavated
+from machine_variants import REMOVED, changed
+
+from mbse_ros.description.load import known_machines
+from mbse_ros.errors import DescriptionError
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.estimators.sight.mass_accuracy import mass_accuracy
+from mbse_ros.machine import Machine
+from mbse_ros.machine.equations import check_weighs, pressure_needs, why_unweighed
+from mbse_ros.streams.pipeline import Output, Pipeline
+from mbse_ros.streams.records import PayloadStatus
+
+MACHINES = 'patu655', 'zx200', 'zx200_can'
+
+
+def with_pressures(name: str, kept: tuple[str, ...], **more: object) -> Machine:
+    """A machine of the package with these pressure sensors alone."""
+    sensors = yaml.safe_load(known_machines()[name].read_text(encoding='utf-8'))['sensors']
+    dropped = {f'sensors/{sensor}': REMOVED for sensor, item in sensors.items()
+               if item['kind'] == 'pressure' and sensor not in kept}
+    return changed(name, {**dropped, **{key.replace('__', '/'): value for key, value in more.items()}})
+
+
+def both(*cylinders: str) -> tuple[str, ...]:
+    return tuple(f'{name}_{side}' for name in cylinders for side in ('piston', 'rod'))
+
+
+@cache
+def passed(kept: tuple[str, ...], weighing: str = 'joint', valve: str = 'orifice') -> list[Output]:
+    """Boom and arm of zx200 with a load, seen by all positions and these pressures."""
+    kinds = {f'hydraulics__valves__{name}_valve__kind': valve for name in ('boom', 'arm', 'bucket')}
+    machine = with_pressures('zx200', kept, **kinds)
+    pipeline = Pipeline(machine, observer=ObserverSettings(weighing=weighing), segment=0.1)
+    inputs = set(machine.channels + machine.commands)
+    outputs = []
+    for frame in excavated('zx200'):
+        for name, value in {**frame.samples, **frame.commands}.items():
+            outputs += pipeline.add(name, frame.stamp_ns, value) if name in inputs else ()
+    return [*outputs, *pipeline.flush()]
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_equations_weigh_whose_pressures_are_all_measured(name: str) -> None:
+    """For any set of pressure sensors, drawn at random; the rest is named as missing."""
+    rng, whole = np.random.default_rng(1), changed(name, {})
+    for kept in (rng.permutation(whole.measured_volumes)[:k] for k in (0, 1, 3, 4)):
+        machine = with_pressures(name, tuple(kept))
+        expected = [i for i, needs in enumerate(pressure_needs(machine)) if needs <= set(kept)]
+        assert list(machine.weighing) == expected
+        if not expected:
+            assert all(volume in kept or volume in why_unweighed(machine) for volume in machine.volumes)
+            with pytest.raises(DescriptionError, match='all pressures of a cylinder, to weigh a load; missing: '):
+                check_weighs(machine)
+
+
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize(('kept', 'weighing', 'valve'), [
+    (both('boom'), 'joint', 'orifice'), (both('boom'), 'joint', 'unknown'), (both('boom'), 'apart', 'orifice'),
+    ((*both('arm'), 'boom_piston', 'bucket_rod'), 'joint', 'orifice')])
+def test_the_equations_that_weigh_say_the_mass_and_how_well(kept: tuple[str, ...], weighing: str, valve: str) -> None:
+    """With pressures of one cylinder and all positions, whatever is known of the valves."""
+    mass = passed(kept, weighing, valve)[-1].payload
+    assert mass.lower <= LOAD <= mass.upper and mass.upper - mass.lower < 0.2 * 2500
+
+
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize('kept', [(), ('boom_piston',), ('boom_rod', 'arm_piston', 'bucket_piston')])
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+def test_what_nothing_measures_is_not_reported_as_measured(kept: tuple[str, ...], valve: str) -> None:
+    """No mass, for a reason that names the sensors to add; the motion all the same; pressures between vacuum and
+    the pump's, with a deviation that holds the true ones."""
+    outputs = passed(kept, valve=valve)
+    assert {output.payload.status for output in outputs} == {PayloadStatus.NOT_OBSERVABLE}
+    assert all(np.isnan([o.payload.mass, o.payload.lower, o.payload.upper]).all() for o in outputs)
+    assert 'add sensors of' in outputs[-1].payload.reason
+    names, truth = outputs[-1].state.names, excavated('zx200')[-1]
+    places = [i for i, name in enumerate(names) if name.startswith('pressure/') and name[9:] not in kept]
+    pressures, deviation = outputs[-1].state.mean[-1, places], np.sqrt(np.diag(outputs[-1].state.covariance)[places])
+    true = truth.pressure[[i for i, volume in enumerate(both('boom', 'arm', 'bucket')) if volume not in kept]]
+    assert (pressures >= 0).all() and (pressures <= 30e6).all() and (np.abs(pressures - true) < 2 * deviation).all()
+    np.testing.assert_allclose(outputs[-1].state.mean[-1, :4], truth.position, atol=3e-3)
+
+
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize(('removed', 'reason'), [
+    (('payload',), 'no section `payload`'), (('hydraulics',), 'no section `hydraulics`'),
+    (('payload', 'hydraulics'), 'no section `payload`')])
+def test_a_machine_of_motion_alone(removed: tuple[str, ...], reason: str) -> None:
+    """Without a payload, or without hydraulics and friction: strokes give the motion."""
+    kept = both('boom', 'arm', 'bucket') if 'hydraulics' not in removed else ()
+    changes: dict[str, object] = dict.fromkeys(removed, REMOVED)
+    if 'hydraulics' in removed:
+        changes |= {f'cylinders__{name}__friction': REMOVED for name in ('boom', 'arm', 'bucket')}
+    machine = with_pressures('zx200', kept, **changes)
+    pipeline, outputs = Pipeline(machine, segment=0.1), []
+    for frame in excavated('zx200')[:60]:
+        for name, value in {**frame.samples, **frame.commands}.items():
+            if name in (*machine.channels, *machine.commands):
+                outputs += pipeline.add(name, frame.stamp_ns, value)
+    assert reason in outputs[-1].payload.reason and outputs[-1].payload.status is PayloadStatus.NOT_OBSERVABLE
+    assert outputs[-1].state.status.name == 'OK'
+
+
+def test_more_equations_say_the_mass_better() -> None:
+    """All pressures against those of the boom; a cylinder alone by its lever."""
+    boom, whole = (mass_accuracy(with_pressures('zx200', both(*names))) for names in (('boom',), ('boom', 'arm')))
+    assert boom.all == pytest.approx(boom.each['boom']) and whole.all < boom.all < whole.each['arm'] < 500
+    assert whole.each['boom'] == pytest.approx(boom.all) and 20 < boom.all < 0.05 * 2500
