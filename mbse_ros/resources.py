@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the shared files are: machines, launch files, RViz configuration, message definitions."""
+"""Where the shared files are: machines, launch files, RViz configuration, message definitions; own files, written
+whole."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 from .errors import MbseError
 
@@ -31,3 +35,44 @@ def regular(path: str | Path) -> Path:
     if path.exists() and not path.is_dir() and not path.is_file():
         raise OSError(f'{path} is not a regular file')
     return path
+
+
+def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object]) -> None:
+    """A file that is whole or as it was before, also after a power cut: written beside ``path``, synced, then moved
+    there.
+
+    ``content``: text (UTF-8), bytes, or a function that writes the file it is given; the folder is made. What is there
+    and not a regular file, such as a pipe, is written to as it is. Raises OSError.
+    """
+    path = Path(path)
+    write = content if callable(content) else lambda place: place.write_bytes(
+        content.encode('utf-8') if isinstance(content, str) else content)
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    path = path.resolve()       # what a link names is written, not the link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f'.{uuid4().hex}.part{path.suffix}')      # writers look at the end of the name
+    try:
+        write(part)
+        if path.exists():
+            part.chmod(path.stat().st_mode & 0o777)
+        synced(part)
+        os.replace(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    synced(path.parent)
+
+
+def synced(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk. Raises OSError; some file systems cannot do it for
+    a folder, which is no error."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not path.is_dir():
+            raise
+    finally:
+        os.close(handle)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ('.ci', 'benchmarks', 'cmake', 'config', 'examples', 'launch', 'mbse_ros', 'msg', 'rviz', 'test', 'tools')
+FOLDERS = ('.ci', 'benchmarks', 'cmake', 'config', 'examples', 'launch', 'mbse_ros', 'msg', 'rviz', 'srv', 'test',
+           'tools')
 
 
 def files() -> Iterator[Path]:

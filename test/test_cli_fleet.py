@@ -8,6 +8,8 @@ import fcntl
 import json
 import os
 import pickle
+import random
+import shutil
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor, Future
@@ -22,7 +24,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import BagError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline import fleet as fleet_module
-from mbse_ros.offline.fleet import ABOUT, LOCK, Done, Task, estimate_bag, known
+from mbse_ros.offline.fleet import ABOUT, LOCK, Done, Task, estimate_bag, held, known, unsealed
 from mbse_ros.workers import _same_version, results
 
 
@@ -82,6 +84,47 @@ def test_what_is_done_stays_and_what_is_missing_is_made(bags, done) -> None:
         estimate_bag(Task(*list(tasks[0].__dict__.values())[:-1], version='0.0'))
     with pytest.raises(SettingError, match='the workers see'):
         estimate_bag(Task(str(bags / 'one'), text, 'patu655_lift', None, (), str(bags / 'none.csv'), '.csv'))
+
+
+def test_what_is_damaged_is_done_again_and_nothing_wrong_is_believed(bags, done, tmp_path) -> None:
+    """150 mutations of a fleet's folder: fleet.json, a summary, its table."""
+    output = Path(shutil.copytree(done[0], tmp_path / 'x.csv'))
+    text = Path(load_machine('patu655_lift').description.file).read_text()
+    task = Task(str(bags / 'one'), text, 'patu655_lift', None, (), str(output), '.csv')
+    true, rng, about = known(task), random.Random(3), output / ABOUT
+    assert true is not None
+    files = [about, output / 'bags' / f'{task.key}.json', output / 'loads' / f'{task.key}.csv']
+    for _ in range(150):
+        file = rng.choice(files)
+        content = file.read_bytes()
+        some, at = bytearray(content), rng.randrange(len(content))
+        kind = rng.choice(('bit', 'cut', 'digit', 'zeros', 'deep', 'list'))
+        if kind == 'bit':
+            some[at] ^= 1 << rng.randrange(8)
+        elif kind == 'digit':
+            at = rng.choice([k for k, letter in enumerate(some) if 48 <= letter < 58])
+            some[at] = 48 + (some[at] - 47) % 10
+        else:
+            some = {'cut': some[:at], 'zeros': bytes(len(some)), 'deep': b'[' * 100_000, 'list': b'[1, 2]'}[kind]
+        file.write_bytes(some)
+        if file == about:
+            with held(output, task.about) as warnings:
+                assert known(task) == true and (kind == 'bit' or 'damaged' in warnings[0])
+            assert unsealed(about) == task.about
+        else:
+            same = kind == 'bit' or kind == 'cut' and at == len(content) - 1       # a blank, the last line's end
+            assert known(task) is None or same and known(task) == true
+        file.write_bytes(content)
+    assert known(task) == true
+
+
+def test_a_damaged_description_makes_no_other_fleet_ours(bags, done, tmp_path) -> None:
+    """The summaries say of which tuning they are, though nothing else does any more."""
+    output = Path(shutil.copytree(done[0], tmp_path / 'x.csv'))
+    (output / ABOUT).write_text('')
+    assert 'fleet.json is damaged' in refused('fleet', bags / 'three', '--set', 'scale.least_load=3', '-o', output)
+    said = mbse('fleet', bags / 'three', '--jobs', 1, '-o', output)
+    assert said.status == 0 and 'fleet.json: damaged' in said.warnings[0] and '(1 of them done before)' in said.out
 
 
 def test_refusals(bags, done, tmp_path) -> None:

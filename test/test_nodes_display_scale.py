@@ -57,7 +57,7 @@ def test_orders_are_done_by_the_real_scale(tmp_path):
                     except TimeoutError:
                         return False
                     found[text['kind']] = text
-                    return text['kind'] == 'answer'
+                    return text['kind'] == 'answer' and text['number'] == order['number']
                 peer.until(step)
                 return found['answer']['success'], found['answer']['text']
 
@@ -78,6 +78,13 @@ def test_orders_are_done_by_the_real_scale(tmp_path):
             assert done and json.loads(text)['who'] == 'operator' and scale.stage.book.filling.tally.count == 2
             assert answer(do='undo', number=6)[0] and scale.stage.book.filling.tally.count == 1
             work(lambda: False)
+            with client.connect(f'ws://127.0.0.1:{node.server.port}/live') as other:
+                for page, truck in ((ws, 'T10'), (other, 'T11')):       # at once: neither takes the other's name
+                    page.send(json.dumps({'do': 'new_truck', 'number': 20, 'key': truck, 'truck': truck}))
+                peer.until(lambda: scale.stage.book.fillings == 4)
+            assert {'T10', 'T11'} == {record.data['truck'] for record in scale._store.read() if record.kind == 'truck'
+                                      } - {'T9'}
+            assert not answer(do='new_truck', number=21, expected=2, truck='T12')[0] and scale.stage.book.fillings == 4
             assert answer(do='tare', number=7, attachment='')[0] and answer(do='zero', number=8)[0]
             assert scale.stage.book.zero is not None and scale.stage.book.all.count == 1
         executor.shutdown()

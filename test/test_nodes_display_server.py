@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of the operator's page without a graph: pages that stall, too many of them, tokens, orders."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -17,9 +18,10 @@ from report_browser import PROGRAM, Browser
 from websockets.exceptions import ConnectionClosed
 
 from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.nodes.display import display_connections as _display_connections
 from mbse_ros.nodes.display import display_server as _display_server
 from mbse_ros.nodes.display.display_orders import read_order
-from mbse_ros.nodes.display.display_server import FULL, REFUSED, Door, Server, is_loopback, read_token
+from mbse_ros.nodes.display.display_server import CONNECTIONS, FULL, REFUSED, Door, Server, is_loopback, read_token
 
 TOKEN = 'a-token-of-many-letters'
 
@@ -44,6 +46,74 @@ def test_a_page_that_takes_nothing_is_dropped(monkeypatch):
         stalled.close()
     finally:
         server.close()
+
+
+def asked(server, path='/', last=b'\r\n'):
+    """A connection that has asked for a file, and what came back first."""
+    one = socket.create_connection(('127.0.0.1', server.port), timeout=10)
+    one.sendall(f'GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n'.encode() + last)
+    return one, one.recv(64) if last == b'\r\n' else b''
+
+
+STAGES = {'nothing': b'', 'half a request': b'GET / HTTP/1.1\r\nHost: 127', 'a byte after a request': None,
+          'a body that does not come': b'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{'}
+
+
+@pytest.mark.parametrize('stage', STAGES)
+def test_connections_that_do_nothing_keep_nobody_out(monkeypatch, stage):
+    """More than there is room for, that each say a little and then nothing, byte by byte: a page comes in at once, and
+    after a while they are gone."""
+    monkeypatch.setattr(_display_connections, 'GREETING', 0.5)
+    server, crowd = Server(Door('127.0.0.1', 0)), []
+    server.say('machine', '"hello"', keep=True)
+    try:
+        with opened(server) as first:
+            for _ in range(CONNECTIONS + 6):
+                one = asked(server)[0] if STAGES[stage] is None else socket.create_connection(
+                    ('127.0.0.1', server.port))
+                one.sendall(STAGES[stage] or b'G')
+                crowd.append(one)
+            with opened(server) as ws:
+                assert ws.recv(timeout=10) == '"hello"'
+                page, head = asked(server)
+                assert head.startswith(b'HTTP/1.1 200')
+                end = time.monotonic() + 20.0
+                while len(server._open) > 2:
+                    assert time.monotonic() < end, 'they stay'
+                    for one in crowd:       # a byte now and then makes it no longer
+                        with contextlib.suppress(OSError):
+                            one.sendall(b'E')
+                    time.sleep(0.05)
+                assert server.count == 2 and server.closed >= 6 and first.recv(timeout=10) == '"hello"'
+                page.close()
+    finally:
+        for one in crowd:
+            one.close()
+        server.close()
+
+
+@pytest.mark.parametrize('words', [
+    b'nonsense\r\n\r\n', b'GET / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n' * 3, b'\xff\xfe\0' * 100,
+    b'GET / HTTP/1.1\r\nX: ' + b'x' * 100_000,
+    b'GET /live HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+    b'GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'])
+def test_a_stranger_writes_nothing_into_the_log(capfd, words):
+    """Nor with frames of a WebSocket that are none, and half-closed connections."""
+    server = Server(Door('127.0.0.1', 0))
+    try:
+        for start in (b'', upgrade(server.port)):
+            one = socket.create_connection(('127.0.0.1', server.port), timeout=10)
+            with contextlib.suppress(OSError):
+                one.sendall(start + words)
+                one.shutdown(socket.SHUT_WR)
+                while one.recv(65536):
+                    pass
+            one.close()
+        with opened(server):
+            pass
+    finally:
+        server.close()
+    assert capfd.readouterr() == ('', '')
 
 
 def test_too_many_pages_and_a_wrong_token(tmp_path):

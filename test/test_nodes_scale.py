@@ -3,6 +3,7 @@
 
 import json
 import math
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,9 @@ from mbse_ros.nodes.graphs.machine_graph import SCALE, MachineArguments, machine
 from mbse_ros.nodes.recorder_node import wanted_topics
 from mbse_ros.nodes.scale_node import ScaleNode
 from mbse_ros.scale.reading import Place
-from mbse_ros.scale.record import LOAD, MISSED, TAKEN, TRUCK
+from mbse_ros.scale.record import LOAD, MISSED, TAKEN, TRUCK, Record
+from mbse_ros.scale.store import RecordStore
+from mbse_ros.srv import ScaleOrder
 from mbse_ros.streams.records import PayloadStatus
 from mbse_ros.studies.shifts import Bucket, Shift, payload_of
 
@@ -106,6 +109,39 @@ def test_buttons(node):
     totals = said(node, 'totals')[-1]
     assert (totals['truck'], totals['target'], totals['remaining']) == ('T7', 3000.0, 3000.0)
     assert press(node, 'reset').success
+
+
+def order(node, **values):
+    """The answer of the service of orders."""
+    service, = [s for s in node.services if s.srv_name.endswith('/order')]
+    return service.callback(ScaleOrder.Request(**values), ScaleOrder.Response())
+
+
+def test_orders(node):
+    """Name and target in the same call; sent again it is the same one; what is refused says why."""
+    first = order(node, order='new_truck', key='a', truck='T7', target=3000.0, expected=1)
+    assert first.success and not first.repeated and json.loads(first.message)['truck'] == 'T7'
+    again = order(node, order='new_truck', key='a', truck='T7', target=3000.0, expected=1)
+    assert again.success and again.repeated and again.message == first.message
+    assert [item['truck'] for item in said(node, 'record')] == ['T7'] and said(node, 'totals')[-1]['target'] == 3000.0
+    other = order(node, order='new_truck', key='b', truck='T8', expected=1)
+    assert not other.success and 'number 2 by now' in other.message
+    assert order(node, order='attach', attachment='hook').success and said(node, 'totals')[-1]['attachment'] == 'hook'
+    assert 'expected one of zero' in order(node, order='stop').message
+
+
+def test_a_damaged_file_is_said(make, tmp_path):      # noqa: F811
+    """The scale continues with what is whole; the diagnostics say what is lost, and where the damaged file is."""
+    path = tmp_path / 'loads.db'
+    with closing(RecordStore(path, 'zx200')) as store:
+        for k in range(3):
+            store.append(Record(TRUCK, k, {'truck': f'T{k}', 'target': 0.0}), 0)
+    path.write_bytes(path.read_bytes().replace(b'"T1"', b'"T9"'))
+    node = make(ScaleNode, machine='zx200', records=str(path))
+    feed(node, Shift([Bucket(1000.0)], **EXACT))
+    status = [one for message in node.sinks['/diagnostics'].messages for one in message.status][-1]
+    assert status.level == b'\x01' and 'record 2' in status.message and 'loads.damaged_' in status.message
+    assert [item['truck'] for item in said(node, 'record')] == ['T2']
 
 
 def test_an_attachment_is_a_parameter(node):

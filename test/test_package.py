@@ -90,8 +90,10 @@ def test_each_node_has_a_main(path):
     assert 'main' in names
 
 
-def test_messages_are_all_built():
-    assert set(re.findall(r'"msg/(\w+\.msg)"', CMAKE)) == {path.name for path in (ROOT / 'msg').iterdir()}
+@pytest.mark.parametrize('kind', ['msg', 'srv'])
+def test_messages_and_services_are_all_built(kind):
+    found = set(re.findall(rf'"{kind}/(\w+\.{kind})"', CMAKE))
+    assert found and found == {path.name for path in (ROOT / kind).iterdir()}
 
 
 def test_shared_folders_are_the_same_everywhere():

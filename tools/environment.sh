@@ -77,7 +77,7 @@ fingerprint() {
   echo "$root $underlay"
   cd "$root"
   sha256sum CMakeLists.txt package.xml tools/make_environment.sh "${lists[@]}"
-  find cmake msg -type f -exec sha256sum {} + | LC_ALL=C sort -k 2
+  { find cmake msg srv -type f -exec sha256sum {} + 2>/dev/null || true; } | LC_ALL=C sort -k 2
 }
 
 # Python keeps the bytecode of what it imports; without it each start compiles some 800 files, for a second and more.

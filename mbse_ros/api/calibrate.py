@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..resources import write_whole
+
 if TYPE_CHECKING:
     from ..offline.calibration.calibrate_machine import Calibration
     from ..sources.map import SourceMap
@@ -31,5 +33,5 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path, *,
     found = calibrate_bags(machine, some, loads, [free] if isinstance(free, str) else free, namespace, sources)
     if output is not None:
         from ..description.elsewhere import for_folder  # here, as above
-        Path(output).write_text(for_folder(found.text, found.machine.description.file, output), encoding='utf-8')
+        write_whole(output, for_folder(found.text, found.machine.description.file, output))
     return found

@@ -6,21 +6,20 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.srv import SetParameters
 from rclpy.client import Client
-from rclpy.parameter import Parameter
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState
+from mbse_ros.srv import ScaleOrder
 
 from ..errors import MbseError, shown
 from ..machine import Machine
+from ..scale.orders import ATTACH
 from ..scale.record import LOAD
 from ..scale.scale_file import scale_of
 from .base.lifecycle import ManagedNode
@@ -49,7 +48,7 @@ class DisplayNode(ManagedNode[Machine]):
     def __init__(self) -> None:
         super().__init__()
         self.server: Server | None = None
-        self._setter = self.create_client(SetParameters, f'{SCALE}/set_parameters')
+        self._orders = self.create_client(ScaleOrder, f'{SCALE}/order')
         self._buttons = {name: self.create_client(Trigger, f'{SCALE}/{name}') for name in BUTTONS}
         self._asked: dict[tuple[Viewer, int], float] = {}
 
@@ -180,37 +179,28 @@ class DisplayNode(ManagedNode[Machine]):
             self._faults.clear()
 
     def _do(self, viewer: Viewer, order: Order) -> None:
-        """Set what it sets, then press its button; each step only after the one before has succeeded."""
+        """One call for an order; a scale that is older than these has services for the buttons alone."""
         self._asked[viewer, order.number] = time.monotonic() + ANSWER
         self.get_logger().info(f'a page asks for {order.action} {order.values or ""}'.rstrip())
-
-        def press() -> None:
-            if order.action == TARE:
-                self._reply(viewer, order.number, True, str(order.values['attachment'] or 'none'))
-            else:
-                self._call(self._buttons[order.action], Trigger.Request(), viewer, order, lambda answer: self._reply(
-                    viewer, order.number, answer.success, answer.message))
-
-        def was_set(answer: Any) -> None:
-            refused = next((result.reason for result in answer.results if not result.successful), None)
-            self._reply(viewer, order.number, False, refused) if refused is not None else press()
-
-        if order.values:
-            request = SetParameters.Request(parameters=[
-                Parameter(name, value=value).to_parameter_msg() for name, value in order.values.items()])
-            self._call(self._setter, request, viewer, order, was_set)
-        else:
-            press()
-
-    def _call(self, client: Client, request: Any, viewer: Viewer, order: Order, then: Callable[[Any], None]) -> None:
-        def answered(future: Any) -> None:
-            if (viewer, order.number) in self._asked:       # not given up
-                then(future.result())
-
-        if client.service_is_ready():
-            client.call_async(request).add_done_callback(answered)
+        button = self._buttons.get(order.action)
+        if self._orders.service_is_ready():
+            self._call(self._orders, ScaleOrder.Request(
+                order=ATTACH if order.action == TARE else order.action, key=order.key, expected=order.expected,
+                **order.values), viewer, order)
+        elif button is not None and not order.values and button.service_is_ready():
+            self._call(button, Trigger.Request(), viewer, order)
         else:
             self._reply(viewer, order.number, False, f'{SCALE} is not there')
+
+    def _call(self, client: Client, request: Any, viewer: Viewer, order: Order) -> None:
+        def answered(future: Any) -> None:
+            if (viewer, order.number) in self._asked:       # not given up
+                answer = future.result()
+                done = answer.success and order.action == TARE
+                self._reply(viewer, order.number, answer.success,
+                            str(order.values['attachment'] or 'none') if done else answer.message)
+
+        client.call_async(request).add_done_callback(answered)
 
     def _say(self, values: dict[str, Any], keep: bool = False) -> None:
         if self.server is not None:
@@ -223,8 +213,10 @@ class DisplayNode(ManagedNode[Machine]):
 
     def process_values(self) -> dict[str, object]:
         """With those who look."""
-        pages = {} if self.server is None else {'pages': self.server.count, 'pages dropped': self.server.dropped,
-                                                'address': self.server.address}
+        server = self.server
+        pages = {} if server is None else {
+            'pages': server.count, 'pages dropped': server.dropped, 'connections closed': server.closed,
+            'connections failed': f'{server.failed} {server.failure}'.rstrip(), 'address': server.address}
         return {**super().process_values(), **pages}
 
     def _disconnect(self) -> None:

@@ -14,6 +14,7 @@ from std_srvs.srv import Trigger
 
 from mbse_ros.msg import HydraulicState
 from mbse_ros.msg import PayloadEstimate as PayloadMessage
+from mbse_ros.srv import ScaleOrder
 
 from ..bags.messages import payload_record, state_record
 from ..bags.topics import PAYLOAD, STATE
@@ -21,6 +22,7 @@ from ..errors import MbseError
 from ..machine import Machine
 from ..scale.chart import Overload
 from ..scale.live import Live
+from ..scale.orders import Order, carry_out
 from ..scale.reading import KNOWN
 from ..scale.record import LOAD, MISSED, Record, missed_line
 from ..scale.scale_file import scale_of
@@ -49,10 +51,11 @@ class ScaleStatus(IntEnum):
     NEAR_LIMIT = 1
     OVERLOAD = 2
     NOT_RECORDED = 3
+    REPAIRED = 4
 
 
 LEVELS: dict[IntEnum, bytes] = {ScaleStatus.OK: OK, ScaleStatus.NEAR_LIMIT: WARN, ScaleStatus.OVERLOAD: ERROR,
-                                ScaleStatus.NOT_RECORDED: ERROR}
+                                ScaleStatus.NOT_RECORDED: ERROR, ScaleStatus.REPAIRED: WARN}
 
 
 class ScaleNode(ManagedNode[Machine]):
@@ -71,6 +74,7 @@ class ScaleNode(ManagedNode[Machine]):
         for name, action in (('zero', self._zero), ('load_done', self._load_done), ('undo', self._undo),
                              ('new_truck', self._new_truck)):
             self.create_service(Trigger, f'~/{name}', self._button(action))
+        self.create_service(ScaleOrder, '~/order', self._ordered)
 
     def build(self, machine: Machine) -> None:
         """The stage with its records, the outputs."""
@@ -84,6 +88,8 @@ class ScaleNode(ManagedNode[Machine]):
         path = self.settings.records or f'loads_{machine.name}.db'
         self._store = None if path == MEMORY else RecordStore(path, machine.name)
         self.stage = ScaleStage(machine, self.tuning, file, self._store, self.settings.day_starts)
+        if self._store is not None and (said := self._store.notice or self._store.trouble):
+            self.get_logger().error(said)
         book, wanted = self.stage.book, self.tuning
         if wanted.attachment and (book.attachment is None or book.attachment.data['attachment'] != wanted.attachment):
             self.stage.attach(wanted.attachment)
@@ -141,10 +147,10 @@ class ScaleNode(ManagedNode[Machine]):
         if live is None or not self._pace.is_due('live', live.stamp_ns, self.tuning.rate):
             return
         self._pace.done('live', live.stamp_ns)
-        self._live.publish(self._text(live_values(live, self.stage.trouble)))
+        self._live.publish(self._text(live_values(live, self._trouble)))
         if live.status in KNOWN and isfinite(live.mass):
             self._mass.publish(packed_number(live.mass))
-        report = judged(live, self.stage.trouble)
+        report = judged(live, self._trouble, self._notice)
         self._diagnostics(report, LEVELS[report.status], lambda: self._values(live))
 
     def _publish(self, records: Iterable[Record]) -> None:
@@ -165,6 +171,16 @@ class ScaleNode(ManagedNode[Machine]):
     def _publish_totals(self, stamp_ns: int) -> None:
         self._totals.publish(self._text(totals_values(self.stage.book, stamp_ns)))
 
+    @property
+    def _trouble(self) -> str:
+        """Why records wait, or will have to."""
+        return self.stage.trouble or ('' if self._store is None else self._store.trouble)
+
+    @property
+    def _notice(self) -> str:
+        """What was wrong with the file of records."""
+        return '' if self._store is None else self._store.notice
+
     def _now(self) -> int:
         return self.get_clock().now().nanoseconds
 
@@ -184,6 +200,24 @@ class ScaleNode(ManagedNode[Machine]):
             response.message = text_of(record_values(records[-1])) if records else self.stage.trouble
             return response
         return call
+
+    def _ordered(self, request: ScaleOrder.Request, response: ScaleOrder.Response) -> ScaleOrder.Response:
+        """An order in one call; it succeeds where its record is safe."""
+        if self._machine is None:
+            response.message = 'not configured'
+            return response
+        order = Order(request.order, request.key, request.expected, request.truck, request.target, request.attachment)
+        try:
+            records, response.repeated = carry_out(self.stage, order)
+        except MbseError as error:
+            response.message = str(error)
+            return response
+        if not response.repeated:
+            self._publish(records)
+        response.success = response.repeated or not self.stage.pending
+        response.message = text_of(record_values(records[-1])) if records else (
+            f'{self.stage.trouble}: it waits, and is done as soon as records can be written')
+        return response
 
     def _zero(self) -> list[Record]:
         return self.stage.zero()
@@ -211,8 +245,8 @@ class ScaleNode(ManagedNode[Machine]):
             self._store = None
 
 
-def judged(live: Live, trouble: str) -> Report:
-    """The worst first."""
+def judged(live: Live, trouble: str, notice: str = '') -> Report:
+    """The worst first; ``trouble``: why records are not written, ``notice``: what was wrong with their file."""
     if live.overload is Overload.OVER:
         return Report(live.stamp_ns, ScaleStatus.OVERLOAD, f'up to {live.gross_upper:.0f} kg at {live.radius:.2f} m, '
                                                             f'limit {live.limit:.0f} kg')
@@ -220,7 +254,7 @@ def judged(live: Live, trouble: str) -> Report:
         return Report(live.stamp_ns, ScaleStatus.NOT_RECORDED, trouble)
     if live.overload is Overload.NEAR:
         return Report(live.stamp_ns, ScaleStatus.NEAR_LIMIT, f'up to {live.gross_upper:.0f} kg of {live.limit:.0f} kg')
-    return Report(live.stamp_ns, ScaleStatus.OK, '')
+    return Report(live.stamp_ns, *((ScaleStatus.REPAIRED, notice) if notice else (ScaleStatus.OK, '')))
 
 
 main = ScaleNode.main

@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads of many bags by many processes or computers: each bag once, whatever dies meanwhile.
 
-A bag's loads are a file of their own in the folder of results, written under another name and then renamed, so that it
-is whole or not there. What is there is not done again. No bag knows of another, so results do not depend on the number
-of workers.
+A bag's loads are a file of their own in the folder of results, written whole or not at all. What is there, and is as it
+was written, is not done again: a summary has a checksum, that of its table, and what its results depend on. No bag
+knows of another, so results do not depend on the number of workers.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
-from socket import gethostname
 from typing import Any
 
 from .. import __version__
@@ -28,6 +26,7 @@ from ..description.load import parse_mechanism
 from ..errors import MbseError, SettingError
 from ..machine import Machine
 from ..machine.find_machine import with_valves
+from ..resources import write_whole
 from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
@@ -36,6 +35,7 @@ from .bag import parse_tuning
 from .weigh_bags import KINDS, weigh_bags
 
 ABOUT, LOCK, SUMMARIES, FAILURES, LOADS = 'fleet.json', 'fleet.lock', 'bags', 'failures', 'loads'
+CHECKSUM = 'checksum'
 ATTEMPTS = 3            # of a bag whose worker dies
 MORE = {'bag': str, 'machine': str, 'start_s': float, 'end_s': float}
 """Columns of a fleet's tables besides those of a machine's; times of the bag, s."""
@@ -68,8 +68,8 @@ class Task:
     @property
     def about(self) -> dict[str, Any]:
         """What its results depend on, except the bag."""
-        machine = machine_of(self.text, self.name, self.valve)
-        return {'machine': self.name, 'machine_file': fingerprint(machine.description), 'tuning': list(self.words),
+        return {'machine': self.name, 'machine_file': _fingerprint_of(self.text, self.name, self.valve),
+                'tuning': list(self.words),
                 'sources': None if self.sources is None else sha256(repr(self.sources).encode()).hexdigest()[:8],
                 'namespace': self.namespace, 'every': self.every, 'format': self.suffix, 'version': self.version}
 
@@ -92,6 +92,11 @@ def machine_of(text: str, name: str, valve: str | None) -> Machine:
     return Machine(description if valve is None else with_valves(description, valve))
 
 
+@lru_cache(maxsize=2)
+def _fingerprint_of(text: str, name: str, valve: str | None) -> str:
+    return fingerprint(machine_of(text, name, valve).description)
+
+
 def estimate_bag(task: Task) -> Done:
     """The work of a worker: one bag, its table and its summary. What is wrong with the bag is in the result.
 
@@ -105,18 +110,18 @@ def estimate_bag(task: Task) -> Done:
     try:
         size, found = _size(task.bag), _weighed(task)
     except (MbseError, OSError) as error:
-        done = Done(task.bag, error=str(error))
-        _whole(root / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
-        return done
+        return _failed(task, str(error))
     table = [{**row, 'bag': task.bag, 'machine': task.name, 'start_s': load.start, 'end_s': load.end}
              for row, load in zip(rows(found.records), found.loads)]
     total = found.book.all
     done = Done(task.bag, total.count, total.mass.value, found.seconds)
     write = write_parquet if task.suffix == PARQUET else write_csv
-    _whole(root / LOADS / f'{task.key}{task.suffix}', lambda path: write(table, path, MORE))
+    written = root / LOADS / f'{task.key}{task.suffix}'
+    write_whole(written, lambda path: write(table, path, MORE))
     lower, upper = total.mass.interval
-    _whole(root / SUMMARIES / f'{task.key}.json', lambda path: path.write_text(json.dumps(
-        {**done.__dict__, 'interval': [lower, upper], 'size': size, 'warnings': list(found.warnings)}) + '\n'))
+    write_whole(root / SUMMARIES / f'{task.key}.json', sealed({
+        **done.__dict__, 'interval': [lower, upper], 'size': size, 'warnings': list(found.warnings),
+        'about': _digest(task.about), 'table': _of_file(written)}))
     (root / FAILURES / f'{task.key}.json').unlink(missing_ok=True)
     return done
 
@@ -141,19 +146,41 @@ def _size(bag: str) -> list[list[Any]]:
     return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
-def _whole(path: Path, write: Callable[[Path], object]) -> None:
-    """A file that is whole or not there."""
-    path.parent.mkdir(exist_ok=True)
-    beside = path.with_name(f'{path.name}.{gethostname()}.{os.getpid()}.part')
-    write(beside)
-    os.replace(beside, path)
+def sealed(values: Mapping[str, Any], indent: int | None = None) -> str:
+    """JSON with a checksum of what is in it."""
+    return json.dumps({**values, CHECKSUM: _digest(values)}, indent=indent) + '\n'
+
+
+def unsealed(path: Path, older: bool = False) -> dict[str, Any]:
+    """What was written so, by ``older`` versions without a checksum; raises OSError, and ValueError for what has
+    changed since."""
+    try:
+        found = json.loads(path.read_text(encoding='utf-8'))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(found, dict):
+        raise ValueError('not a mapping')
+    if not (older and CHECKSUM not in found) and found.pop(CHECKSUM, None) != _digest(found):
+        raise ValueError('it does not have its checksum: it has changed since it was written')
+    return found
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _of_file(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
 
 
 def known(task: Task) -> Done | None:
-    """What became of a bag before; None where it has not been done, or has changed since."""
+    """What became of a bag before; None where it has not been done, or the bag, its summary or its table have changed
+    since, or depend on other values."""
+    root = Path(task.output)
     try:
-        said = json.loads((Path(task.output) / SUMMARIES / f'{task.key}.json').read_text())
-        if said['size'] == _size(task.bag) and (Path(task.output) / LOADS / f'{task.key}{task.suffix}').exists():
+        said = unsealed(root / SUMMARIES / f'{task.key}.json')
+        if said['size'] == _size(task.bag) and said['about'] == _digest(task.about) \
+                and said['table'] == _of_file(root / LOADS / f'{task.key}{task.suffix}'):
             return Done(**{name: said[name] for name in Done.__dataclass_fields__})
     except (OSError, ValueError, KeyError):
         pass
@@ -161,8 +188,9 @@ def known(task: Task) -> Done | None:
 
 
 @contextmanager
-def held(output: Path, about: Mapping[str, Any]) -> Iterator[None]:
-    """The folder of results, for one fleet at a time; raises SettingError for one in use, or of another fleet."""
+def held(output: Path, about: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The folder of results, for one fleet at a time, and what was wrong with its description. One that is damaged is
+    written again. Raises SettingError for a folder in use, or of another fleet."""
     import fcntl
     output.mkdir(parents=True, exist_ok=True)
     with open(output / LOCK, 'w') as lock:
@@ -170,18 +198,33 @@ def held(output: Path, about: Mapping[str, Any]) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise SettingError('--output', str(output), 'a folder that no other fleet is writing') from None
-        file = output / ABOUT
+        file, warnings = output / ABOUT, []
         if file.exists():
-            before = json.loads(file.read_text())
-            differ = [f'{key} {before.get(key)!r}' for key in about if before.get(key) != about[key]]
-            if differ:
-                raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}',
-                                   'another folder, or the values of that fleet')
+            try:
+                _check_fleet(output, about, unsealed(file, older=True))
+            except ValueError as error:
+                _check_summaries(output, about)
+                warnings.append(f'{file}: damaged ({error}): it is written again')
         elif any(path.name != LOCK for path in output.iterdir()):
             raise SettingError('--output', str(output), 'a new folder, or one of an earlier fleet')
-        else:
-            _whole(file, lambda path: path.write_text(json.dumps(dict(about), indent=1) + '\n'))
-        yield
+        write_whole(file, sealed(about, 1))
+        yield warnings
+
+
+def _check_fleet(output: Path, about: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    differ = [f'{key} {before.get(key)!r}' for key in about if before.get(key) != about[key]]
+    if differ:
+        raise SettingError('--output', f'{output} of a fleet with {", ".join(differ)}',
+                           'another folder, or the values of that fleet')
+
+
+def _check_summaries(output: Path, about: Mapping[str, Any]) -> None:
+    """Where the description is damaged each summary says of which fleet it is."""
+    for path in sorted((output / SUMMARIES).glob('*.json')):
+        with suppress(OSError, ValueError):
+            if unsealed(path).get('about') != _digest(about):
+                raise SettingError('--output', f'{output}, whose {ABOUT} is damaged, with bags of a fleet with other '
+                                   f'values ({path.name})', 'another folder, or the values of that fleet')
 
 
 def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) -> Iterator[Done]:
@@ -204,7 +247,7 @@ def run_fleet(tasks: Sequence[Task], make: Callable[[], Executor], window: int) 
             elif tries[task.key] < ATTEMPTS:
                 left.append(task)
             else:
-                yield _died(task, 'its worker died of it')
+                yield _failed(task, 'its worker died of it')
 
 
 def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Executor], lost: list[Task]
@@ -229,7 +272,7 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
                     lost.append(task)
                     continue
                 except Exception as error:      # of a cluster: its workers died of this bag
-                    done = _died(task, f'{type(error).__name__}: {error}'[:500])
+                    done = _failed(task, f'{type(error).__name__}: {error}'[:500])
                 yield done
             if alone:
                 break
@@ -240,11 +283,8 @@ def _batch(left: deque[Task], window: int, alone: bool, make: Callable[[], Execu
         workers.shutdown(wait=True)
 
 
-def _died(task: Task, error: str) -> Done:
+def _failed(task: Task, error: str) -> Done:
+    """Written down, and returned."""
     done = Done(task.bag, error=error)
-    _whole(Path(task.output) / FAILURES / f'{task.key}.json', lambda path: path.write_text(_line(done)))
+    write_whole(Path(task.output) / FAILURES / f'{task.key}.json', json.dumps(done.__dict__) + '\n')
     return done
-
-
-def _line(done: Done) -> str:
-    return json.dumps(done.__dict__) + '\n'

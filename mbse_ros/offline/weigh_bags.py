@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from ..machine import Machine
 from ..scale.book import Book
 from ..scale.chart import Overload
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
+from ..scale.record_file import read_records
 from ..scale.scale_file import BARE, ScaleFile
 from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
-from ..scale.store import RecordStore
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.elapsed import Elapsed, set_back
@@ -45,7 +44,8 @@ class WeighedLoad:
 @dataclass(frozen=True)
 class WeighedBags:
     """What the scale found on a ``machine``, or what was recorded: ``loads``, those that do not count too, the ``book``
-    of all, its ``records``, ``overloads`` in words, what was odd, and how long the bags are, s."""
+    of all, its ``records``, ``overloads`` in words, what was odd, how long the bags are, s, and whether records are
+    ``damaged``, which are in none of these."""
 
     machine: str
     loads: tuple[WeighedLoad, ...]
@@ -54,6 +54,7 @@ class WeighedBags:
     overloads: tuple[str, ...]
     warnings: tuple[str, ...]
     seconds: float
+    damaged: bool = False
 
 
 def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str, Any], file: ScaleFile = ScaleFile(),
@@ -77,9 +78,10 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
 
 
 def recorded_loads(path: str | Path) -> WeighedBags:
-    """The same of the records of a live scale, times from the start of the first load; raises RecordsError."""
-    with closing(RecordStore(path)) as store:
-        records, book = store.read(), Book()
+    """The same of the records of a live scale that are whole, times from the start of the first load; raises
+    RecordsError."""
+    file, book = read_records(path), Book()
+    records = file.records
     for record in records:
         book.apply(record)
     stamps = [record.stamp_ns for record in records]
@@ -93,7 +95,8 @@ def recorded_loads(path: str | Path) -> WeighedBags:
     counted = {record.key for record in loads}
     missed = tuple(missed_line(record) for record in records
                    if record.kind == MISSED and confirmed_record(record, 0).key not in counted)
-    return WeighedBags(store.machine, found, book, tuple(records), (), missed, seconds)
+    warnings = (*(f'{path}: {line}' for line in file.lines), *missed)
+    return WeighedBags(file.machine, found, book, records, (), warnings, seconds, bool(file.damages))
 
 
 class _Run:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SettingError
+from ..resources import write_whole
 
 
 def check_file(path: Path | None, option: str = '--json', suffixes: Sequence[str] = ()) -> None:
@@ -48,8 +49,7 @@ def write_json(path: Path | None, value: Any, indent: int | None = 2) -> None:
     Raises OSError.
     """
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_plain(value), indent=indent, allow_nan=False) + '\n', encoding='utf-8')
+        write_whole(path, json.dumps(_plain(value), indent=indent, allow_nan=False) + '\n')
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..resources import write_whole
 from .book import Book
 from .record import Record
 from .table import iso_time
@@ -51,7 +52,7 @@ def snapshot(records: Iterable[Record], equipment: Equipment) -> str:
 
 def write_snapshot(records: Iterable[Record], equipment: Equipment, path: Path) -> None:
     """Write the snapshot."""
-    path.write_text(snapshot(records, equipment), encoding='utf-8')
+    write_whole(path, snapshot(records, equipment))
 
 
 def _name(tag: str) -> str:

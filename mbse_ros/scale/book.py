@@ -77,11 +77,16 @@ class Book:
         self.hanging: float | None = None       # kg of a load that was counted and may still hang on the machine
         self.open: Record | None = None         # of a load that was taken and has not ended
         self.missed: Record | None = None       # one that was gone when the scale came back, the operator may count it
+        self.orders: OrderedDict[str, Record] = OrderedDict()       # the last ones that had a key, by it
         self.number = 0                         # of the last record
 
     def apply(self, record: Record) -> None:
         """Take a record; those of a kind that is not known are passed over."""
         self.number = max(self.number, record.number)
+        if order := record.data.get('order'):
+            self.orders[order] = record
+            if len(self.orders) > KEPT:
+                self.orders.popitem(last=False)
         if record.kind in (LOAD, ENDED, ZERO, MISSED, TAKEN):
             self.open = record if record.kind == TAKEN else None
         if record.kind in (LOAD, ENDED, ZERO, MISSED, TAKEN, TRUCK):

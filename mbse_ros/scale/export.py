@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import SettingError
+from ..resources import write_whole
 from .aemp import Equipment, write_snapshot
 from .record import Record
 from .table import rows, write_csv, write_parquet
@@ -23,8 +24,8 @@ def write_loads(records: Sequence[Record], path: Path, equipment: Equipment) -> 
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise SettingError('--output', str(path), 'a file that ends with ' + ' or '.join(SUFFIXES))
-    path.parent.mkdir(parents=True, exist_ok=True)
     if kind == AEMP:
         write_snapshot(records, equipment, path)
     else:
-        (write_csv if kind == CSV else write_parquet)(rows(records), path)
+        write = write_csv if kind == CSV else write_parquet
+        write_whole(path, lambda part: write(rows(records), part))

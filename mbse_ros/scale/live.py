@@ -8,7 +8,7 @@ from math import hypot, isfinite
 
 from ..payload.mass import NORMAL
 from ..streams.records import PayloadEstimate, PayloadStatus
-from .book import Filling
+from .book import Book
 from .chart import LoadChart, Overload
 from .detection import Detector
 from .reading import KNOWN
@@ -21,7 +21,8 @@ class Live:
     been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg, of the chart there, NaN without one;
     ``overload``; ``truck`` with its ``loads``, ``total``, kg, ``total_interval``, ``target``, 0 for none,
     ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
-    still takes, kg.
+    still takes, kg; ``truck_number``, from 1; ``last_load``: number of the record of the last load that counts, 0 for
+    none.
     """
 
     stamp_ns: int
@@ -46,11 +47,13 @@ class Live:
     remaining: float | None
     reached: bool
     tip_off: float
+    truck_number: int
+    last_load: int
 
 
-def live(payload: PayloadEstimate, detector: Detector, filling: Filling, radius: float,
-         chart: LoadChart | None) -> Live:
+def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float, chart: LoadChart | None) -> Live:
     """Of an estimate, after the detector has taken it."""
+    filling = book.filling
     tare, known = detector.tare_now, payload.status in KNOWN and isfinite(payload.mass)
     net, stddev = payload.mass - tare.value, hypot(payload.stddev, tare.stddev)
     level = detector.level
@@ -66,4 +69,5 @@ def live(payload: PayloadEstimate, detector: Detector, filling: Filling, radius:
     return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
                 payload.status, payload.reason, detector.carrying, detector.since_ns, detector.counted, radius,
                 chart.limit(radius) if chart is not None else float('nan'), overload, filling.name,
-                filling.tally.count, sum_.value, sum_.interval, filling.target, remaining, filling.reached, over)
+                filling.tally.count, sum_.value, sum_.interval, filling.target, remaining, filling.reached, over,
+                book.fillings, book.last.number if book.last is not None else 0)

@@ -14,6 +14,7 @@ from .uncertain import UncertainMass
 
 LOAD, UNDO, TRUCK, TARGET, ZERO, ATTACHMENT, ENDED = 'load', 'undo', 'truck', 'target', 'zero', 'attachment', 'ended'
 TAKEN, MISSED = 'taken', 'missed'       # a load hangs there; it was gone when the scale came back
+REPAIRED = 'repaired'       # the file was damaged, what was whole of it is in this one
 OPERATOR, SCALE = 'operator', 'scale'       # who said that a load is done
 
 

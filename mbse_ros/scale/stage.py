@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ..errors import RecordsError, ScaleError
@@ -62,7 +64,7 @@ class ScaleStage:
         self.pending: deque[Record] = deque()
         self.trouble, self._refused_ns = '', 0      # why records wait, and since when
         self._payload: PayloadEstimate | None = None
-        self._stamp_ns = 0
+        self._stamp_ns, self._order = 0, ''
         for record in self._journal.read():
             self.book.apply(record)
         self._detector.counted_before = self.book.hanging
@@ -107,7 +109,7 @@ class ScaleStage:
         """What the operator is shown; None before the first estimate."""
         if self._payload is None:
             return None
-        return live(self._payload, self._detector, self.book.filling, self._where.radius, self.file.chart)
+        return live(self._payload, self._detector, self.book, self._where.radius, self.file.chart)
 
     def end(self) -> list[Record]:
         """The log is over: a load that still hangs there counts as it is."""
@@ -171,6 +173,15 @@ class ScaleStage:
         """How much this truck shall get, kg; 0: no target."""
         return self._add(Record(TARGET, self._stamp_ns, {'target': max(target, 0.0)}))
 
+    @contextmanager
+    def ordered(self, key: str) -> Iterator[None]:
+        """What is added meanwhile is by the order of this key, '' for none."""
+        self._order = key
+        try:
+            yield
+        finally:
+            self._order = ''
+
     def flush(self) -> list[Record]:
         """Write what waits; returns what is confirmed by it. Where that fails ``trouble`` says why."""
         confirmed: list[Record] = []
@@ -189,7 +200,7 @@ class ScaleStage:
         return confirmed
 
     def _add(self, record: Record) -> list[Record]:
-        self.pending.append(record)
+        self.pending.append(replace(record, data={**record.data, 'order': self._order}) if self._order else record)
         return self.flush()
 
     def _note_carried(self) -> None:

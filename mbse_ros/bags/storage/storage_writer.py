@@ -12,7 +12,7 @@ import yaml
 
 from ...description.language.document import read_document
 from ...errors import DescriptionError
-from ...resources import regular
+from ...resources import regular, write_whole
 from ..messages import definition
 from .checksums import CREATE, INSERT, message_sum, packed, topic_sum
 from .disk_room import Reserve, ReservedStream
@@ -207,13 +207,7 @@ class Contents:
 
     def write(self, folder: Path) -> None:
         """Write metadata.yaml at once: a reader sees all of it or nothing."""
-        part = folder / (FILE + '.part')
-        try:
-            part.write_text(yaml.safe_dump({_ROOT: self.information()}, sort_keys=False, width=1000), encoding='utf-8')
-            part.replace(folder / FILE)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        write_whole(folder / FILE, yaml.safe_dump({_ROOT: self.information()}, sort_keys=False, width=1000))
 
     def information(self) -> dict[str, Any]:
         """Nested plain data, the keys of rosbag2."""

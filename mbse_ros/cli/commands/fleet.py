@@ -63,7 +63,9 @@ def fleet(
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
                   namespace, every) for bag in _folders(bags)]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
-    with held(output, tasks[0].about):
+    with held(output, tasks[0].about) as warnings:
+        for line in warnings:
+            typer.echo(f'warning: {line}', err=True)
         before = [done for done in map(known, tasks) if done is not None]
         there = {done.bag for done in before}
         todo = [task for task in tasks if task.bag not in there]

@@ -36,6 +36,8 @@ def loads(
                  'bag.')] = None,
         records: Annotated[Path | None, typer.Option(
             help='Instead of bags: the records of a live scale, its SQLite file.')] = None,
+        repair: Annotated[bool, typer.Option(
+            '--repair', help='With --records: write what is whole of a damaged file into x.repaired.db.')] = False,
         scale: Annotated[str | None, typer.Option(
             help="File of attachments and load chart. [the section `scale` of the machine's file]")] = None,
         attachment: Annotated[str | None, typer.Option(
@@ -72,11 +74,17 @@ def loads(
         refuse_options('bags', {'machine': machine, 'scale': scale, 'attachment': attachment, 'truck': truck,
                                 'set': words, 'valve': valve, 'sources': sources, 'namespace': namespace,
                                 'every': every or None})
+        if repair:
+            repair_records(records)
         found = recorded_loads(records)
         for line in found.warnings:
             typer.echo(f'warning: {line}', err=True)
         hand_over(found, Handed(output, json_, report, known))
+        if found.damaged and not repair:
+            raise typer.Exit(1)
         return
+    if repair:
+        raise SettingError('--repair', True, '--records FILE with it')
     if truck and len(truck) > len(bags):
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
     described = load_machine(machine or 'patu655_lift', valve)
@@ -87,6 +95,16 @@ def loads(
     for line in found.overloads:
         typer.echo(f'overload: {line}', err=True)
     hand_over(found, Handed(output, json_, report, known, len(bags) > 1))
+
+
+def repair_records(path: Path) -> None:
+    """What is whole into a new file; the damaged one stays as it is."""
+    from ...scale.store import repair
+    output = path.with_name(f'{path.stem}.repaired{path.suffix}')
+    found = repair(path, output)
+    typer.echo(f'{output}: {len(found.rows)} records are whole, {len(found.lost)} are lost'
+               + (f': {", ".join(map(str, found.lost))}' if found.lost else '') if found.damages
+               else f'{path}: all {len(found.rows)} records are whole, there is nothing to repair')
 
 
 class Handed(NamedTuple):

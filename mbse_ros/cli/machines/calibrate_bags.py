@@ -18,6 +18,7 @@ from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calib
 from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
+from ...resources import write_whole
 from ...sources.map import SourceMap
 from ...studies.many import many
 from .calibrate_plots import write_plots
@@ -55,9 +56,7 @@ def calibrate_command(request: Request, json_file: Path | None) -> None:
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)
     if request.output is not None:
-        request.output.parent.mkdir(parents=True, exist_ok=True)
-        request.output.write_text(for_folder(found.text, found.machine.description.file, request.output),
-                                  encoding='utf-8')
+        write_whole(request.output, for_folder(found.text, found.machine.description.file, request.output))
     write_json(json_file, as_json(found, left))
     if request.plots is not None:
         write_plots(found, request.plots)

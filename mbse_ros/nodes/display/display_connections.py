@@ -1,35 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of the display's server: so many and no more, and none that says nothing."""
+"""Connections of the display's server: so many and no more, and none that asks for nothing."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from .display_server import CONNECTIONS, GREETING
+from .display_server import GREETING
+
+if TYPE_CHECKING:
+    from .display_server import Server
 
 
 class LimitedConnection(H11Protocol):       # type: ignore[misc]
-    """As uvicorn's; it has no limit of connections that never ask for anything."""
+    """As uvicorn's, which limits a connection only until its first byte: within GREETING each has to ask for a file,
+    and to take it, or to become a WebSocket, whatever comes in pieces meanwhile."""
 
-    _refused = False
+    owner: Server
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Take it, or close it at once."""
-        if len(self.connections) >= CONNECTIONS:
-            self._refused = True
-            transport.abort()
-            return
+        """Take it; another one may have to go for it."""
         super().connection_made(transport)
-        self.loop.call_later(GREETING, self._silent)
+        self._wait()
+        self.owner.enter(self)
+
+    def on_response_complete(self) -> None:
+        """The time for the next request begins."""
+        super().on_response_complete()
+        self._wait()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """From here on it is of another protocol."""
+        self._forget()
+        super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is left of one that was refused."""
-        if not self._refused:
-            super().connection_lost(exc)
+        """It is gone."""
+        self._forget()
+        self.owner.leave(self)
+        super().connection_lost(exc)
 
-    def _silent(self) -> None:
-        """Close one that has not asked for anything; a WebSocket has a protocol of its own by now."""
-        if self.cycle is None and self in self.connections:
-            self.transport.abort()
+    def _wait(self) -> None:
+        self._forget()
+        self._timer = self.loop.call_later(GREETING, self.owner.end, self)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class LimitedSocket(WebSocketsSansIOProtocol):      # type: ignore[misc]
+    """As uvicorn's; it takes the place of the connection that it was."""
+
+    owner: Server
+
+    def connection_made(self, transport: Any) -> None:
+        """It is open already."""
+        super().connection_made(transport)
+        self.owner.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone; uvicorn wants it in its list."""
+        self.connections.add(self)
+        self.owner.leave(self)
+        super().connection_lost(exc)

@@ -13,7 +13,7 @@ import json
 import socket
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +32,10 @@ HEADERS = {'Content-Security-Policy': "default-src 'none'; script-src 'self'; st
            'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store'}
 LONGEST = 2048          # bytes of a message of a viewer
 LEAST_TOKEN = 16        # characters
-CONNECTIONS = 64        # of all kinds, beyond which one is closed at once
+CONNECTIONS = 64        # of all kinds, beyond which one of those that are no viewers is closed
+LONGEST_HEAD = 8192     # bytes of what a browser asks
 LONGEST_START = 10.0    # s, of the thread
-GREETING = 5.0          # s: after so long without the token, or a connection without a request, it is closed
+GREETING = 5.0          # s: after so long without the token, or a connection without the next request, it is closed
 PATIENCE = 5.0          # s: a viewer that takes nothing for so long is dropped
 MOST_ORDERS = 16        # that wait for an answer
 BURST = 10              # orders of a viewer within a second; more, and it is dropped
@@ -109,16 +110,20 @@ class Viewer:
 class Server:
     """Listens from the start on; raises MbseError where its packages are absent or the port is taken.
 
-    ``port``: that it listens on. ``orders``: what viewers asked for, to be taken by another thread. ``count``: viewers.
+    ``port``: that it listens on. ``orders``: what viewers asked for, to be taken by another thread. ``count``: viewers;
+    ``dropped``: of them those that took nothing, or said what nobody says; ``closed``: other connections; ``failed``:
+    errors within the server, of which the last one is the ``failure``.
     """
 
     _loop: asyncio.AbstractEventLoop
 
     def __init__(self, door: Door) -> None:
-        self.door, self.count, self.dropped = door, 0, 0
+        self.door, self.count, self.dropped, self.closed, self.failed, self.failure = door, 0, 0, 0, 0, ''
         self.orders: deque[tuple[Viewer, Order]] = deque()
         self._kept: dict[str, str] = {}
         self._viewers: set[Viewer] = set()
+        self._open: dict[tuple[str, int], Any] = {}         # connections by their addresses, the oldest first
+        self._served: set[tuple[Any, ...]] = set()          # of these the viewers
         server = _made(self)
         family = socket.AF_INET6 if ':' in door.host else socket.AF_INET
         try:
@@ -167,9 +172,37 @@ class Server:
     def _run(self) -> None:
         async def serve() -> None:
             self._loop = asyncio.get_running_loop()
+            self._loop.set_exception_handler(self._note)
             self._up.set()
             await self._server.serve(sockets=[self._socket])
         asyncio.run(serve())
+
+    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What goes wrong with a connection ends this one; a stranger writes nothing into the log by it."""
+        self.failed += 1
+        self.failure = f'{type(context.get("exception")).__name__}: {context.get("exception")}'[:200]
+
+    def enter(self, connection: Any) -> None:
+        """One that is open. Where there are too many, the oldest of the address that has most, except viewers, goes: so
+        nobody keeps the others out."""
+        self._open[connection.client] = connection
+        others = [address for address in self._open if address not in self._served and address != connection.client]
+        if len(self._open) > CONNECTIONS:
+            crowd = Counter(host for host, _ in self._open)
+            most = max(others, key=lambda address: crowd[address[0]]) if others else connection.client
+            self.end(self._open[most])
+
+    def leave(self, connection: Any) -> None:
+        """One that is gone."""
+        if self._open.get(connection.client) == connection:
+            del self._open[connection.client]
+
+    def end(self, connection: Any) -> None:
+        """Close one at once."""
+        self.closed += 1
+        self.leave(connection)
+        connection.connections.discard(connection)
+        connection.transport.abort()
 
     async def file(self, request: Any) -> Any:
         """One of the page's files."""
@@ -214,8 +247,9 @@ class Server:
         return False
 
     async def _serve(self, ws: Any) -> None:
-        viewer = Viewer(self._kept)
+        viewer, address = Viewer(self._kept), tuple(ws.client or ())
         self._viewers.add(viewer)
+        self._served.add(address)
         self.count = len(self._viewers)
         tasks = [asyncio.create_task(self._send(ws, viewer)), asyncio.create_task(self._receive(ws, viewer))]
         try:
@@ -225,6 +259,7 @@ class Server:
             for task in tasks:
                 task.cancel()
             self._viewers.discard(viewer)
+            self._served.discard(address)
             self.count = len(self._viewers)
         if code:
             self.dropped += 1
@@ -269,11 +304,13 @@ def _made(owner: Server) -> Any:
         from starlette.applications import Starlette
         from starlette.routing import Route, WebSocketRoute
 
-        from .display_connections import LimitedConnection
+        from .display_connections import LimitedConnection, LimitedSocket
     except ImportError as error:
         raise MbseError(f'{error.name or error} is not installed: {HOW}') from error
     routes = [*(Route(path, owner.file, methods=['GET']) for path in FILES), WebSocketRoute('/live', owner.socket)]
+    http, ws = (type(kind.__name__, (kind,), {'owner': owner}) for kind in (LimitedConnection, LimitedSocket))
     return uvicorn.Server(uvicorn.Config(
-        Starlette(routes=routes), http=LimitedConnection, ws='websockets-sansio', ws_max_size=LONGEST,
-        ws_ping_interval=2.0, ws_ping_timeout=PATIENCE, ws_per_message_deflate=False, lifespan='off', log_config=None,
-        access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=5, loop='asyncio'))
+        Starlette(routes=routes), http=http, ws=ws, ws_max_size=LONGEST, ws_ping_interval=2.0, ws_ping_timeout=PATIENCE,
+        ws_per_message_deflate=False, lifespan='off', log_config=None, log_level='critical', access_log=False,
+        server_header=False, proxy_headers=False, h11_max_incomplete_event_size=LONGEST_HEAD,
+        timeout_keep_alive=int(GREETING) - 1, loop='asyncio'))

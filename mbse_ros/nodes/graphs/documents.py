@@ -26,10 +26,11 @@ def parameters_page() -> str:
 
 
 def messages_page() -> str:
-    """All messages of the package, as Markdown."""
+    """All messages and services of the package, as Markdown."""
     parts = [GENERATED, '# Messages\n', MESSAGES]
-    for path in sorted((share_directory() / 'msg').glob('*.msg')):
-        parts.append(f'## mbse_ros/msg/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
+    for kind in ('msg', 'srv'):
+        for path in sorted((share_directory() / kind).glob(f'*.{kind}')):
+            parts.append(f'## mbse_ros/{kind}/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
     return '\n'.join(parts)
 
 

@@ -2,7 +2,7 @@
 // The operator's page: shows what display_node says, and sends what the buttons ask for.
 'use strict';
 
-const STALE = 1000, SILENT = 3500, AGAIN = 1000;      // ms
+const STALE = 1000, SILENT = 3500, AGAIN = 1000, WAITS = 10000;      // ms
 const WORDS = { updating: '', too_slow: 'held: moves too slowly to weigh', no_data: 'no mass: no data, or the estimate is starting',
   not_observable: 'held: the mass does not show in this pose', outside_stroke: 'held: a cylinder is at the end of its stroke',
   accelerating: 'held: accelerates too much', implausible: 'not plausible: check the load and the sensors',
@@ -35,7 +35,6 @@ function connect() {
     if (mine !== socket) return;
     socket = null;
     trouble = ENDS[event.code] || '';
-    for (const [key, label] of asked) tell(false, `${label}: the connection was lost, look whether it was done`, key);
     if (event.code === 4401) ask();
     else setTimeout(connect, AGAIN);
   };
@@ -56,7 +55,8 @@ function take(said) {
   else if (said.kind === 'totals') loads(said.totals);
   else if (said.kind === 'engineer') engineer(said);
   else if (said.kind === 'budget') budget(said.load);
-  else if (said.kind === 'answer') tell(said.success, `${asked.get(said.number) || ''}: ${words(said.text, said.success)}`, said.number);
+  else if (said.kind === 'answer') tell(said.success, `${asked.get(said.number)?.label || ''}: ${words(said.text, said.success)}`, said.number);
+  if (said.kind === 'machine') for (const [key, one] of asked) send(key, one);     // what was ordered before the connection was lost
 }
 
 function show() {
@@ -154,14 +154,22 @@ function tell(success, text, key) {
   hide = setTimeout(() => { box.hidden = true; }, success ? 4000 : 15000);
 }
 
+// One message for an order, with a key of its own: it is done once, though it may be sent again after the connection was lost.
 function order(label, action, more = {}) {
   number += 1;
   if (!socket || socket.readyState !== 1) { tell(false, `${label}: no connection to the machine`, number); return; }
-  asked.set(number, label);
-  socket.send(JSON.stringify({ do: action, number, ...more }));
+  asked.set(number, { label, at: performance.now(),
+    text: JSON.stringify({ do: action, number, key: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`, ...more }) });
+  send(number, asked.get(number));
 }
 
-for (const button of document.querySelectorAll('[data-do]')) button.onclick = () => order(button.textContent, button.dataset.do);
+function send(key, one) {
+  if (performance.now() - one.at > WAITS) tell(false, `${one.label}: the connection was lost, look whether it was done`, key);
+  else socket.send(one.text);
+}
+
+for (const button of document.querySelectorAll('[data-do]')) button.onclick = () =>
+  order(button.textContent, button.dataset.do, button.dataset.do === 'undo' && last ? { expected: last.live.last_load || 0 } : {});
 by('tare').onclick = () => {
   by('attachments').replaceChildren(...['', ...(fixed.attachments || [])].map(name => {
     const button = Object.assign(document.createElement('button'), { textContent: name || 'no attachment', type: 'button' });
@@ -170,9 +178,11 @@ by('tare').onclick = () => {
   }));
   by('tare-box').showModal();
 };
-by('new-truck').onclick = () => { by('truck-name').value = ''; by('truck-target').value = last ? last.live.target : 0; by('truck-form').showModal(); };
+let seen = 0;       // which truck it was when the form was opened
+by('new-truck').onclick = () => { seen = last ? last.live.truck_number || 0 : 0; by('truck-name').value = ''; by('truck-target').value = last ? last.live.target : 0; by('truck-form').showModal(); };
 by('truck-form').onclose = () => {
-  if (by('truck-form').returnValue === 'go') order('New truck', 'new_truck', { truck: by('truck-name').value, target: Number(by('truck-target').value) });
+  if (by('truck-form').returnValue === 'go') order('New truck', 'new_truck',
+    { truck: by('truck-name').value, target: Number(by('truck-target').value), expected: seen });
   by('truck-form').returnValue = '';
 };
 by('token-box').onclose = () => { location.hash = `token=${encodeURIComponent(by('token').value)}`; connect(); };
