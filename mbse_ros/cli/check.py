@@ -19,6 +19,7 @@ from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows
 from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
+from ..dynamics.singular import check_start
 from ..errors import DescriptionError
 from ..estimators.sight.mass_accuracy import mass_accuracy
 from ..machine import Machine
@@ -49,6 +50,7 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
     machine = Machine(description) if description.cylinders else None
     model = machine.model if machine is not None and coordinates in (None, description.coordinate_type) else (
         load_model(description, coordinates))
+    check_start(model)
     sections = [*explain(description), equation_section(model, coordinates or description.coordinate_type),
                 start_section(model)]
     odd = list(warnings(model))

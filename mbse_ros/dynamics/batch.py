@@ -23,6 +23,7 @@ from .integrators.task import Record, Task
 from .model import Model, State
 from .motion import step_count
 from .partitioned import Partitioned
+from .singular import check_regular
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ class _Runner:
         partition, start = model.partition(), model.start
         self.first = self.scheme.rule(partition.rates(start.q, start.qd[partition.independent]).A, dt)
         self.compiled(partition, self.first)
+        check_regular(model, start)
         start_of(model, start.q[model.z], start.qd[model.z])     # what it takes is built once, for all runs
 
     def begin(self, rule: Rule) -> Begin | None:

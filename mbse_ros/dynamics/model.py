@@ -56,6 +56,8 @@ class Model:
     ``names`` (n,) of the coordinates, ``rows`` (m,) of the constraints, ``inputs`` (k,); ``independent`` the chosen
     coordinates' names; ``degrees_of_freedom`` g; ``redundant`` names the constraints that others imply (they stay in
     ``Phi`` but not in the equations); ``parameters`` (p,) the values of uncertain and free numbers, may be changed.
+    ``row_scale`` (m,): the largest norms of the rows of ``Phi_q`` near the start, and with these ``regularity``: the
+    smallest singular value of those that count, where it is largest: at ``neighbour`` (n,).
     Raises DescriptionError, SettingError, PositionProblemError, SingularConfigurationError.
     """
 
@@ -68,8 +70,11 @@ class Model:
         self._partitions: dict[tuple[int, ...], Partitioned] = {}
         self._origin: Model | None = None
         self._assembled = self._assemble()
-        samples = np.array([self.residual(q)[1] for q in neighbours(self.residual, self._assembled)])
+        near = neighbours(self.residual, self._assembled)
+        samples = np.array([self.residual(q)[1] for q in near])
         self.active = independent_rows(samples)
+        self.row_scale = np.linalg.norm(samples, axis=2).max(axis=0)
+        self.regularity, self.neighbour = self._most_regular(samples[:, self.active], near)
         self.redundant = tuple(name for i, name in enumerate(self.rows) if i not in self.active)
         self.degrees_of_freedom = len(self.names) - len(self.active)
         self.default = self._choose(self.residual(self._assembled)[1][self.active])
@@ -196,6 +201,13 @@ class Model:
         """Whether angles and directions are those that are meant, not those turned by 180 degrees."""
         sides = ca.Function('sides', [self.system.q, self.system.values.symbol], [self.system.sides])
         return bool((sides(q, self.parameters).full() > 0).all())
+
+    def _most_regular(self, samples: np.ndarray, near: list[np.ndarray]) -> tuple[float, np.ndarray]:
+        """Largest of the smallest singular values of samples (k, m, n), and the configuration (n,) that has it."""
+        scale = self.row_scale[self.active]
+        weakest = [float(np.linalg.svd(J / scale[:, None], compute_uv=False)[-1]) if J.size else 1.0 for J in samples]
+        best = int(np.argmax(weakest))
+        return weakest[best], near[best]
 
     def _worst(self, q: np.ndarray) -> str:
         phi = np.abs(self.residual(q)[0])

@@ -14,6 +14,7 @@ from .integrators import INTEGRATORS
 from .integrators.task import Inputs, Record, Task
 from .model import Model, State
 from .observation import observe
+from .singular import check_regular
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,12 @@ def simulate(model: Model, duration: float, dt: float, scheme: str = 'exponentia
     read once a step by the explicit schemes, not by cvodes. ``independent``: names of coordinates to keep; 'auto':
     chosen and re-chosen on the way; None: as the description says. ``start``: default the model's. ``stop=False``:
     a failure on the way ends the motion there and is kept in ``Motion.failure``.
-    Raises SettingError, SingularConfigurationError and PositionProblemError with the time in their texts,
-    DivergenceError with the step.
+    Raises SettingError, DescriptionError for a start at a singular position, SingularConfigurationError and
+    PositionProblemError with the time in their texts, DivergenceError with the step.
     """
     check_choice('scheme', scheme, INTEGRATORS)
     first = model.start if start is None else start
+    check_regular(model, first)
     times = first.t + dt * np.arange(step_count(duration, dt) + 1)
     task, record = Task(model, first, times, dt, scheme, inputs, independent), Record.of(model, times)
     failure = None

@@ -16,6 +16,7 @@ from ...description.coordinate_units import unit_of
 from ...dynamics.integrators import INTEGRATORS
 from ...dynamics.model import Model, load_model
 from ...dynamics.motion import Motion, simulate
+from ...dynamics.singular import check_start, passes
 from ...errors import SettingError
 from ...report.chart import Curve, Panel
 from ...report.files import check_file, check_folder, write_json
@@ -26,6 +27,8 @@ from ..units import columns_of
 LONGEST = 10_000_000        # steps
 WORTH = 500                 # steps from which a motion is worth pictures that were not asked for
 _FRAMES = 75                # of the animation
+_WATCHED = 200_000          # states among which singular positions are looked for
+_INSTANTS = 8               # that are printed
 _CURVES = 8                 # coordinates in the plot
 _PANELS = {'rad': 'angles', 'm': 'lengths', '': 'others'}
 
@@ -62,17 +65,23 @@ class Request:
 
 
 def simulate_mechanism(request: Request, output: Path, json_file: Path | None = None) -> None:
-    """Simulate and write; a motion that fails on the way is written up to there, then its error is raised."""
+    """Simulate and write; a motion that fails on the way is written up to there, then its error is raised.
+
+    Raises DescriptionError where the start does not determine the motion, typer.Exit with status 1 after a motion
+    through singular positions.
+    """
     check_folder(output)
     check_file(json_file)
     model = load_model(request.name, request.coordinates)
+    check_start(model)
     begin = time.perf_counter()
     chosen = independent_of(request.independent)
     motion = simulate(model, request.duration, request.dt, request.scheme, stop=False, **request.options,
                       independent='auto' if chosen == () else chosen)
     seconds = time.perf_counter() - begin
+    singular = passes(model, motion.t, motion.q) if len(motion.t) <= _WATCHED else list(motion.singular_times)
     output.mkdir(parents=True, exist_ok=True)
-    summary = summary_of(request, model, motion, seconds)
+    summary = {**summary_of(request, model, motion, seconds), 'singular_times_s': singular}
     write_motion(model, motion, output / 'motion.csv')
     write_json(output / 'summary.json', summary)
     write_json(json_file, summary)
@@ -85,6 +94,11 @@ def simulate_mechanism(request: Request, output: Path, json_file: Path | None = 
                f'{np.max(motion.violation, initial=0.0):.3g}')
     if motion.failure is not None:
         raise motion.failure
+    if singular:
+        instants = ', '.join(f'{t:.6g}' for t in singular[:_INSTANTS]) + ', ...' * (len(singular) > _INSTANTS)
+        typer.echo(f'warning: the motion passes singular positions at t = {instants} s: there a loop could go on in '
+                   'another way, and only its inertia decides', err=True)
+        raise typer.Exit(1)
 
 
 def summary_of(request: Request, model: Model, motion: Motion, seconds: float) -> dict[str, Any]:

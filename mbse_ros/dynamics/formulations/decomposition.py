@@ -2,8 +2,9 @@
 """Rank, null space and pseudo-inverse of constraint matrices: one policy for all formulations.
 
 Rows of constraints come in all units (a length squared, a length, an angle), so a row counts as dependent where what
-the others leave of it is below ``RANK_TOLERANCE`` of its own size: the scale of a row never decides. At an assembled
-position redundant rows leave about 1e-13, rows of a usable mechanism more than 1e-5; the tolerance is between.
+the others leave of it is below ``RANK_TOLERANCE`` of its own size. At an assembled position redundant rows leave about
+1e-13, rows of a usable mechanism more than 1e-5; the tolerance is between. A row that nearly vanishes, as at a singular
+position, is measured by ``LIGHT`` of the largest row: what rounding leaves of it is no constraint.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 RANK_TOLERANCE = 1e-9
+LIGHT = 1e-3        # share of the largest row below which a row is not measured by its own size
 
 
 def row_sizes(A: np.ndarray) -> np.ndarray:
-    """Norms (k,) of the rows of a matrix (k, n); 1 for a row of zeros."""
+    """What the rows (k,) of a matrix (k, n) are measured by: their norms, at least ``LIGHT`` of the largest; 1 where
+    all are zero."""
     sizes = np.linalg.norm(A, axis=1)
-    return np.where(sizes > 0, sizes, 1.0)
+    least = LIGHT * np.max(sizes, initial=0.0)
+    return np.maximum(sizes, least) if least > 0 else np.ones_like(sizes)
 
 
 @dataclass(frozen=True)

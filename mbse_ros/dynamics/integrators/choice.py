@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiled import Kernel
 from ...errors import MbseError, SettingError, SingularConfigurationError
+from ..formulations.decomposition import row_sizes
 from ..model import Model
 from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
@@ -154,8 +155,8 @@ class Choice:
 
 
 def unit_rows(J: np.ndarray) -> np.ndarray:
-    """Rows (m, n) of unit length."""
-    return J / np.linalg.norm(J, axis=1, keepdims=True)
+    """Rows (m, n) by what they are measured by: of unit length, but for those that nearly vanish."""
+    return J / row_sizes(J)[:, None]
 
 
 def smallest(J: np.ndarray) -> float:

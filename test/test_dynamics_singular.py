@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts at singular positions and without inertia are refused in all coordinates; motions through singular positions
+say when."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_support import mbse, refused
+
+from mbse_ros.description.load import parse_mechanism
+from mbse_ros.dynamics.model import Model, State, load_model
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.dynamics.singular import check_start, passes
+from mbse_ros.errors import DescriptionError
+
+HEAD = 'format: mbse/machine/2\nname: x\ngravity: 9.81\nindependent: [theta]\n'
+KINDS = ['natural', 'reference_point', 'relative']
+BARS = '''
+named: {theta: {angle: crank}}
+points:
+  A: {fixed: [0, 0]}
+  B: {fixed: [3, 0]}
+'''
+
+
+def parallelogram(angle, more='initial: {velocity: {theta: -6 rad/s}}'):
+    x, y = np.cos(angle), np.sin(angle)
+    return HEAD + more + BARS + f'''  P: [{x}, {y}]
+  Q: [{3 + x}, {y}]
+bodies:
+  crank: {{points: [A, P], length: 1 m, mass: 1 kg, uniform: true}}
+  coupler: {{points: [P, Q], length: 3 m, mass: 2 kg, uniform: true}}
+  rocker: {{points: [Q, B], length: 1 m, mass: 1 kg, uniform: true}}
+'''
+
+
+def rod(angle):
+    """Without a coupler: one row, which vanishes."""
+    x, y = np.cos(angle), np.sin(angle)
+    return HEAD + BARS + f'''  P: [{x}, {y}]
+  Q: [{3 + x}, {y}]
+bodies:
+  crank: {{points: [A, P], length: 1 m, mass: 1 kg, uniform: true}}
+  rocker: {{points: [B, Q], length: 1 m, mass: 1 kg, uniform: true}}
+joints: {{tie: {{type: distance, parent: crank.P, child: rocker.Q, length: 3 m}}}}
+'''
+
+
+def slider(angle, rod=1.0):
+    x, y = np.cos(angle), np.sin(angle)
+    return HEAD + f'''
+named: {{theta: {{angle: crank}}}}
+initial: {{velocity: {{theta: 6 rad/s}}}}
+points:
+  O: {{fixed: [0, 0]}}
+  P: [{x}, {y}]
+  S: [{x + np.sqrt(rod ** 2 - y ** 2)}, 0]
+bodies:
+  crank: {{points: [O, P], length: 1 m, mass: 1 kg, uniform: true}}
+  rod: {{points: [P, S], length: {rod} m, mass: 1 kg, uniform: true}}
+  piston: {{points: {{S: [0, 0]}}, mass: 1 kg, center_of_mass: [0, 0], inertia: 1e-3}}
+joints: {{cylinder: {{type: prismatic, parent: ground.O, child: piston.S, axis: [1, 0]}}}}
+'''
+
+
+SPATIAL = '''format: mbse/machine/2
+name: x
+dimension: 3
+gravity: 9.81
+points: {A: {fixed: [0, 0, 0]}, B: {fixed: [3, 0, 0]}}
+bodies:
+  crank: {points: {A: [0, 0, 0], P: [1, 0, 0]}, mass: 1, center_of_mass: [0.5, 0, 0], inertia: {xx: 1, yy: 1, zz: 1}}
+  rocker: {points: {B: [0, 0, 0], Q: [1, 0, 0]}, mass: 1, center_of_mass: [0.5, 0, 0], inertia: {xx: 1, yy: 1, zz: 1}}
+joints:
+  a: {type: revolute, parent: ground.A, child: crank.A, axis: [0, 1, 0], start: ANGLE}
+  b: {type: revolute, parent: ground.B, child: rocker.B, axis: [0, 1, 0], start: ANGLE}
+  tie: {type: distance, parent: crank.P, child: rocker.Q, length: 3 m}
+independent: [a]
+'''
+
+
+def built(text, coordinates=None):
+    return Model(parse_mechanism(text), coordinates, backend='vm')
+
+
+@pytest.mark.parametrize('coordinates', KINDS)
+@pytest.mark.parametrize('text, loop', [
+    (parallelogram(0.0), ''), (parallelogram(np.pi), ''), (parallelogram(1e-7), ''), (rod(0.0), 'tie'),
+    (parallelogram(0.5, 'initial: {position: {theta: 0 rad}}'), ''), (slider(np.pi / 2), 'cylinder'),
+    (slider(-np.pi / 2), 'cylinder')], ids=range(7))
+def test_a_singular_start_is_refused(coordinates, text, loop):
+    """With the loop, and a start that serves."""
+    model = built(text, coordinates)
+    for refusing in (lambda: check_start(model), lambda: simulate(model, 0.01, 1e-3),
+                     lambda: simulate(model, 0.01, 1e-3, 'ali3p'),
+                     lambda: simulate(model, 0.01, 1e-3, start=State(model.start.q, model.start.qd))):
+        with pytest.raises(DescriptionError, match='singular position') as caught:
+            refusing()
+    assert caught.value.key == 'initial.position' and loop in caught.value.value
+    assert 'theta at ' in caught.value.expected and 'deg' in caught.value.expected
+
+
+@pytest.mark.parametrize('coordinates', KINDS)
+@pytest.mark.parametrize('text', [parallelogram(0.0), slider(np.pi / 2)], ids=['parallelogram', 'slider'])
+def test_a_row_of_rounding_errors_is_no_constraint(coordinates, text):
+    model = built(text, coordinates)
+    assert model.partition().condition(model.start.q) == np.inf
+
+
+@pytest.mark.parametrize('angle', ['0 deg', '180 deg'])
+@pytest.mark.parametrize('coordinates', ['relative', 'reference_point'])
+def test_in_space(coordinates, angle):
+    with pytest.raises(DescriptionError, match='singular position of the loop of .*tie'):
+        check_start(built(SPATIAL.replace('ANGLE', angle), coordinates))
+    check_start(built(SPATIAL.replace('ANGLE', '20 deg'), coordinates))
+
+
+@pytest.mark.parametrize('coordinates', KINDS)
+@pytest.mark.parametrize('text', [parallelogram(0.01), parallelogram(1e-3), rod(0.1), slider(np.pi / 2, 2.0),
+                                  slider(0.0, 2.0), slider(0.0)], ids=range(6))
+def test_regular_starts_and_dead_points_are_not(coordinates, text):
+    """A dead point of the slider is none of the crank."""
+    check_start(built(text, coordinates))
+
+
+@pytest.mark.parametrize('name, coordinates', [('spatial_four_bar', 'reference_point'), ('spatial_four_bar', None),
+                                               ('n_four_bar:2', None), ('three_rrr', None)])
+def test_redundant_constraints_are_no_singular_start(name, coordinates):
+    check_start(load_model(name, coordinates, backend='vm'))
+
+
+@pytest.mark.parametrize('coordinates', KINDS)
+@pytest.mark.parametrize('scheme', ['exponential', 'ali3p'])
+@pytest.mark.parametrize('text, instants', [
+    (parallelogram(1.0), (0.150882, 0.531588)), (slider(1.0), (0.106129, 0.517285)), (slider(1.0, 2.0), ())],
+    ids=range(3))
+def test_a_motion_through_singular_positions_says_when(coordinates, scheme, text, instants):
+    """The same in all coordinates and schemes."""
+    model = built(text, coordinates)
+    motion = simulate(model, 0.6, 2e-3, scheme)
+    assert passes(model, motion.t, motion.q) == pytest.approx(instants, abs=2e-4)
+
+
+def test_the_command_line(tmp_path):
+    """A motion through a singular position is written, and is no success."""
+    file = tmp_path / 'x.yaml'
+    file.write_text(parallelogram(1.0))
+    done = mbse('simulate', file, '-o', tmp_path / 'out', '--duration', '0.3', '--no-pictures')
+    assert done.status == 1 and 'singular positions at t = 0.1508' in ' '.join(done.warnings), done
+    summary = json.loads((tmp_path / 'out' / 'summary.json').read_text())
+    assert summary['singular_times_s'] == pytest.approx([0.150882], abs=1e-4) and summary['states'] == 301
+    file.write_text(parallelogram(0.0))
+    for command in (['check', file], ['simulate', file, '-o', tmp_path / 'no']):
+        assert 'initial.position' in refused(*command)
+    assert not (tmp_path / 'no').exists()
+
+
+WHEEL = '''format: mbse/machine/2
+name: x
+gravity: 9.81
+points: {O: {fixed: [0, 0]}, E: [1, 0]}
+bodies:
+  arm: {points: [O, E], mass: 1 kg, uniform: true}
+  wheel: {points: {E: [0, 0]}, mass: 1 kg, center_of_mass: [0, 0], inertia: 0}
+'''
+SPUN = SPATIAL[:SPATIAL.index('bodies:')] + '''bodies:
+  arm: {points: {A: [0, 0, 0], E: [1, 0, 0]}, mass: 1, center_of_mass: [0.5, 0, 0], inertia: {yy: 1}}
+  tip: {points: {E: [0, 0, 0]}, mass: 1, center_of_mass: [0.5, 0, 0], inertia: {xx: 0, yy: 1, zz: 1}}
+joints:
+  a: {type: revolute, parent: ground.A, child: arm.A, axis: [0, 1, 0]}
+  e: {type: revolute, parent: arm.E, child: tip.E, axis: [1, 0, 0]}
+'''
+
+
+@pytest.mark.parametrize('text, kinds, body', [(WHEEL, KINDS, 'wheel'), (SPUN, KINDS[1:], 'tip')],
+                         ids=['plane', 'space'])
+def test_what_moves_without_inertia_is_refused(text, kinds, body):
+    for coordinates in kinds:
+        with pytest.raises(DescriptionError, match='no inertia for the motion of') as caught:
+            check_start(built(text, coordinates))
+        assert caught.value.key == f'bodies.{body}.inertia'
+    check_start(built(WHEEL.replace('center_of_mass: [0, 0]', 'center_of_mass: [0.1, 0]'), 'relative'))
