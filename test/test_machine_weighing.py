@@ -116,3 +116,22 @@ def test_more_equations_say_the_mass_better() -> None:
     boom, whole = (mass_accuracy(with_pressures('zx200', both(*names))) for names in (('boom',), ('boom', 'arm')))
     assert boom.all == pytest.approx(boom.each['boom']) and whole.all < boom.all < whole.each['arm'] < 500
     assert whole.each['boom'] == pytest.approx(boom.all) and 20 < boom.all < 0.05 * 2500
+
+
+@pytest.mark.usefixtures('vm')
+def test_an_equation_whose_pressure_falls_silent_weighs_no_more() -> None:
+    """Before the arm moves; the pressure stays within its bounds, and the sensor is believed when it is back."""
+    machine, frames = with_pressures('zx200', both('arm')), excavated('zx200')
+    pipeline, outputs, start = Pipeline(machine), [], frames[0].stamp_ns
+    for frame in frames:
+        for name, value in {**frame.samples, **frame.commands}.items():
+            silent = name == 'pressure/arm_piston' and 0.2e9 < frame.stamp_ns - start < 2.0e9
+            if name in (*machine.channels, *machine.commands) and not silent:
+                outputs += pipeline.add(name, frame.stamp_ns, value)
+    t = np.array([output.state.stamp_ns - start for output in outputs]) * 1e-9
+    learnt = np.array([output.state.weighing[:, 0].sum() for output in outputs])
+    away, column = (t > 0.6) & (t < 2.0), outputs[0].state.names.index('pressure/arm_piston')
+    assert learnt[away].sum() < 1e-3 * learnt[t > 2.1].sum()
+    pressure = np.array([output.state.mean[-1, column] for output in outputs])
+    assert (pressure[away] >= 0).all() and (pressure[away] <= 30e6).all()
+    assert pressure[-1] == pytest.approx(frames[-1].samples['pressure/arm_piston'], abs=3e5)

@@ -137,6 +137,11 @@ def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:
     return ca.substitute(rates, ca.vertcat(*states), part['inclination'])
 
 
+def largest_pressure(machine: Machine) -> float:
+    """The largest supply of the file, Pa; 20 MPa where it names none."""
+    return max((supply.value for supply in machine.hydraulics.supplies.values()), default=20e6)
+
+
 def fastest_rate(machine: Machine) -> float:
     """Bound on the rates of fluid and spools, 1/s: valves full open, pressures at the supplies, over the strokes.
 

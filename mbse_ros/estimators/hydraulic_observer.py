@@ -22,11 +22,12 @@ from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
 from .chi_squared import exceeded
-from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
+from .hydraulic_model import NOISES, fastest_rate, hydraulic_model, largest_pressure
 from .hydraulic_sensors import variances
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
+from .silent_pressures import UNKNOWN_FLOW, SilentPressures
 from .swing import SPREAD, spread_of_rate
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
 
@@ -101,8 +102,12 @@ class HydraulicObserver:
         self._mass_activity = first + len(self.machine.weighing)
         first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
         first += len(self.machine.volumes)
-        self._slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)[:, self._of_model]
+        slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
+        self._slopes = slopes[:, self._of_model]
+        self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
+        self._open = np.ones(max(1, len(self.machine.weighing) * self.model.weighs))     # by equation
+        self._balance = slice(FORCE_PSD, FORCE_PSD + len(self._open))
         self._scans: dict[tuple[str, str, int], Scan] = {}
         self._x = np.zeros(0)
 
@@ -117,8 +122,8 @@ class HydraulicObserver:
             self._take_model(settings)
         self.settings = settings
         psd = [getattr(settings, name) for name in NOISES]
-        self._p = np.concatenate([[0.0], psd, [settings.activity_range, settings.force_psd], self._variance,
-                                  self.machine.parameters.mean])
+        self._p = np.concatenate([[0.0], psd, [settings.activity_range], settings.force_psd * self._open,
+                                  self._variance, self.machine.parameters.mean])
         self.threshold = 1e200 if settings.gate >= 1 else exceeded(1, 1 - settings.gate)
         self.prepare(self._prepared)
 
@@ -181,12 +186,14 @@ class HydraulicObserver:
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         self._plans.reset()
         self._outside.reset()
+        self._silent.reset()
+        self._open[:] = 1.0
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
         each step; ``repeats`` (channels,): steps from sample to sample, the last step being at a sample.
         """
-        n, m, nx, first = len(values), len(self.channels), len(self.names), 3 + len(NOISES)
+        n, m, nx, first = len(values), len(self.channels), len(self.names), self._balance.stop
         if dt != self._prepared:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
@@ -212,9 +219,11 @@ class HydraulicObserver:
         """
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
-        found, done = [], 0
+        found, done, silent = [], 0, self._silence(u, plan)
         while done < len(u):
-            start, stop = self._x, min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
+            stop = min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
+            stop = stop if silent is None else self._close(silent, done, stop)
+            start = self._x
             self._use_balance(not self._outside.acts)
             if self._outside.acts:
                 start[self._mass_activity] = LARGEST_ACTIVITY
@@ -245,6 +254,26 @@ class HydraulicObserver:
             done = stop
         y = found[0] if len(found) == 1 else np.concatenate(found)
         return y, *self._last(y, there, refused)
+
+    def _silence(self, u: np.ndarray, plan: SamplePlan) -> np.ndarray | None:
+        """Whether (n, pressures) pressures are silent at the steps of a segment; None: none is, nor was."""
+        if not self._silent.ahead(len(u), self._p[0]) and plan.all_sampled and not isnan(
+                u[plan.last, self._order].sum()):
+            self._silent.sampled(len(u) - 1 - plan.last, self._p[0])
+            return None
+        silent = self._silent.take(u, self._p[0])
+        return silent if silent.any() or (self._open > 1.0).any() else None
+
+    def _close(self, silent: np.ndarray, done: int, stop: int) -> int:
+        """Take equations whose pressures are silent at the step ``done`` out of the balance; the step up to ``stop`` at
+        which others are."""
+        now = silent[done]
+        if self.model.weighs:
+            self._open = np.where(self._silent.closed(now), JOLT, 1.0)
+        if now.any():
+            self._x = self._silent.released(self._x, now)
+        changes = np.flatnonzero((silent[done:stop] != now).any(axis=1))
+        return done + int(changes[0]) if changes.size else stop
 
     def _jolted(self, u: np.ndarray) -> tuple[np.ndarray, dict[tuple[int, int], tuple[float, float]]]:
         """Outputs of the steps up to samples that surprise, and innovations and variances of those left out.
@@ -283,7 +312,7 @@ class HydraulicObserver:
         return y, refused, left
 
     def _use_balance(self, used: bool) -> None:
-        self._p[FORCE_PSD] = self.settings.force_psd * (1.0 if used else JOLT)
+        self._p[self._balance] = self.settings.force_psd * (self._open if used else JOLT)
 
     def _open_motion(self) -> None:
         """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""
@@ -298,7 +327,8 @@ class HydraulicObserver:
     def _spreads_at_start(self) -> dict[str, float]:
         """Standard deviations, SI, at the start, of kinds of entries of the state that are near 0 then."""
         s = self.settings
-        found = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': 1e-4, 'inclination': 0.2}
+        found = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': UNKNOWN_FLOW,
+                 'inclination': 0.2}
         return found | ({'swing': SPREAD, 'swing_rate': spread_of_rate(self.machine)} if self.machine.swings else {})
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
@@ -338,7 +368,7 @@ class HydraulicObserver:
         """State and standard deviations (nx,), SI, before anything is measured."""
         supplies, spread = self.machine.hydraulics.supplies, self._spreads_at_start()
         ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)
-        pressure = max((supply.value for supply in supplies.values()), default=20e6) / 2
+        pressure = largest_pressure(self.machine) / 2
         X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
         for i, kind in enumerate(name.split('/')[0] for name in self.names):
             if kind == 'position':

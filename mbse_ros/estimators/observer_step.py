@@ -48,9 +48,9 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     long each pressure is below its tank's, s, derivatives of the state by what is uncertain where it weighs, dependent
     coordinates where the model needs them, near which Newton's method starts;
     ``u`` = measurements (NaN: missing), commands; ``p`` = dt, spectral densities, largest activity, density
-    of the force balance's error, variances of the measurements, uncertain parameters; ``y`` = state, innovations, their
-    variances, and what the step measures of the mass: see MassInformation. ``halvings`` of the step make 'exact'
-    exact (see halvings_for).
+    of the error of each equation of the force balance, variances of the measurements, uncertain parameters; ``y`` =
+    state, innovations, their variances, and what the step measures of the mass: see MassInformation. ``halvings`` of
+    the step make 'exact' exact (see halvings_for).
     """
     n, m, g = len(model.names), len(model.measured), len(machine.coordinates)
     lower = ca.SX.sym('P', n * (n + 1) // 2)
@@ -61,7 +61,8 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
     mass = ca.SX.sym('mass', mass_numbers(machine, model))
     moved = ca.SX.sym('moved', len(machine.weighing) * model.weighs)
     empty = ca.SX.sym('empty', len(machine.volumes))
-    dt, largest, force_psd = ca.SX.sym('dt'), ca.SX.sym('largest'), ca.SX.sym('force_psd')
+    dt, largest = ca.SX.sym('dt'), ca.SX.sym('largest')
+    force_psd = ca.SX.sym('force_psd', max(1, len(machine.weighing) * model.weighs))
     lively, scale = activity_of(machine, model), ca.SX(model.scale)
     p = ca.vertcat(dt, model.psd, largest, force_psd, variance, machine.parameters.symbol)
     kept = ca.vertcat(activity, trend, mass, moved, empty)

@@ -193,8 +193,8 @@ def balanced(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: 
              found: tuple[ca.SX, ca.SX]) -> Balance:
     """The force balance of a step ``dt``, s, at a state (nx,) with its covariance, in the model's units.
 
-    ``near``: dependent coordinates there; ``force_psd``, MPa^2 s, density of the balance's error; ``found``: of
-    ``steep`` there.
+    ``near``: dependent coordinates there; ``force_psd`` (a,) or (1,), MPa^2 s, density of the balance's error;
+    ``found``: of ``steep`` there.
     """
     scale, start = ca.SX(model.scale), _start(machine, model, X)
     g, H, R, sure, grip, slopes = _terms(machine, model, start * scale, P * (scale @ scale.T), near, force_psd, dt,
@@ -298,7 +298,7 @@ def _terms(machine: Machine, model: HydraulicModel, X: ca.SX, P: ca.SX, near: ca
     by_q, H, by_numbers = (ca.project(part.T, ca.jacobian_sparsity(g, of)) for part, of in zip(
         ca.vertsplit(steepness, ends), ca.vertsplit(by, ends)))
     H[:, :count] = H[:, :count] + by_q @ machine.reduced.R
-    noise = ca.SX.sym('force_psd'), ca.SX.sym('dt')
+    noise = ca.SX.sym('force_psd', *force_psd.shape), ca.SX.sym('dt')
     R = ca.sum2((balance.levers @ ca.diag(machine.circuit.areas()[0::2] * MPA)) ** 2) * noise[0] / noise[1]
     sure = ca.vertcat(*(ca.mmin(balance.signs[own.nonzero()[0].tolist()] ** 2) for own in balance.concerns))
     slopes = ca.densify(by_doubtful(machine, model, g, None, lambda _, of: (
