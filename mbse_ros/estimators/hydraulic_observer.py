@@ -219,7 +219,8 @@ class HydraulicObserver:
         """
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
-        found, done, silent = [], 0, self._silence(u, plan)
+        found, done = [], 0
+        silent = self._silent.over(u, self._p[0], plan) if self.settings.weighing == 'joint' else None
         while done < len(u):
             stop = min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
             stop = stop if silent is None else self._close(silent, done, stop)
@@ -254,15 +255,6 @@ class HydraulicObserver:
             done = stop
         y = found[0] if len(found) == 1 else np.concatenate(found)
         return y, *self._last(y, there, refused)
-
-    def _silence(self, u: np.ndarray, plan: SamplePlan) -> np.ndarray | None:
-        """Whether (n, pressures) pressures are silent at the steps of a segment; None: none is, nor was."""
-        if not self._silent.ahead(len(u), self._p[0]) and plan.all_sampled and not isnan(
-                u[plan.last, self._order].sum()):
-            self._silent.sampled(len(u) - 1 - plan.last, self._p[0])
-            return None
-        silent = self._silent.take(u, self._p[0])
-        return silent if silent.any() or (self._open > 1.0).any() else None
 
     def _close(self, silent: np.ndarray, done: int, stop: int) -> int:
         """Take equations whose pressures are silent at the step ``done`` out of the balance; the step up to ``stop`` at

@@ -7,11 +7,14 @@ for longer neither is a measurement, and nothing bounds where it leads.
 
 from __future__ import annotations
 
+from math import isnan
+
 import numpy as np
 
 from ..machine import Machine
 from ..machine.equations import pressure_needs
 from .hydraulic_model import HydraulicModel, largest_pressure
+from .sample_plan import SamplePlan
 
 SILENT = 0.3        # s without a sample
 UNKNOWN_FLOW = 1e-4         # m3/s, of an unknown valve at the start
@@ -34,19 +37,18 @@ class SilentPressures:
         """All have just had a sample."""
         self._age, self._oldest = np.zeros(len(self.volumes)), 0.0
 
-    def sampled(self, after: np.ndarray, dt: float) -> None:
-        """A segment in which each channel had a sample, the last ``after`` (channels,) steps ``dt``, s, before its
-        end."""
-        self._age = after[self._columns] * dt
-        self._oldest = 0.0 if not self._age.size else float(self._age.max())
+    def over(self, u: np.ndarray, dt: float, plan: SamplePlan) -> np.ndarray | None:
+        """Whether (n, pressures) each is silent in the steps ``dt``, s, of a segment with the inputs ``u`` (n, channels
+        or more), NaN without a sample; None where none is, nor was. A sample counts from its own step on."""
+        if self._oldest + len(u) * dt <= SILENT and plan.all_sampled and not isnan(
+                u[plan.last[self._columns], self._columns].sum()):
+            self._age = (len(u) - 1 - plan.last[self._columns]) * dt
+            self._oldest = float(self._age.max(initial=0.0))
+            return None
+        before, silent = self._oldest, self._take(u, dt)
+        return silent if before > SILENT or silent.any() else None
 
-    def ahead(self, n: int, dt: float) -> bool:
-        """Whether any may fall silent, or is, within ``n`` steps of ``dt``, s."""
-        return self._oldest + n * dt > SILENT
-
-    def take(self, u: np.ndarray, dt: float) -> np.ndarray:
-        """Whether (n, pressures) each is silent in the steps of a segment with the inputs ``u`` (n, channels or more),
-        NaN without a sample. A sample counts from its own step on."""
+    def _take(self, u: np.ndarray, dt: float) -> np.ndarray:
         there, steps = ~np.isnan(u[:, self._columns]), np.arange(len(u))[:, None]
         last = np.maximum.accumulate(np.where(there, steps, -1), axis=0)
         age = np.where(last < 0, self._age + (steps + 1) * dt, (steps - last) * dt)
