@@ -125,6 +125,10 @@ class SampleError(MbseError):
         super().__init__(f'{shown(channel)} at {stamp_ns} ns: got {_SHORT.repr(value)}, expected {expected}')
 
 
+class StampError(SampleError):
+    """The stamp of a message is no time."""
+
+
 class BagError(MbseError):
     """A bag or table cannot be read or written."""
 

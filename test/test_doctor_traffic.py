@@ -80,3 +80,11 @@ def test_sensors_of_different_times():
     check = of(sound(topics={PRESSURE: heard(PRESSURE, age=0.7)}))['stamps']
     assert check.status == FAILS and f'{PRESSURE} is 0.698 s behind {POSITION}' in check.found
     assert of(sound(topics={COMMAND: heard(COMMAND, age=0.7)}))['stamps'].status == OK      # it is held
+
+
+@pytest.mark.parametrize('age, words', [(0.35, '0.35 s older on arrival'), (-0.2, '0.20 s ahead of')])
+def test_a_sensor_whose_stamps_are_not_those_of_the_others(age, words):
+    check = of(sound(topics={PRESSURE: heard(PRESSURE, age=age)}))['stamps']
+    assert check.status == WARNING and words in check.found and PRESSURE in check.found
+    late = {topic: heard(topic, age=0.35) for topic in KINDS}
+    assert of(sound(topics=late))['stamps'].status == OK        # all are late

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SampleError
+from ..errors import SampleError, StampError
 from ..resources import share_directory
 from ..streams.records import (
     LinkageEstimate,
@@ -79,11 +79,11 @@ def stamp_of(message: Any) -> int:
 
 
 def checked_stamp(topic: str, message: Any, last_ns: int = SENSOR_LAST_NS) -> int:
-    """Stamp of a message's header, ns; raises SampleError for one that is no time."""
+    """Stamp of a message's header, ns; raises StampError for one that is no time."""
     stamp = stamp_of(message)
     if not 0 <= message.header.stamp.nanosec < SECOND or abs(stamp) > last_ns:
-        raise SampleError(topic, stamp, f'{message.header.stamp.sec} s and {message.header.stamp.nanosec} ns',
-                          f'a stamp up to {last_ns // SECOND} s with less than {SECOND} ns')
+        raise StampError(topic, stamp, f'{message.header.stamp.sec} s and {message.header.stamp.nanosec} ns',
+                         f'a stamp up to {last_ns // SECOND} s with less than {SECOND} ns')
     return stamp
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BagError, SampleError
+from ..errors import BagError, SampleError, StampError
+from ..streams.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
 from .bulk.bulk_samples import Bulk, Samples
 from .bulk.sample_blocks import blocks
@@ -23,7 +24,7 @@ class SampleReader:
     refused; may be iterated again.
 
     ``refused``: one SampleError of each kind (the first); ``warnings``: lines about the bag, the refused samples and
-    silent channels, complete at the end of the iteration; ``namespace``: the one read ('' or '/crane').
+    silent channels; ``ages`` on arrival; both complete at the end of an iteration; ``namespace`` read ('' or '/crane').
     Raises BagError: a channel of unknown kind, nothing readable, none of the topics there, a topic of another type,
     several machines.
     """
@@ -38,12 +39,19 @@ class SampleReader:
         self._readers = self._make_readers(self._refuse)
         self._check_topics(topics)
         self._refused: dict[tuple[str, str], list[Any]] = {}
+        self.ages = Ages()
         self._finished = False
 
     @property
     def refused(self) -> list[SampleError]:
         """The first refused sample of each kind."""
         return [first for first, _ in self._refused.values()]
+
+    @property
+    def untimed(self) -> dict[str, tuple[int, str]]:
+        """How many messages of a topic had a stamp that is no time, and the first one's in words."""
+        return {first.channel: (count, str(first.value)) for first, count in self._refused.values()
+                if isinstance(first, StampError)}
 
     @property
     def warnings(self) -> list[str]:
@@ -69,12 +77,14 @@ class SampleReader:
     def blocks(self) -> Iterator[Samples]:
         """The same samples as arrays, many at a time, with bounded memory; may be called again."""
         self._refused.clear()
+        self.ages.reset()
         self._finished, counts = False, np.zeros(len(self._channels), dtype=np.int64)
         found: list[SampleError] = []
         bulk = Bulk(self._make_readers(found.append), found, self._channels)
         for file in self.bag.batches(tuple(self._readers)):
-            for block in blocks(file, bulk, self._alone):
+            for block, times in blocks(file, bulk, self._alone):
                 counts += np.bincount(block.channels, minlength=len(counts))
+                self.ages.take_block(self._channels, block.channels, block.stamps, times.astype(np.int64))
                 yield block
         self._counts = dict(zip(self._channels, counts.tolist()))
         self._finished = True

@@ -11,12 +11,13 @@ from statistics import median
 from ..bags.channels import IMU_FIELDS, parse_channel
 from ..bags.topics import TopicMap
 from ..errors import shown
+from ..streams.ages import Age, apart_ages, offsets
 from ..streams.interpolation import InterpolationSettings
 from .checks import FAILS, OK, WARNING, Check
 
 LATE = 0.1          # s: median age of a message from which it is worth a word
 AHEAD = 0.01        # s in the future
-APART = InterpolationSettings().lost_after      # s between two sensors: one is taken for silent then
+SILENT = InterpolationSettings().lost_after     # s between two sensors: one is taken for silent then
 NEAR = 0.75         # likeness of names from which one is taken for a slip of the pen
 
 
@@ -153,9 +154,14 @@ def _apart(traffic: Traffic, expected: Expected) -> list[Check]:
         return []
     slow, quick = max(ages, key=ages.__getitem__), min(ages, key=ages.__getitem__)
     apart = ages[slow] - ages[quick]
-    if apart > APART:
+    if apart > SILENT:
         return [Check('stamps', FAILS, f'{slow} is {apart:.3f} s behind {quick}: it is taken for silent',
                       'stamp both by one clock, or raise lost_after of interpolation_node')]
+    strange = apart_ages({topic: Age(offset, 0.0) for topic, offset in offsets(ages).items()})
+    if strange:
+        return [Check('stamps', WARNING, f'{topic}: {age.words}', 'stamp all by one synchronised clock at the instant '
+                      'of the sample; where the stamps are right, look for what keeps this topic')
+                for topic, age in strange.items()]
     return [Check('stamps', OK, f'sensors are {apart * 1000:.0f} ms apart at most')]
 
 

@@ -21,6 +21,8 @@ from ..bags.topics import TopicMap
 from ..errors import SampleError
 from ..machine import Machine
 from ..sources.machine import left_over
+from ..sources.map import ARRIVAL
+from ..streams.ages import RECENT, Ages
 from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.records import Segment
@@ -60,6 +62,9 @@ class InterpolationNode(ManagedNode[Machine]):
         """Take the sensors from here on."""
         self.interpolator.reset()
         self._gaps, self._missing = Gaps(), ''
+        self._ages, self._aged = Ages(RECENT), ''
+        ways = self.sources.channels.items() if self.sources is not None else ()
+        self._untimed = {name for name, own in ways if any(way.stamp == ARRIVAL or way.delay_ns for way in own)}
         self._lost: set[str] = set()
         self._apart: set[str] = set()
         self._end: int | None = None        # of the newest segment, ns
@@ -100,8 +105,11 @@ class InterpolationNode(ManagedNode[Machine]):
 
     def on_message(self, topic: str, message: Any) -> None:
         """Samples of one topic, and of all others that wait."""
+        now = self.get_clock().now().nanoseconds
         for sample in self._waiting.items(topic, message):
             self._gaps.take(sample.channel, sample.stamp_ns)
+            if sample.channel not in self._untimed:
+                self._ages.take(sample.channel, sample.stamp_ns, now)
             try:
                 segments = self.interpolator.add(*sample)
             except SampleError as error:
@@ -150,7 +158,8 @@ class InterpolationNode(ManagedNode[Machine]):
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
         fault = self._foreign.fault
-        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, text, self._missing) if part)
+        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, self._aged, text, self._missing)
+                         if part)
         dropped = {f'missing, {channel}': count for channel, count in self._gaps.total.items()}
         dropped |= {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
         dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
@@ -170,7 +179,9 @@ class InterpolationNode(ManagedNode[Machine]):
         apart = set(self.interpolator.clocks.apart)
         if apart - self._apart:
             self.get_logger().warning(f'{self.interpolator.clocks.words}: what seems silent may be the others')
-        self._apart = apart
+        self._apart, self._aged = apart, '' if apart else self._ages.words
+        if self._aged:
+            self.warnings('ages', f'{self._aged}: the values are not of the instants of the others, or come late')
 
     def _log_missing(self) -> None:
         """A line where samples got lost on the way here: the middleware does not tell."""

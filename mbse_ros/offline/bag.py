@@ -26,10 +26,13 @@ from ..payload.payload_settings import PayloadSettings
 from ..settings import Settings
 from ..sources.map import SourceMap
 from ..sources.reader import SourceReader, sample_reader
+from ..streams.ages import Ages
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
 from .checks.findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
 from .checks.plausibility import judged
+from .checks.remedies import Finding
+from .checks.time_rules import MISTIMED
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .memory import check_memory
@@ -47,7 +50,8 @@ COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 class Estimate:
     """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
 
-    ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain.
+    ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain;
+    ``mistimed``: what is wrong with the stamps, so that the mass, whatever its status, is not to be trusted.
     """
 
     machine: Machine
@@ -57,6 +61,7 @@ class Estimate:
     seconds: float
     loads: tuple[Load, ...]
     budget: tuple[Cause, ...]
+    mistimed: tuple[Finding, ...] = ()
 
     @property
     def stamps_ns(self) -> np.ndarray:
@@ -143,7 +148,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     if not found.tracker:
         raise BagError(str(source.path), _nothing(found.log, found.samples, warnings))
     warnings += machine_lines(frame_of(source, reader, topics), machine)
-    return found.judged(warnings, read_truth(source, topics))
+    return found.judged(warnings, read_truth(source, topics), reader.ages)
 
 
 def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[str, Any],
@@ -177,7 +182,7 @@ class _Passed:
                     check_memory(name)
         self.seconds = time.perf_counter() - start
 
-    def judged(self, warnings: list[str], truth: TruthSeries | None) -> Estimate:
+    def judged(self, warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None) -> Estimate:
         """The result with what was odd about it."""
         pipeline, samples, track = self.log.pipeline, self.samples, self.tracker.track()
         machine, interpolator = pipeline.machine, pipeline.interpolator
@@ -186,11 +191,13 @@ class _Passed:
             samples, start_ns, gap_ns, track.clock)
         warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
         warnings += mass_lines(track, machine)
-        warnings += [finding.line for finding in judged(samples, machine).findings]
+        findings = judged(samples, machine, ages, interpolator.settings).findings
+        warnings += [finding.line for finding in findings]
         warnings += [line for line in (pipeline.observer.note, interpolator.clocks.words) if line]
         first = float(track.elapsed[0])
         loads = tuple(load.at(load.start - first, load.end - first) for load in pipeline.payload.loads)
-        return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget)
+        return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
+                        tuple(finding for finding in findings if finding.kind in MISTIMED))
 
 
 def _nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:

@@ -13,15 +13,16 @@ from ..bags.channel_samples import Sample, TopicReader, topic_readers
 from ..bags.messages import typestore
 from ..bags.reader import SampleReader
 from ..bags.topics import TopicMap
-from ..errors import SampleError
+from ..errors import SampleError, StampError
 from ..machine import Machine
+from ..streams.ages import Ages
 from .definitions import bag_store
 from .fields import store_fields
 from .machine import for_machine, left_over, section_of
-from .map import SourceMap
+from .map import ARRIVAL, SourceMap
 from .path import path_text
 from .rates import Rates
-from .topic_samples import FILLED, LeftOut, TopicSamples
+from .topic_samples import FILLED, UNSTAMPED, LeftOut, TopicSamples
 from .topics import chosen, find_namespace, refuse_absent
 
 
@@ -68,12 +69,23 @@ class SourceReader:
         self._counts: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
         self._rates = Rates([source for own in by_topic.values() for source in own])
+        # A channel by its arrival has no age, and of one with a delay the map says how old it is.
+        self._timed = {topic: {source.channel for source in own if source.stamp != ARRIVAL and not source.delay_ns}
+                       for topic, own in by_topic.items()}
+        self.ages = Ages()
         self._finished = False
 
     @property
     def refused(self) -> list[SampleError]:
         """The first refused sample of each kind."""
         return [first for first, _ in self._refused.values()]
+
+    @property
+    def untimed(self) -> dict[str, tuple[int, str]]:
+        """How many messages of a topic, or for a channel, had no stamp or one that is no time, the first in words."""
+        return {first.channel: (count, 'a stamp of 0' if isinstance(first, LeftOut) else str(first.value))
+                for first, count in self._refused.values()
+                if isinstance(first, StampError) or isinstance(first, LeftOut) and first.why == UNSTAMPED}
 
     @property
     def warnings(self) -> list[str]:
@@ -89,6 +101,7 @@ class SourceReader:
         self._counts.clear()
         self._messages.clear()
         self._rates.clear()
+        self.ages.reset()
         self._finished = False
         for raw in self.bag.messages({*self._topics, *self._own}):
             self._messages[raw.topic] += 1
@@ -97,7 +110,10 @@ class SourceReader:
             except SampleError as error:
                 self._refuse(error)
                 continue
+            timed = self._timed.get(raw.topic)
             for sample in samples:
+                if timed is None or sample.channel in timed:
+                    self.ages.take(sample.channel, sample.stamp_ns, raw.stamp_ns)
                 self._counts[sample.channel] += 1
                 self._rates.add(sample.channel, sample.stamp_ns)
                 yield sample

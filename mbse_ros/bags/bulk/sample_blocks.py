@@ -12,8 +12,10 @@ from .bulk_samples import ALONE, Bulk, Samples
 from .message_batch import Batch
 
 
-def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], Samples]) -> Iterator[Samples]:
-    """Samples of one file; ``alone`` reads a message by itself, where it stands.
+def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], Samples]
+           ) -> Iterator[tuple[Samples, np.ndarray]]:
+    """Samples of one file, with the times (n,) of their messages in the bag, ns; ``alone`` reads a message by itself,
+    where it stands.
 
     Memory is that of a block and of what overlaps with it.
     """
@@ -23,13 +25,13 @@ def blocks(file: FileBatches, bulk: Bulk, alone: Callable[[RawMessage], Samples]
         start = 0
         for row in np.flatnonzero(samples.channels == ALONE).tolist():
             if row > start:
-                yield samples.take(slice(start, row))
+                yield samples.take(slice(start, row)), times[start:row]
             found = alone(waiting.message(int(samples.stamps[row]), int(times[row])))
             if len(found.channels):
-                yield found
+                yield found, np.full(len(found.channels), times[row], dtype=np.int64)
             start = row + 1
         if start < len(times):
-            yield samples.take(slice(start, None))
+            yield samples.take(slice(start, None)), times[start:]
 
 
 class _Waiting:

@@ -55,7 +55,9 @@ def summary(estimate: Estimate) -> list[str]:
     else:
         known = math.isfinite(payload.upper - payload.lower)
         interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
-        lines = [f'payload {payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples of the mass']
+        doubt = 'not trusted: ' if estimate.mistimed else ''
+        lines = [f'payload {doubt}{payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples of '
+                 'the mass']
         causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
         if known and causes:
             lines.append(f'largest causes of the interval, 1 sigma: {", ".join(causes)}')
@@ -63,6 +65,7 @@ def summary(estimate: Estimate) -> list[str]:
             places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
             lines.append(f'its centre in the frame of {estimate.machine.payload_data.body}: {places}')
+        lines += [f'not trusted because of its stamps: {", ".join(finding.channels)}' for finding in estimate.mistimed]
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
     if len(estimate.loads) > 1:
@@ -86,10 +89,12 @@ def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
     payload = estimate.last.payload
+    status = PayloadStatus.IMPLAUSIBLE if estimate.mistimed else payload.status
     centre = list(_centre(estimate).values()) if estimate.machine.description.payload is not None else [UNKNOWN]
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
-                    'status': payload.status.name.lower(), 'samples': payload.samples,
+                    'status': status.name.lower(), 'samples': payload.samples,
+                    'trusted': not estimate.mistimed,
                     'seconds': {status.name.lower(): seconds
                                 for status, seconds in held_seconds(estimate.track).items()},
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],

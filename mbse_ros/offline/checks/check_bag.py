@@ -16,6 +16,7 @@ from ..log_samples import LogSamples
 from .findings import machine_lines
 from .plausibility import judged
 from .remedies import Finding
+from .time_rules import refused_stamps
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
         if all(name.startswith('command/') for name in silent):
             remedy += ', or do without commands (--valve unknown)'
         findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
-    verdict = judged(samples, machine)
+    verdict = judged(samples, machine, reader.ages)
     notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
     first, last = samples.span_ns
-    return Checked((*findings, *verdict.findings), verdict.unchecked, notes, samples.count, (last - first) * 1e-9)
+    findings += [*refused_stamps(reader.untimed), *verdict.findings]
+    return Checked(tuple(findings), verdict.unchecked, notes, samples.count, (last - first) * 1e-9)

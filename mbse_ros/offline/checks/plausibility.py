@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...machine import Machine
+from ...streams.ages import Ages
+from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
@@ -21,6 +23,8 @@ from .force_fit import Fit, ForceFit
 from .remedies import Finding, Remedy, least, position_reversals, swap_sets, together
 from .sensor_rules import sensor_findings
 from .suspects import Suspects, suspects
+from .time_rules import age_findings, joined, time_findings
+from .value_rules import beyond_limits
 
 BAD, GOOD = 1.3, 1.1    # misfit from which forces do not balance, and up to which they do
 BETTER = 0.5            # times the misfit as it is
@@ -37,8 +41,12 @@ class Verdict:
     unchecked: tuple[str, ...] = ()
 
 
-def judged(samples: LogSamples, machine: Machine) -> Verdict:
-    """Findings on samples of a machine's channels and commands, SI."""
+def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
+           settings: InterpolationSettings = InterpolationSettings()) -> Verdict:
+    """Findings on samples of a machine's channels and commands, SI; ``ages`` on arrival, if they are known."""
+    times = time_findings(samples, settings)
+    told = {name for finding in times for name in finding.channels}
+    times += [item for item in joined(age_findings(ages) if ages else ()) if not told & set(item.channels)]
     series = series_of(samples)
     means, fit = means_of(series), ForceFit(machine)
     findings = [finding for channel in machine.all_channels if channel.name in series
@@ -53,11 +61,12 @@ def judged(samples: LogSamples, machine: Machine) -> Verdict:
     sure = bool(wrong_way) or now is not None and now.worst < GOOD
     findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
+    findings += _beyond(machine, series, {name for item in findings for name in item.channels})
     means = means._replace(values=together(wrong_way, means.values))
     findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now)
-    return Verdict(tuple(findings), () if now is not None else (_why(fit, series, machine),))
+    return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),))
 
 
 def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:
@@ -93,6 +102,8 @@ def _mended(channel: str, found: Suspects, remedy: Remedy | None, sure: bool) ->
         kind = 'range' if channel.startswith('position/') else 'impossible'
         return Finding(kind, (channel,), seen, 'another machine, or look at its scaling and its zero')
     others = [] if sure else [item.words for item in found.remedies[channel] if item is not remedy]
+    if not sure and channel.startswith('position/'):
+        others.append('look at its zero')
     return Finding(remedy.kind, (channel,), seen, ', or '.join([remedy.words, *others]))
 
 
@@ -110,6 +121,14 @@ def _wrong_way(fit: ForceFit, means: Means, now: Fit | None) -> list[Remedy]:
         taken = better
     best = fit.fit(means._replace(values=together(taken, means.values)))
     return taken if best is not None and best.worst <= GOOD and best.worst < BETTER * now.worst else []
+
+
+def _beyond(machine: Machine, series: Mapping[str, Series], told: set[str]) -> list[Finding]:
+    """Positions beyond the limits of the machine of which nothing else is said."""
+    found = {channel.name: beyond_limits(machine, channel, series[channel.name]) for channel in machine.all_channels
+             if channel.kind == 'position' and channel.name in series and channel.name not in told}
+    return [Finding('range', (name,), seen, "look at the sensor's zero and scaling; or correct stroke, points or "
+                    "limits in the machine's file") for name, seen in found.items() if seen]
 
 
 def _lacks(now: Fit) -> str:

@@ -18,6 +18,7 @@ REST = 0.01             # of the range of a position, 1/s
 HIGHEST = 60e6          # Pa, where the file has no supplies
 ABOVE = 1.5             # times the largest supply that a pressure may reach
 LOWEST = 30e3           # Pa that the largest of a chamber's pressures reaches
+STILL = 2.0             # deviations of the noise: a unit in which a position does not even have its noise is none
 NEAR = 5.0              # times the file's pressure of a supply, up or down
 ANY = 1e3               # values from which on they may be Pa over the atmosphere
 
@@ -36,18 +37,21 @@ def suspects(machine: Machine, series: Mapping[str, Series], means: Means) -> Su
     found, resting = Suspects(), resting_of(machine, means)
     for channel in machine.all_channels:
         if channel.name in series and channel.kind == 'position':
-            _position(machine, channel.name, means, found)
+            _position(machine, channel, means, found)
         elif channel.name in series and channel.kind == 'pressure':
             _pressure(machine, channel, series[channel.name].values, means.values[channel.name], resting, found)
     return found
 
 
-def _position(machine: Machine, name: str, means: Means, found: Suspects) -> None:
+def _position(machine: Machine, channel: Channel, means: Means, found: Suspects) -> None:
+    name = channel.name
     text = outside_range(machine, name, means.values[name], means.t)
     if text:
         found.seen[name] = text
-        found.remedies[name] = tuple(remedy for remedy in position_remedies(machine, name) if not outside_range(
-            machine, name, remedy.mended(means.values)[name], means.t))
+        mended = {remedy: remedy.mended(means.values)[name] for remedy in position_remedies(machine, name)}
+        found.remedies[name] = tuple(
+            remedy for remedy, values in mended.items() if not outside_range(machine, name, values, means.t)
+            and np.nanmax(values) - np.nanmin(values) > STILL * channel.sensor.noise)
 
 
 def _pressure(machine: Machine, channel: Channel, values: np.ndarray, means: np.ndarray, resting: np.ndarray,

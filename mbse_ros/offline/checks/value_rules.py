@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import DescriptionError
 from ...machine import Machine
 from ...machine.channels import ATMOSPHERE, Channel
-from .channel_series import STEP
+from ...machine.reach import reach_of
+from .channel_series import STEP, Series
 
 TINY = 50e3         # Pa: a pressure in Pa that never exceeds it is hardly one of a hydraulic machine
 HIGHEST = 200e6     # Pa, beyond which no hydraulic pressure lies
@@ -19,6 +21,8 @@ TANK = 0.09e6       # Pa
 SHORT = 0.5         # s
 DEEP = 1.2 * ATMOSPHERE
 OUTSIDE, ROOM = 0.5, 0.05       # share of the samples outside the range by so much of it
+BEYOND, NOISES = 0.02, 6.0      # of the range, and deviations of the noise, by which a position is beyond its limits
+LASTING = 0.3       # s for which it is
 FAST = 3.0          # rad/s, of a joint without limits
 USUAL = 95.0        # % of its speeds: more are of turns that are counted from 0 again, or of logs put together
 
@@ -89,6 +93,40 @@ def outside_range(machine: Machine, channel: str, means: np.ndarray, t: np.ndarr
         return f'{seen}, speeds up to {fast:.3g} rad/s' if moving.size and np.median(moving) > FAST else ''
     outside = (means < low - room) | (means > high + room)
     return seen if outside.mean() > OUTSIDE else ''
+
+
+def beyond_limits(machine: Machine, channel: Channel, series: Series) -> str:
+    """What is seen of a position that stays where its cylinder or joint cannot be; '' of one that does not."""
+    name = channel.name.partition('/')[2]
+    if channel.sensor.wraps or name not in machine.coordinates or not series.values.size:
+        return ''
+    limits = _limits(machine, name)
+    if limits is None:
+        return ''
+    low, high, what = limits
+    room = BEYOND * (high - low) + NOISES * channel.sensor.noise
+    gain, offset, zero = channel.nominal
+    values = (series.values - offset) / gain + zero
+    outside = np.concatenate([[False], (values < low - room) | (values > high + room), [False]])
+    starts, ends = (np.flatnonzero(np.diff(outside.astype(np.int8)) == sign) for sign in (1, -1))
+    spells = series.t[ends - 1] - series.t[starts]
+    if not spells.size or spells.max() < LASTING:
+        return ''
+    unit = 'm' if name in machine.cylinders else 'rad'
+    return (f'{values.min():.4g} to {values.max():.4g} {unit}, for {spells.sum():.1f} s outside {what} of {low:.4g} to '
+            f'{high:.4g} {unit}')
+
+
+def _limits(machine: Machine, name: str) -> tuple[float, float, str] | None:
+    """Stroke of a cylinder, limits of a joint, or what the stroke of its cylinder lets it reach."""
+    if limited(machine, name):
+        low, high = machine.range[machine.coordinates.index(name)].tolist()
+        return low, high, 'the stroke' if name in machine.cylinders else 'the limits'
+    try:
+        found = [reach.moved[name] for reach in reach_of(machine) if name in reach.moved]
+    except DescriptionError:
+        return None
+    return (*found[0], 'what its cylinder reaches,') if len(found) == 1 else None
 
 
 def limited(machine: Machine, name: str) -> bool:

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stamps of a log say by themselves: empty, coarse, scaled, repeated, out of order, of another clock; and
+rates with which nothing can be estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...streams.ages import Ages, offsets
+from ...streams.interpolation import InterpolationSettings
+from ..log_samples import LogSamples
+from .remedies import Finding
+
+SECOND = 1_000_000_000
+FEW = 3                 # samples: fewer wrong stamps are slips that cost nothing
+FEWEST = 20             # samples of a channel from which on its stamps are judged
+SHARED = 0.05           # share of the samples with the stamp of another, from which on a clock is coarse
+COARSE_NS = 1_000_000   # steps of a clock that are worth a word
+WHOLE = 3               # whole seconds, and samples in each, from which on sub-seconds are judged
+APART_NS = 500_000_000  # between the clocks of two channels that begin and end as far apart
+ALIKE = 0.2             # of that: by how much the two ends may differ
+SCALED = 50.0           # times the span of the others with as many samples, or so much less
+SHORTEST = 2e-5         # s between samples of a sensor
+ZONE, NEAR = 3600.0, 5.0            # s: whole hours are a time zone, to some seconds
+LEAPS = (18.0, 19.0, 37.0)          # s between UTC, GPS and TAI
+EPOCH = 1e7             # s, four months: more is no clock that is set wrong, but one that counts from elsewhere
+MISTIMED = 'clock', 'offset', 'stamp'       # kinds of findings with which values of several instants are taken for one
+RECORD = 'stamp each message with the instant of its sample, by one synchronised clock'
+ARRIVAL = 'let the driver fill in header.stamp; until then read it by its arrival (`stamp: arrival` in a map)'
+
+
+@dataclass(frozen=True)
+class _Stamps:
+    """Stamps (n,), ns, of a channel in the order of the log."""
+
+    name: str
+    stamps: np.ndarray
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """First and last instant, without single stamps far off."""
+        low, high = np.percentile(self.stamps.astype(np.float64), [0.5, 99.5], method='nearest')
+        return int(low), int(high)
+
+
+def time_findings(samples: LogSamples, settings: InterpolationSettings = InterpolationSettings()) -> list[Finding]:
+    """Findings on the stamps of all channels and commands; channels with the same fate share one."""
+    found: list[Finding] = []
+    sound: list[_Stamps] = []
+    for name in samples.names:
+        own = _own(name, samples[name].stamps)
+        found += own
+        if not own and samples[name].stamps.size >= FEWEST:
+            sound.append(_Stamps(name, samples[name].stamps))
+    sensors = [item for item in sound if not item.name.startswith('command/')]
+    apart = _apart(sensors)
+    found += apart
+    strange = {name for finding in apart for name in finding.channels}
+    found += [finding for item in sensors if item.name not in strange for finding in _rate(item, settings)]
+    return joined(found)
+
+
+def joined(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for channels of which the same is said."""
+    same: dict[tuple[str, str, str], list[str]] = {}
+    for finding in findings:
+        same.setdefault((finding.kind, finding.seen, finding.remedy), []).extend(finding.channels)
+    return [Finding(kind, tuple(channels), seen, remedy) for (kind, seen, remedy), channels in same.items()]
+
+
+def age_findings(ages: Ages) -> list[Finding]:
+    """Channels whose stamps are not those of the others by the times at which they came."""
+    return [Finding('offset', (name,), f'{age.words} (scatter {1e3 * age.jitter:.0f} ms)', delayed(-age.offset, (
+        'or it comes late, and its stamps are right' if age.offset > 0.0 else '')))
+            for name, age in ages.apart.items()]
+
+
+def delayed(offset: float, doubt: str = '') -> str:
+    """The remedy for stamps that are so far ahead of the others, s, or behind."""
+    return '; '.join(filter(None, [f'{RECORD}; for this log `delay: {offset:.2f} s` in a map', doubt]))
+
+
+def refused_stamps(counts: Mapping[str, tuple[int, str]]) -> list[Finding]:
+    """Messages without a time, that a reader refused: how many by topic or channel, and the first in words."""
+    return [Finding('unstamped', (name,), f'{count} message{"s" * (count != 1)} whose stamp is no time, the first with '
+                    f'{first}', f'{RECORD}: nanosec is below {SECOND}') for name, (count, first) in counts.items()]
+
+
+def _own(name: str, stamps: np.ndarray) -> list[Finding]:
+    """Of one channel."""
+    count, zeros = len(stamps), int(np.sum(stamps == 0))
+    if zeros >= FEW or zeros == count > 1:
+        return [Finding('unstamped', (name,), f'{_share(zeros, count)} have the stamp 0', ARRIVAL)]
+    if count < FEWEST:
+        return []
+    return _fractions(name, stamps) or _coarse(name, stamps) or _order(name, stamps)
+
+
+def _fractions(name: str, stamps: np.ndarray) -> list[Finding]:
+    """Sub-seconds that never come near a second."""
+    seconds, fractions = np.divmod(stamps, SECOND)
+    largest, whole = int(fractions.max()), np.unique(seconds).size
+    if not 0 < largest < SECOND // 2 or whole < WHOLE or len(stamps) < WHOLE * whole or (
+            np.unique(fractions).size < WHOLE):
+        return []
+    factor = SECOND / (largest + 1)
+    units = {3: 'microseconds', 6: 'milliseconds', 7: 'hundredths of a second'}
+    power = int(np.floor(np.log10(factor) + 0.05))
+    looks = f': it looks like {units[power]}' if power in units else ''
+    return [Finding('stamp', (name,), f'within {whole} s nanosec never exceeds {largest}{looks}',
+                    f'multiply nanosec by {10 ** power}' if power else RECORD)]
+
+
+def _coarse(name: str, stamps: np.ndarray) -> list[Finding]:
+    """A clock of large steps: many samples have one stamp."""
+    distinct = np.unique(stamps)
+    if len(stamps) - distinct.size < SHARED * len(stamps) or distinct.size < FEW:
+        return []
+    step = int(np.gcd.reduce(np.diff(distinct)))
+    if step < COARSE_NS or step < 1.5 * (int(distinct[-1]) - int(distinct[0])) / len(stamps):
+        return []
+    words = 'are whole seconds (nanosec is 0)' if step % SECOND == 0 and not np.any(distinct % SECOND) else (
+        f'go by steps of {step * 1e-9:g} s')
+    return [Finding('stamp', (name,), f'stamps {words}, {len(stamps) / distinct.size:.0f} samples have the same one',
+                    f'{RECORD}, with its sub-seconds')]
+
+
+def _order(name: str, stamps: np.ndarray) -> list[Finding]:
+    """Stamps that repeat, come out of order, or go back for good."""
+    found, steps = [], np.diff(stamps)
+    back = np.flatnonzero(steps < 0)
+    repeated = int(np.sum(steps == 0))
+    newest = np.maximum.accumulate(stamps)
+    # Not one stamp far ahead, nor one far behind.
+    lasting = [k for k in back.tolist() if FEW <= k + 1 < len(stamps) - FEW and np.all(steps[k + 1:k + FEW] >= 0)
+               and np.all(stamps[k + 1 - FEW:k + 1] > stamps[k + 1])
+               and np.all(stamps[k + 1:k + 1 + FEW] <= stamps[k])]
+    late = len(back) - len(lasting)
+    if repeated >= FEW:
+        found.append(Finding('repeated', (name,), f'{_share(repeated, len(stamps))} have the stamp of the one before',
+                             f'look for two publishers, or a driver that sends a sample again; {RECORD}'))
+    if lasting:
+        sizes = np.array([-int(steps[k]) for k in lasting]) * 1e-9
+        times = '' if len(lasting) == 1 else f', and {len(lasting) - 1} times more'
+        wraps = np.allclose(sizes, 2.0 ** 32 * 1e-9, atol=0.1)
+        found.append(Finding('jump', (name,), f'stamps go back by {sizes[0]:.3f} s after '
+                             f'{(int(stamps[lasting[0]]) - int(stamps[0])) * 1e-9:.1f} s{times}'
+                             + (', as a counter of 32 bits of nanoseconds' if wraps else ''),
+                             'keep the clock from being set while it records, or cut the log there: the estimate '
+                             'starts again'))
+    if late >= FEW:
+        most = float((newest[:-1] - stamps[1:])[back].max()) * 1e-9
+        found.append(Finding('order', (name,), f'{_share(late, len(stamps))} are older than one before, by up to '
+                             f'{most:.3g} s', 'send them in order, or wait for them: interpolation.delay, s'))
+    return found
+
+
+def _apart(channels: list[_Stamps]) -> list[Finding]:
+    """Clocks that are not those of the others: they begin and end as far apart, or are scaled."""
+    found: list[Finding] = []
+    ends = {item.name: item.ends for item in channels}
+    begin, end = (offsets({name: float(pair[k]) for name, pair in ends.items()}) for k in (0, 1))
+    for item in channels if len(channels) > 1 else ():
+        others = [ends[other.name] for other in channels if other is not item]
+        (first, last), size = ends[item.name], len(item.stamps)
+        span = max(last - first, 1)
+        usual = float(np.median([stop - start for start, stop in others]))
+        counts = float(np.median([len(other.stamps) for other in channels if other is not item]))
+        if usual > 0 and not 1 / SCALED < span / usual < SCALED and 0.1 < size / counts < 10.0:
+            found.append(Finding('clock', (item.name,), f'stamps cover {span * 1e-9:.3g} s, those of the others '
+                                 f'{usual * 1e-9:.3g} s', f'the unit of its stamps is wrong; {RECORD}'))
+            continue
+        at = begin[item.name], end[item.name]
+        offset, room = sum(at) / 2, 2.0 * span / size
+        if min(map(abs, at)) > APART_NS + room and abs(at[0] - at[1]) < ALIKE * abs(offset) + room:
+            found.append(apart_finding(item.name, offset * 1e-9))
+    return found
+
+
+def apart_finding(name: str, offset: float) -> Finding:
+    """A clock that is ahead of the others (above 0) or behind, s."""
+    size = abs(offset)
+    hours = round(size / ZONE)
+    cause = ('it counts from another instant, such as its start' if size > EPOCH else
+             f'{hours} h are a time zone: local time is not UTC' if hours and abs(size - hours * ZONE) < NEAR else
+             'as far are UTC, GPS time and TAI apart' if min(abs(size - leap) for leap in LEAPS) < 0.2 else '')
+    words = f'stamps are {size:.3f} s {"ahead of" if offset > 0 else "behind"} those of the others'
+    return Finding('clock', (name,), words + (f' ({cause})' if cause else ''),
+                   delayed(offset))
+
+
+def _rate(item: _Stamps, settings: InterpolationSettings) -> list[Finding]:
+    """A channel whose usual interval is not interpolated."""
+    intervals = np.diff(np.unique(item.stamps)) * 1e-9
+    usual = float(np.median(intervals))
+    if usual < SHORTEST:
+        return [Finding('stamp', (item.name,), f'a sample each {usual:.3g} s',
+                        f'the unit of its stamps is wrong; {RECORD}')]
+    if usual <= settings.max_gap * (1.0 + 1e-6):
+        return []
+    return [Finding('rate', (item.name,), f'comes at {1 / usual:.3g} Hz, each {usual:.3g} s: longer than '
+                    f'interpolation.max_gap ({settings.max_gap:g} s), so nothing between its samples is used',
+                    f'record it at {1 / settings.max_gap:.3g} Hz or more, or estimate with --set '
+                    f'interpolation.max_gap={1.5 * usual:.2g}, where the machine moves slowly')]
+
+
+def _share(count: int, total: int) -> str:
+    return f'{count} of {total} samples'

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How old samples are when they come: what one channel differs by from the others is its stamps or its way.
+
+Live by the time of the arrival, of a bag by the recorder's. All that is common, such as a clock that is set, a slow
+network or a bag that was written from a table, cancels out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+APART = 0.1         # s by which ages of channels may differ: a bus and its gateway
+EACH = 24           # samples of each channel that are compared at once, so that a clock that is set changes all alike
+PARTS = 8           # of a block of samples that are looked at
+KEPT = 512          # comparisons; of a stream the last ones
+RECENT = 16
+FEWEST = 3          # comparisons that say something
+T = TypeVar('T')
+
+
+@dataclass(frozen=True)
+class Age:
+    """``offset``, s: by how much the samples of a channel are older on arrival than those of the others; ``jitter``, s:
+    how its ages scatter, a standard deviation by the middle 80 %."""
+
+    offset: float
+    jitter: float
+
+    @property
+    def words(self) -> str:
+        """The offset as text."""
+        size = f'{abs(self.offset):.2f} s'
+        return (f'stamps are {size} older on arrival than those of the others' if self.offset > 0 else
+                f'stamps are {size} ahead of those of the others, as they arrive')
+
+
+class Ages:
+    """Compares the ages of channels, ns, some at a time; ``kept`` comparisons, see ``KEPT`` and ``RECENT``."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all."""
+        self._found: dict[str, deque[tuple[float, float]]] = {}
+        self._rows: list[tuple[str, int]] = []
+
+    def take(self, name: str, stamp_ns: int, arrival_ns: int) -> None:
+        """A sample and when it came."""
+        self._rows.append((name, arrival_ns - stamp_ns))
+        if len(self._rows) >= EACH * max(len(self._found), 4):
+            names = list(dict.fromkeys(name for name, _ in self._rows))
+            self._compare(names, np.array([names.index(name) for name, _ in self._rows]),
+                          np.array([age for _, age in self._rows], dtype=np.int64))
+            self._rows.clear()
+
+    def take_block(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, arrivals: np.ndarray) -> None:
+        """The same of samples (n,) as arrays, ``places`` among ``names``: some of them."""
+        size = EACH * max(len(names), 4)
+        for first in np.unique(np.linspace(0, max(len(places) - size, 0), PARTS).astype(int)).tolist():
+            part = slice(first, first + size)
+            self._compare(names, places[part], arrivals[part] - stamps[part])
+
+    @property
+    def found(self) -> dict[str, Age]:
+        """By channel, of those of which enough is known."""
+        return {name: Age(*np.median(np.array(rows), axis=0).tolist()) for name, rows in self._found.items()
+                if len(rows) >= FEWEST}
+
+    @property
+    def apart(self) -> dict[str, Age]:
+        """Channels whose ages are not those of the others."""
+        return apart_ages(self.found)
+
+    @property
+    def words(self) -> str:
+        """The same as text; '' where all agree."""
+        same: dict[str, list[str]] = {}
+        for name, age in self.apart.items():
+            same.setdefault(age.words, []).append(name)
+        return '; '.join(f'{", ".join(names)}: {words}' for words, names in same.items())
+
+    def _compare(self, names: Sequence[str], places: np.ndarray, ages: np.ndarray) -> None:
+        own = {int(place): ages[places == place] * 1e-9 for place in np.unique(places)}
+        middle = {place: float(np.median(values)) for place, values in own.items()}
+        for place, offset in offsets(middle).items():
+            low, high = np.percentile(own[place], [10, 90])
+            self._found.setdefault(names[place], deque(maxlen=self._kept)).append((offset, (high - low) / 2.563))
+
+
+def apart_ages(ages: Mapping[T, Age]) -> dict[T, Age]:
+    """Those that are not as the others."""
+    return {name: age for name, age in ages.items() if abs(age.offset) > APART}
+
+
+def offsets(ages: Mapping[T, float]) -> dict[T, float]:
+    """By how much each age differs from the median of the others; of two in the middle from that nearer to it."""
+    found = {}
+    for name, age in ages.items():
+        others = sorted(other for key, other in ages.items() if key != name)
+        if others:
+            middle = others[(len(others) - 1) // 2:len(others) // 2 + 1]
+            found[name] = min((age - item for item in middle), key=abs)
+    return found

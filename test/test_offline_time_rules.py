@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of stamps, rates and limits of a log; and nothing of a good one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_support import COMMAND, PISTON, POSITION, START_NS, lift, mbse, recorded, stamped
+from plausibility_logs import MACHINES, changed, log_of, machine_of, named, verdict
+
+from mbse_ros.bags.bag import decode
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.offline.checks.time_rules import time_findings
+from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.streams.interpolation import InterpolationSettings
+
+S, MS = 1_000_000_000, 1_000_000
+HOURS = 7200 * S
+STAMPS: dict[str, tuple[Callable[[int, int], int], str, str]] = {      # stamp and number to stamp, kind, words
+    'ahead': (lambda t, k: t + HOURS, 'clock', 'stamps are 7200.000 s ahead'),
+    'behind': (lambda t, k: t - HOURS, 'clock', 'stamps are 7200.000 s behind'),
+    'from a start': (lambda t, k: t - START_NS + 900 * S, 'clock', 'it counts from another instant'),
+    'GPS': (lambda t, k: t + 18 * S, 'clock', 'UTC, GPS time'),
+    'us for ns': (lambda t, k: t // 1000, 'clock', 'the unit of its stamps'),
+    'zero': (lambda t, k: 0, 'unstamped', '601 of 601 samples have the stamp 0'),
+    'sometimes zero': (lambda t, k: t if k % 50 else 0, 'unstamped', '13 of 601 samples'),
+    'whole seconds': (lambda t, k: t - t % S, 'stamp', 'whole seconds'),
+    'milliseconds': (lambda t, k: t - t % S + t % S // MS, 'stamp', 'multiply nanosec by 1000000'),
+    'microseconds': (lambda t, k: t - t % S + t % S // 1000, 'stamp', 'multiply nanosec by 1000'),
+    'steps': (lambda t, k: t - t % (50 * MS), 'stamp', 'steps of 0.05 s'),
+    'repeated': (lambda t, k: t - 10 * MS * (k % 40 == 1), 'repeated', 'the stamp of the one before'),
+    'out of order': (lambda t, k: t - 35 * MS * (k % 40 == 1), 'order', 'by up to 0.025 s'),
+    'set back': (lambda t, k: t - HOURS * (k > 300), 'jump', 'go back by 7199.990 s after 3.0 s'),
+    'a counter': (lambda t, k: START_NS + t % 2 ** 32, 'jump', 'a counter of 32 bits')}
+
+
+def restamped(name: str, stamp: Callable[[int, int], int], wrong: Callable[[str], bool]
+              ) -> list[tuple[str, int, float]]:
+    """The log of a machine with other stamps of some channels."""
+    return [(c, stamp(START_NS + t, t // (10 * MS)) if wrong(c) else START_NS + t, v) for c, t, v in log_of(name)]
+
+
+@pytest.mark.parametrize('case', STAMPS)
+@pytest.mark.parametrize('name, channel', [('patu655_lift', 'position/lift'), ('zx200', 'pressure/arm_rod')])
+def test_stamps_of_one_sensor(case: str, name: str, channel: str) -> None:
+    stamp, kind, words = STAMPS[case]
+    log = LogSamples.of(restamped(name, stamp, lambda c: c == channel))
+    (found,) = time_findings(log)
+    assert (found.kind, found.channels) == (kind, (channel,)) and words in found.line and found.remedy
+
+
+@pytest.mark.parametrize('case', ['zero', 'whole seconds', 'milliseconds', 'repeated', 'set back', 'a counter'])
+def test_stamps_of_all(case: str) -> None:
+    """One finding, not one a channel; a common offset is none."""
+    stamp, kind, _ = STAMPS[case]
+    (found,) = time_findings(LogSamples.of(restamped('patu655_lift', stamp, lambda c: True)))
+    assert found.kind == kind and len(found.channels) == 4
+    for case in ('ahead', 'from a start', 'GPS'):
+        assert not time_findings(LogSamples.of(restamped('patu655_lift', STAMPS[case][0], lambda c: True)))
+
+
+@pytest.mark.parametrize('stamp', [
+    lambda t, k: t + HOURS * (k == 300), lambda t, k: t - HOURS * (k == 300), lambda t, k: t + 300 * MS * (k > 300),
+    lambda t, k: t + k * MS // 100])
+def test_what_costs_nothing_is_not_wrong(stamp: Callable[[int, int], int]) -> None:
+    """One stamp of another time, a pause, a clock that is a little fast."""
+    for wrong in (lambda c: c == 'position/lift', lambda c: True):
+        assert not time_findings(LogSamples.of(restamped('patu655_lift', stamp, wrong)))
+
+
+@pytest.mark.parametrize('hertz, found', [(5.0, True), (9.0, True), (10.0, False), (20.0, False)])
+def test_rates(hertz: float, found: bool) -> None:
+    """An interval that is not interpolated, with the setting; not of commands, which are held."""
+    log = [(name, START_NS + round(k * S / hertz), 0.1) for k in range(40)
+           for name in ('position/lift', 'command/lift_valve')]
+    findings = time_findings(LogSamples.of(log))
+    assert [item.channels for item in findings] == [('position/lift',)] * found
+    if found:
+        assert f'{hertz:.3g} Hz' in findings[0].seen and 'interpolation.max_gap' in findings[0].remedy
+    assert not time_findings(LogSamples.of(log), InterpolationSettings(max_gap=0.3))
+
+
+@pytest.mark.parametrize('name, channel, off', [
+    ('patu655_lift', 'position/lift', 0.34), ('patu655', 'position/tilt', -0.3), ('zx200', 'position/boom', -0.3),
+    ('zx200_can', 'position/boom_joint', 0.42), ('zx200_can', 'position/arm_joint', 1.2)])
+def test_a_position_beyond_its_limits(name: str, channel: str, off: float) -> None:
+    """From the first sample on, and not most of the time; an angle by what its cylinder reaches."""
+    log = changed(log_of(name), lambda c, v: (c, v + off if c == channel else v))
+    found = [item for item in verdict(log, machine_of(name)).findings if item.channels == (channel,)]
+    assert found and all('zero' in item.remedy or item.kind == 'reversed' for item in found), found
+    assert 'multiply by 0.001' not in ' '.join(item.remedy for item in found)
+
+
+def arrived(folder: Path, wrong: str, by: float, late: float = 0.0) -> Path:
+    """A bag of the lift of which one topic is stamped ``by`` s too late, recorded after 2 to 6 ms, and ``late`` s."""
+    rows: list[tuple[int, str, str, Any]] = []
+    dice = np.random.default_rng(1)
+    for raw in lift():
+        t = (raw.stamp_ns - START_NS) * 1e-9
+        if t <= 14.0 and raw.topic != '/truth':
+            message = decode(raw)
+            if raw.topic == wrong:
+                message = stamped(message, raw.stamp_ns + round(by * S))
+            arrival = raw.stamp_ns + round((late + dice.uniform(0.002, 0.006)) * S)
+            rows.append((arrival, raw.topic, raw.msgtype, message))
+    with BagWriter(folder, frame='patu655_lift') as writer:
+        for stamp, topic, kind, message in sorted(rows, key=lambda row: row[0]):
+            writer.write(topic, kind, stamp, message)
+    return folder
+
+
+@pytest.mark.parametrize('wrong, by', [(PISTON, 0.3), (PISTON, -0.2), (POSITION, -0.45), (COMMAND, 0.3)])
+def test_stamps_against_the_times_of_the_recorder(wrong: str, by: float, tmp_path: Path) -> None:
+    channel = {PISTON: 'pressure/lift_piston', POSITION: 'position/lift', COMMAND: 'command/lift_valve'}[wrong]
+    bag = arrived(tmp_path / 'bag', wrong, by)
+    done = mbse('check-data', bag, '--json', tmp_path / 'x.json')
+    (found,) = json.loads((tmp_path / 'x.json').read_text())['findings']
+    assert done.status == 1 and (found['kind'], found['channels']) == ('offset', [channel])
+    assert f'delay: {by:.2f} s' in found['remedy']
+    done = mbse('estimate', bag, '--json', tmp_path / 'y.json', '--backend', 'vm', '--every', 0.1)
+    payload = json.loads((tmp_path / 'y.json').read_text())['payload']
+    assert any(channel in line and f'delay: {by:.2f} s' in line for line in done.warnings)
+    assert payload['trusted'] is False and payload['status'] == 'implausible'
+    assert 'payload not trusted' in done.out or 'payload unknown' in done.out
+
+
+@pytest.mark.parametrize('late', [0.0, 0.4])
+def test_a_recorder_that_is_late_with_all(late: float, tmp_path: Path) -> None:
+    done = mbse('check-data', arrived(tmp_path / 'bag', '', 0.0, late))
+    assert done.status == 0, done.out
+
+
+def test_times_that_are_none(tmp_path: Path) -> None:
+    """A nanosec that overflows is no time: the reader leaves it out, and that is a finding."""
+    def edit(topic: str, t: float, message: Any) -> Any:
+        if topic == PISTON:
+            message.header.stamp.nanosec = min(message.header.stamp.nanosec * 10, 2 ** 32 - 1)
+        return message
+    done = mbse('check-data', recorded(tmp_path / 'bag', edit), '--json', tmp_path / 'x.json')
+    kinds = {item['kind'] for item in json.loads((tmp_path / 'x.json').read_text())['findings']}
+    assert done.status == 1 and 'unstamped' in kinds and 'whose stamp is no time' in done.out
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_good_logs(name: str) -> None:
+    assert named(verdict([(c, START_NS + t, v) for c, t, v in log_of(name)], machine_of(name))) == {}
