@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import BagError, DivergenceError, SettingError
-from ..graph.estimate import EstimationNoises, Track
-from ..graph.smoother import LinkageSmoother, Smoothed, default_estimation_noises
+from ..graph.estimate import Track
+from ..graph.smoother import LinkageSmoother, Smoothed
 from ..streams.linkage import LinkageSettings, Measured
-from ..streams.linkage.linkage_settings import numbers
+from ..streams.linkage.lagged import smoother_noises
 from ..streams.linkage.start import encoded, moved_to
 from .linkage import LinkageLog
 
@@ -65,7 +65,8 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
     stay out. ``source`` names the log in errors. Raises BagError, SettingError, DivergenceError with the step.
     """
     samples, inputs = gridded(log)
-    smoother = LinkageSmoother(log.model, log.stage.sensors, log.step, noises_of(log.model, log, settings), backend)
+    smoother = LinkageSmoother(log.model, log.stage.sensors, log.step,
+                               smoother_noises(log.model, log.stage.sensors, settings), backend)
     begin = time.perf_counter()
     places = [place for place in stretches_of(log) if len(place) > 1]
     if not places:
@@ -73,15 +74,6 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
     found = [_smooth(smoother, log, place, samples[place], inputs[place], lag, k == 0)
              for k, place in enumerate(places)]
     return SmoothedLog(log, smoother, tuple(found), np.concatenate(places), time.perf_counter() - begin)
-
-
-def noises_of(model: Model, log: LinkageLog, settings: LinkageSettings) -> EstimationNoises:
-    """The smoother's noises from the settings of the filter."""
-    given = numbers('noises', settings.noises, ('acceleration',))
-    made = default_estimation_noises(model, settings.start_position, settings.start_velocity, settings.start_other,
-                                     given.get('acceleration'))
-    stddev = numbers('stddev', settings.stddev, log.stage.sensors)
-    return replace(made, stddev={name: float(value[0]) for name, value in stddev.items()})
 
 
 def gridded(log: LinkageLog) -> tuple[np.ndarray, np.ndarray]:

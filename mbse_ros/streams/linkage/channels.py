@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each channel has sent: silent, constant and rejected sensors, and the trust in an estimate that follows."""
+"""What each channel has sent: silent, constant and rejected sensors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..records import ObserverStatus
-
 if TYPE_CHECKING:
     from ...estimators.observer_settings import ObserverSettings
     from .linkage_settings import LinkageSettings
 
 PERIODS = 5         # a sensor is silent after so many of its own
-MOVED = 5.0         # standard deviations by which a constant sensor should have changed
+MOVED = 5.0         # standard deviations, and steps of a quantised one, by which a constant sensor should have changed
+FINEST = 0.01       # of a standard deviation: a smaller step of the values is none
 
 
 class Channels:
@@ -33,6 +30,7 @@ class Channels:
         self.used_at, self.seen_at, self.period = [-inf] * s, [nan] * s, [nan] * s
         self.offset, self.constant = [0.0] * s, [False] * s
         self._value, self._since, self._low, self._high = [nan] * s, [nan] * s, [inf] * s, [-inf] * s
+        self.step = [nan] * s       # of quantised values; 0 of others, NaN while unknown
 
     def accepts(self, place: int, value: float) -> bool:
         """Whether a sample may be used: not from a sensor found constant, until it changes."""
@@ -57,10 +55,16 @@ class Channels:
     def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
         """Find a sensor that sends one value while the prediction moves on."""
         if value != self._value[i]:
+            self.step[i] = common_step(self.step[i], abs(value - self._value[i]), FINEST * stddev)
             self._value[i], self._since[i], self._low[i], self._high[i] = value, t, inf, -inf
         self._low[i], self._high[i] = min(self._low[i], predicted), max(self._high[i], predicted)
-        if t - self._since[i] >= longest and self._high[i] - self._low[i] > MOVED * stddev:
+        if t - self._since[i] >= longest and self._is_stuck(i, stddev):
             self.constant[i] = True
+
+    def _is_stuck(self, i: int, stddev: float) -> bool:
+        """Whether a value that stays is a fault: a quantised sensor at rest repeats it, too."""
+        step = self.step[i] if self.step[i] == self.step[i] else 0.0
+        return self._high[i] - self._low[i] > MOVED * (stddev + step)
 
     def since_used(self, t: float, start: float) -> float:
         """Time since any sample was used, s; ``start`` counts as one."""
@@ -88,27 +92,14 @@ class Channels:
                 for name, offset in zip(self.names, self.offset) if offset > 0]
 
 
-def judged(t: float, start: float, names: tuple[str, ...], covariance: np.ndarray, channels: Channels,
-           threshold: float, settings: LinkageSettings) -> tuple[ObserverStatus, str]:
-    """Status and reason at a time, s, of a state that was (re)started at ``start``."""
-    variance = covariance.diagonal().tolist()
-    if not np.isfinite(covariance).all() or min(variance) < 0:
-        return ObserverStatus.LOST, 'the covariance is not finite or has a negative variance'
-    for name, value in zip(names, variance):
-        if name.startswith('position/') and value > settings.lost_stddev ** 2:
-            return ObserverStatus.LOST, f'{name} known to {np.sqrt(value):.3g} only'
-    idle, rejected = channels.since_used(t, start), channels.rejected(threshold)
-    refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
-    if channels.contradicted(t, start, settings.lost_after):
-        return ObserverStatus.LOST, refused
-    if t - start < settings.settle_time:
-        return ObserverStatus.STARTING, 'settling after a start'
-    if idle > settings.coast_after:
-        return ObserverStatus.COASTING, f'no sample used for {idle:.3g} s' + (f'; {refused}' if refused else '')
-    constant = [name for name, found in zip(channels.names, channels.constant) if found]
-    silent = channels.silent(t, settings)
-    doubtful = channels.refused(t, start, settings.lost_after)
-    reasons = [f'constant: {", ".join(constant)}'] * bool(constant) + [f'silent: {", ".join(silent)}'] * bool(silent)
-    if reasons or doubtful:
-        return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
-    return ObserverStatus.OK, refused
+def common_step(step: float, change: float, finest: float) -> float:
+    """Step of which all changes so far are multiples, to ``finest``, below which there is none (0); NaN: unknown."""
+    if change != change or step == 0.0:
+        return step
+    if step != step:
+        return change if change > finest else 0.0
+    large, small = max(step, change), min(step, change)
+    while small > finest:
+        rest = large % small
+        large, small = small, 0.0 if small - rest < finest else rest
+    return large if large > 2.0 * finest else 0.0

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import casadi as ca
 import numpy as np
 
@@ -10,6 +12,7 @@ from ...estimators.filters.parts.step import Filter
 from .linkage_settings import LinkageSettings
 
 FORCE = ('ADEKF',)      # whose third block is the force itself
+MEMORY = ('force_P', 'begun', 'expected', 'points', 'scale')      # kept where coordinates start again
 ACCELERATION = ('direct_FE', 'UKF_acceleration', 'SSUKF_acceleration')      # or the acceleration; else its error
 
 
@@ -31,16 +34,42 @@ def entry_names(filter_: Filter) -> tuple[str, ...]:
     return (*names, *(f'other/{i}' for i in range(size - len(names))), *estimated)
 
 
-def start_stddev(names: tuple[str, ...], settings: LinkageSettings) -> np.ndarray:
-    """Standard deviations (l,) of a mean at a start."""
-    given = {'position': settings.start_position, 'velocity': settings.start_velocity,
+def start_stddev(names: tuple[str, ...], settings: LinkageSettings, unknown: Collection[str]) -> np.ndarray:
+    """Standard deviations (l,) of a mean at a start; ``unknown``: coordinates whose speed sensors will show."""
+    given = {'position': settings.start_position, 'velocity': settings.start_unseen,
              'parameter': settings.start_parameter, 'bias': settings.start_bias}
-    return np.array([given.get(name.partition('/')[0], settings.start_other) for name in names])
+    return np.array([settings.start_velocity if name.partition('/')[0] == 'velocity'
+                     and name.partition('/')[2] in unknown else given.get(name.partition('/')[0], settings.start_other)
+                     for name in names])
 
 
-def started(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings) -> np.ndarray:
+def started(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSettings,
+            unknown: Collection[str] = ()) -> np.ndarray:
     """Flat state at coordinates and velocities (n,) with the uncertainty of a start."""
-    return filter_.start(q, qd, start_stddev(entry_names(filter_), settings))
+    return filter_.start(q, qd, start_stddev(entry_names(filter_), settings, unknown))
+
+
+def restarted(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
+              stddev: np.ndarray, t: float, spread: ca.Function | None) -> np.ndarray:
+    """A state in which the independent coordinates ``again`` start at ``q``, ``qd`` (n,) with ``stddev`` (l,), and
+    without a covariance with the others; these keep what they have. ``spread`` as in ``transferred``."""
+    of, names, before = filter_.problem, entry_names(filter_), filter_.state.arrays(flat)
+    new = filter_.state.arrays(filter_.start(q, qd, stddev))
+    keep = np.array([name.partition('/')[2] not in again for name in names])
+    if spread is not None:
+        places = [names.index(f'{kind}/{of.system.names[k]}') for kind in ('position', 'velocity') for k in of.z]
+        common, kept = before['P'][np.ix_(places, places)], keep[places]
+        common = np.where(np.outer(kept, kept), common, np.diag(stddev[places] ** 2))
+        T = np.array(spread(q, qd[of.z], t, of.model.parameters))
+        new['P'] = T @ common @ T.T
+        return filter_.state.flat(**new)
+    P = np.where(np.outer(keep, keep), before['P'], new['P'])
+    P[np.not_equal.outer(keep, keep)] = 0.0
+    new['P'], new['x'] = P, np.where(keep, before['x'], new['x'])
+    if 'force' in new:
+        new['force'] = np.where([name in again for name in filter_.forces], 0.0, before['force'])
+    new.update({name: before[name] for name in MEMORY if name in new})
+    return filter_.state.flat(**new)
 
 
 def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: Filter, t: float,
@@ -49,7 +78,8 @@ def transferred(old: Filter, flat: np.ndarray, out: dict[str, np.ndarray], new: 
     force goes along, what only the new one has starts from its prior. ``spread``: the new one's ``tangents``, where its
     mean is of all coordinates."""
     before, names = old.state.arrays(flat), entry_names(new)
-    parts = new.state.arrays(new.start(out['q'], out['qd'], start_stddev(names, settings)))
+    spreads = start_stddev(names, settings, new.problem.model.independent)
+    parts = new.state.arrays(new.start(out['q'], out['qd'], spreads))
     was = {name: i for i, name in enumerate(entry_names(old))}
     for i, name in enumerate(names):
         parts['P'][i, :] = [before['P'][was[name], was[other]] if name in was and other in was else

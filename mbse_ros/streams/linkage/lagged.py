@@ -27,6 +27,7 @@ from .start import encoded, moved_to
 
 SMOOTHER, FILTER = 'smoother', 'errorEKF_FE'        # the filter of the smoother's model
 SHARE = 4               # of the window: what one solution takes at most, as it starts from a Taylor series
+UNKNOWN = 1.0           # rad/s or m/s, of a start's speeds: beside a window of samples no knowledge of them, either
 BEHIND = 10_000         # instants that may wait for the solver
 
 
@@ -255,7 +256,7 @@ def _follows(before: Instant, after: Instant) -> bool:
 def smoother_noises(model: Model, sensors: Sequence[str], settings: LinkageSettings) -> EstimationNoises:
     """The smoother's noises from the settings of the filter; raises SettingError."""
     walk = numbers('noises', settings.noises, ('acceleration',)).get('acceleration')
-    made = default_estimation_noises(model, settings.start_position, settings.start_velocity, settings.start_other,
-                                     walk)
+    speed = min(settings.start_velocity, UNKNOWN)
+    made = default_estimation_noises(model, settings.start_position, speed, settings.start_other, walk)
     stddev = numbers('stddev', settings.stddev, sensors)
     return replace(made, stddev={name: float(value[0]) for name, value in stddev.items()})

@@ -31,21 +31,24 @@ class LinkageSettings(Settings):
     delay_window: float = setting(0.5, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
     settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
     coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)
-    lost_after: float = setting(0.5, 'where all samples of half of the sensors, or more, are rejected for longer the '
-                                     'status is LOST and the filter takes up the measurements with the uncertainty of '
-                                     'a start, wider each time', 's', 0.01, 600.0)
+    lost_after: float = setting(0.5, 'a sensor most of whose samples are rejected for so long, and that alone sees a '
+                                     'coordinate, starts it again: at its sample, with an unknown speed; the status is '
+                                     'LOST, and then STARTING for so long', 's', 0.01, 600.0)
     restart_after: float = setting(60.0, 'after a longer silence, or one of more than 20000 steps, the state starts '
                                          'again', 's',
                                    0.1, 3600.0)
     lost_stddev: float = setting(0.5, 'the status is LOST where a position is known no better, rad or m', '', 0.0, 1e6)
-    constant_after: float = setting(1.0, 'a sensor whose value has not changed at all for so long, though by the '
-                                         'estimate it must have by 5 standard deviations, is left out until it does',
-                                    's', 0.01, 600.0)
+    constant_after: float = setting(1.0, 'a sensor with noise whose value has not changed at all for so long, or one '
+                                         'that other sensors have seen move by 5 standard deviations and steps, is '
+                                         'left out until it does', 's', 0.01, 600.0)
     start_at: str = setting('sensors', 'where a state starts: at what encoders of independent coordinates say, the '
                                        "rest as at the file's start; or wholly there", choices=('sensors', 'file'))
     start_position: float = setting(0.1, 'standard deviation of independent positions at a start, rad or m', '', 0.0,
                                     1e6)
-    start_velocity: float = setting(0.1, 'of independent velocities, rad/s or m/s', '', 0.0, 1e6)
+    start_velocity: float = setting(10.0, 'of independent velocities at a start, of coordinates that sensors of '
+                                          'positions or speeds see: unknown until these show it, rad/s or m/s', '', 0.0,
+                                    1e6)
+    start_unseen: float = setting(0.1, 'of the other independent velocities, rad/s or m/s', '', 0.0, 1e6)
     start_parameter: float = setting(0.1, "of parameters that a filter estimates, as a share of the model's value", '',
                                      0.0, 1e6)
     start_bias: float = setting(0.05, "of sensors' biases, in the sensor's unit, SI", '', 0.0, 1e6)

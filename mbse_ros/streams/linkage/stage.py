@@ -18,21 +18,19 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import SampleError, SettingError
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
-from .channels import Channels, judged
 from .choice import Choice
 from .engine import Engine
-from .entries import start_stddev, started
+from .entries import restarted, start_stddev, started
 from .grid import NONE, Cell, Cells, Clock, Verdict
 from .held_inputs import HeldInputs
+from .judge import Judge, Judgement
 from .linkage_settings import LinkageSettings
 from .march import march, sampled
 from .refusals import Refusals
-from .start import encoded, moved_to
+from .start import first_pose, moved_to, restart_pose
 
 INPUT = 'input/'
-FIRST, FASTER = 2.0, 4.0
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
-WIDEST = 64.0           # by how much the start's uncertainty grows at most while nothing is accepted
 
 
 class LinkageStage:
@@ -55,9 +53,9 @@ class LinkageStage:
         self._refusals = Refusals(self.channels, self.inputs)
         self._places = {name: i for i, name in enumerate(self.channels)}
         self._input_places = {name: i for i, name in enumerate(self.inputs)}
-        self._sensors = Channels(self.channels)
+        self._judge = Judge(self._engine.problem)
         self._clock = Clock(self.step_ns)
-        self._last_q, self._last_qd = model.start.q, model.start.qd
+        self._last_q = model.start.q
         moved_to(model, {place: model.start.q[place] + 1e-3 for place in model.z})      # its first call takes longer
         self.reset()
 
@@ -65,10 +63,10 @@ class LinkageStage:
 
     def reset(self) -> None:
         """Forget state and samples; the next sample starts again."""
-        self._running = False       # whether there are cells
+        self._running, self._last_qd = False, self.model.start.qd       # whether there are cells; no speed is known
         self._inputs = HeldInputs(len(self.inputs))
-        self._health, self._restart, self._wide = Health(), True, 0.0
-        self._sensors.reset()
+        self._health, self._restart, self._broken = Health(), True, ''
+        self._judge.reset()
         self._choice.watch.reset()
 
     @property
@@ -167,13 +165,20 @@ class LinkageStage:
         return timely
 
     def _start(self, stamp_ns: int, values: Mapping[str, float]) -> None:
-        o = np.array([values.get(name, np.nan) for name in self.channels])
-        found = moved_to(self.model, encoded(self.model, self.channels, o))
-        if found is not None and self.settings.start_at == 'sensors':
-            self._last_q = found
-        state = started(self._engine.filter, self._last_q, self._last_qd, self.settings)
+        """Begin a grid where the sensors say, the rest as it was; ``_broken``: why the last state could not be kept."""
+        tuned, names = self._choice.work.tuned, self.model.independent
+        o = np.array([value if self._judge.usable(i, value, stddev) else nan for i, (value, stddev) in enumerate(zip(
+            (values.get(name, nan) for name in self.channels), tuned.stddev.tolist()))])
+        if self.settings.start_at == 'sensors':
+            self._last_q = first_pose(self._judge.seen, o, tuned.stddev, self._last_q)
+        shown = self._judge.seen.shown(self._last_q)
+        unknown = [name for name, is_so in zip(names, shown.tolist()) if is_so]
+        state = started(self._engine.filter, self._last_q, self._last_qd, self.settings, unknown)
         base = Cell(0, np.full(len(self.channels), np.nan), self._choice.work, {}, state, NONE, self._inputs.start)
-        self._cells, self._running, self._started = Cells(len(self.channels), len(self.inputs), base), True, 0.0
+        self._cells, self._running = Cells(len(self.channels), len(self.inputs), base), True
+        settling = max(self.settings.settle_time, self.settings.lost_after if self._broken else 0.0)
+        self._judge.begin(0.0, settling, self._broken and f'started again: {self._broken}')
+        self._broken = ''
         self._clock.start(stamp_ns)
 
     def _place(self, index: int, values: Mapping[str, float]) -> int:
@@ -189,10 +194,11 @@ class LinkageStage:
             self._cells.extend(index, self._choice.work)
             changed = index
         for place, value in measured.items():
-            if self._sensors.accepts(place, value):
+            if self._judge.usable(place, value, float(self._choice.work.tuned.stddev[place])):
                 self._cells[index].o[place] = value
             else:
-                self._refusals.dropped['constant sensor'] += 1
+                constant = self._judge.watch.constant[place]
+                self._refusals.dropped['constant sensor' if constant else 'beyond the limits of its joint'] += 1
         first = self._inputs.placed(self._cells)
         return changed if first is None else min(changed, first)
 
@@ -204,7 +210,7 @@ class LinkageStage:
         cells = self._cells.since(first)
         rows = self._cells.rows(cells, self._engine.dt)
         if not march(self._cells[cells[0].index - 1], cells, rows, self.settings):
-            return self._diverged(cells[-1])
+            return (self._broken_off(cells[-1], 'the state left the finite numbers'),)
         new = [(cell, row) for cell, row in zip(cells, rows) if cell.index > before]
         for cell, row in new:
             self._noted(cell, row)
@@ -214,11 +220,17 @@ class LinkageStage:
         changed = [cell for cell, _ in new] or cells[-1:]
         if len(changed) * self._engine.dt > self.settings.lost_after:
             changed = changed[-1:]
-        estimates = tuple(self._estimate(cell) for cell in changed)
+        judgement = Judgement(ObserverStatus.OK)
+        estimates: list[LinkageEstimate] = []
+        for cell in changed:
+            judgement = self._judged(cell)
+            if judgement.broken:
+                return (*estimates, self._broken_off(cell, judgement.reason))
+            estimates.append(self._estimate(cell, judgement))
         self._cells.trim(round(self.settings.delay_window / self._engine.dt))
-        if estimates[-1].status is ObserverStatus.LOST:
-            self._widen(estimates[-1])
-        return estimates
+        if judgement.again:
+            self._start_again(judgement)
+        return tuple(estimates)
 
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
@@ -234,27 +246,29 @@ class LinkageStage:
     def _watched(self, cell: Cell, o: list[float]) -> None:
         """What the filter made of samples of an instant, NaN where there is none."""
         out, tuned = cell.work.engine.outputs(cell.output), cell.work.tuned
-        self._sensors.take(cell.index * self._engine.dt, o, out['innovation'].tolist(), out['spread'].tolist(),
-                           [item > 0.5 for item in out['used'].tolist()], tuned.stddev.tolist(), self.settings)
+        self._judge.take(cell.index * self._engine.dt, out['q'], out['qd'], o, out['innovation'].tolist(),
+                         out['spread'].tolist(), [item > 0.5 for item in out['used'].tolist()], tuned.stddev.tolist(),
+                         self.settings)
 
-    def _estimate(self, cell: Cell) -> LinkageEstimate:
-        engine, tuned, t = cell.work.engine, cell.work.tuned, cell.index * self._engine.dt
+    def _judged(self, cell: Cell) -> Judgement:
+        engine = cell.work.engine
+        out = engine.outputs(cell.output)
+        return self._judge.judged(cell.index * self._engine.dt, engine.names, out['q'], out['qd'],
+                                  engine.covariance(cell.state), cell.o.tolist(), cell.work.tuned.threshold,
+                                  self.settings)
+
+    def _estimate(self, cell: Cell, judgement: Judgement) -> LinkageEstimate:
+        engine, tuned = cell.work.engine, cell.work.tuned
         out, P = engine.outputs(cell.output), engine.covariance(cell.state)
-        status, reason = judged(t, self._started, engine.names, P, self._sensors, tuned.threshold, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
-        rejected = self._sensors.rejected(tuned.threshold)
-        if not rejected:
-            self._wide = 0.0
-        elif self._wide:
-            status, reason = ObserverStatus.LOST, f'rejected: {"; ".join(rejected)}'
         at = sampled(self._cells, cell)
         force_stddev = np.array([nan if i is None else sqrt(max(P[i, i], 0.0)) for i in engine.force_places])
         return LinkageEstimate(
             self._clock.stamp(cell.index), cell.index, cell.revision, restart, engine.filter.name, engine.names,
             out['x'], P, out['q'], out['qd'], out['qdd'], engine.filter.forces, out['force'], force_stddev,
-            engine.parameters(out['x'], P.diagonal(), tuned), at.innovation, at.innovation_stddev, at.measured, status,
-            reason, self._health, self._refusals.dropped.total())
+            engine.parameters(out['x'], P.diagonal(), tuned), at.innovation, at.innovation_stddev, at.measured,
+            judgement.status, judgement.reason, self._health, self._refusals.dropped.total())
 
     def sampled(self, index: int) -> Sampled | None:
         """What is known by now of the samples of an instant, ``sequence`` of its estimate; None where it is not kept
@@ -264,29 +278,25 @@ class LinkageStage:
         cell = self._cells[index]
         return sampled(self._cells, cell) if cell.output.size else None
 
-    def _widen(self, estimate: LinkageEstimate) -> None:
-        """Where most sensors were refused: the uncertainty of a start, wider each time, to take them up again."""
-        t = estimate.sequence * self._engine.dt
-        if not self._sensors.contradicted(t, self._started, self.settings.lost_after):
-            return
-        cell = self._cells.last
-        engine = cell.work.engine
-        places = encoded(self.model, self.channels, cell.o)
-        q = moved_to(self.model, places) if places else None
-        self._wide = min(FASTER * self._wide, WIDEST) or FIRST
-        wide = self._wide * start_stddev(engine.names, self.settings)
-        state = engine.filter.start(estimate.q if q is None else q, estimate.qd, wide)
+    def _start_again(self, judgement: Judgement) -> None:
+        """Coordinates start at what the channels say that were refused and alone see them, with an unknown speed."""
+        cell, settings, model = self._cells.last, self.settings, self.model
+        engine, stddev, t = cell.work.engine, cell.work.tuned.stddev, cell.index * self._engine.dt
+        out, names = engine.outputs(cell.output), [model.independent[k] for k in judgement.again]
+        q, qd = restart_pose(self._judge, judgement, cell.o, stddev, (out['q'], out['qd']), t, settings.lost_after)
+        spread = start_stddev(engine.names, settings, names)
+        state = restarted(engine.filter, cell.state, q, qd, names, spread, t, engine.tangents)
         self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))     # settled by this
-        self._started = t
+        self._last_q, self._last_qd = q, qd
+        self._judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
 
-    def _diverged(self, cell: Cell) -> tuple[LinkageEstimate, ...]:
-        """An estimate that says so; the next sample starts again."""
+    def _broken_off(self, cell: Cell, reason: str) -> LinkageEstimate:
+        """An estimate that says so, without values; the next sample starts again."""
         of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
         cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
         estimate = replace(
-            self._estimate(cell), revision=0, parameters={}, innovation=none, innovation_stddev=none,
-            measured=(Measured.MISSING,) * len(none), status=ObserverStatus.LOST,
-            reason='the state left the finite numbers')
+            self._estimate(cell, Judgement(ObserverStatus.LOST, reason)), revision=0, parameters={}, innovation=none,
+            innovation_stddev=none, measured=(Measured.MISSING,) * len(none))
         self.reset()
-        self._last_q, self._last_qd = self.model.start.q, self.model.start.qd
-        return (estimate,)
+        self._broken, self._last_q = reason, self.model.start.q
+        return estimate

@@ -51,7 +51,7 @@ class Workshop:
     def _make(self, settings: LinkageSettings) -> Made:
         model, sensors, step, backend = self._of
         engine = Engine(model, sensors, settings, step, backend)
-        prior = settings.start_position, settings.start_velocity, settings.start_other
+        prior = settings.start_position, settings.start_unseen, settings.start_other
         return engine, HealthWatch(engine, prior, settings.options)
 
 

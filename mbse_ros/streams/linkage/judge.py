@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far the state of a mechanism is to be trusted, and which coordinates are to start again: decided coordinate by
+coordinate, by what sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+
+import numpy as np
+
+from ...estimators.filters.parts.problem import Problem
+from ..records import ObserverStatus
+from .bounds import Bounds
+from .linkage_settings import LinkageSettings
+from .seen import Seen
+from .watch import FEWEST, Watch
+
+NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``again``: places, among the independent ones, of coordinates that start again from the samples of the channels
+    at ``by``; ``broken``: nothing of the state can be kept."""
+
+    status: ObserverStatus
+    reason: str = ''
+    again: tuple[int, ...] = ()
+    by: tuple[int, ...] = ()
+    broken: bool = False
+
+
+class Judge:
+    """Watches the samples of a problem's channels and the states that follow from them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.seen, self.problem = Seen(problem), problem
+        self.watch = Watch(problem.channels, problem.angular, self._seen_by_others)
+        self.bounds = Bounds(problem.model, problem.channels)
+        self._settings = LinkageSettings()
+        self.reset()
+
+    def reset(self) -> None:
+        """As before the first sample."""
+        self.watch.reset()
+        self.bounds.reset()
+        self._restarts = 0
+        self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
+        self.begin(0.0, 0.0, '')
+
+    def begin(self, t: float, settling: float, why: str) -> None:
+        """A state (re)starts at a time, s, and settles for so long; ``why``: of a restart."""
+        self.start, self._settled, self._why = t, t + settling, why
+        self._restarts += bool(why)
+        self.watch.begin()
+
+    def usable(self, place: int, value: float, stddev: float) -> bool:
+        """Whether a sample may be used: of a sensor in order, and where the joint can be."""
+        beyond = self.bounds.refuses(place, value, stddev)
+        return self.watch.accepts(place, value) and not beyond
+
+    def take(self, t: float, q: np.ndarray, qd: np.ndarray, o: Sequence[float], innovation: Sequence[float],
+             spread: Sequence[float], used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings) -> None:
+        """What the filter made of the samples of an instant, and the coordinates and velocities (n,) it then had."""
+        self._now, self._settings = (t, q, qd), settings
+        self.watch.take(t, o, innovation, spread, used, stddev, settings)
+
+    def judged(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray,
+               o: Sequence[float], threshold: float, settings: LinkageSettings) -> Judgement:
+        """Of the state at a time, s: entries ``names`` (l,) with their covariance (l, l), and samples ``o`` (s,)."""
+        self._now, self._settings, watch = (t, q, qd), settings, self.watch
+        wrong = self._nonsense(t, names, q, qd, covariance)
+        vague = '' if wrong else _vague(names, covariance, settings)
+        rejected = watch.rejected(threshold)
+        refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
+        if wrong or vague:
+            beyond = [f'{name} {what}' for name, what in self.bounds.beyond.items()]
+            reason = '; '.join(part for part in (wrong, vague, *beyond, refused) if part)
+            return Judgement(ObserverStatus.LOST, reason, broken=bool(wrong))
+        doubted = watch.doubted(settings.lost_after, t)
+        again, by = self._again(t, doubted, o)
+        if again:
+            unseen = ', '.join(self.problem.model.independent[k] for k in again)
+            return Judgement(ObserverStatus.LOST, f'{self._refusal(by, refused)}; {unseen} starts again', again, by)
+        if t < self._settled and self._why and refused:
+            return Judgement(ObserverStatus.LOST, refused)
+        if t < self._settled:
+            return Judgement(ObserverStatus.STARTING, self._why or 'settling after a start')
+        reasons = self._reasons(t, doubted, refused)
+        if reasons:
+            return Judgement(ObserverStatus.COASTING, '; '.join(reasons))
+        self.bounds.know(t, q, qd)
+        return Judgement(ObserverStatus.OK, refused)
+
+    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray) -> str:
+        """Why nothing of a state can be kept; '' where it can."""
+        variance, most = covariance.diagonal(), NONSENSE * max(self._settings.start_velocity, 1.0)
+        if not (np.isfinite(covariance).all() and np.isfinite(q).all() and np.isfinite(qd).all()):
+            return 'the state left the finite numbers'
+        if variance.min(initial=0.0) < 0.0:
+            return 'the covariance has a negative variance'
+        for name, value in zip(names, variance.tolist()):
+            if value > most ** 2 and name.startswith(('position/', 'velocity/')):
+                return f'{name} known to {sqrt(value):.3g} only'
+        return self.bounds.broken(t, q, qd, self._settings.start_velocity)
+
+    def _again(self, t: float, doubted: Sequence[int], o: Sequence[float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Coordinates that start again, and the channels by which: those that are refused for long and alone see a
+        coordinate, or more than see it and are used."""
+        watch, longest = self.watch, self._settings.lost_after
+        due = [i for i in doubted if watch.offset[i] > 0 and o[i] == o[i] and (
+            t - self.start >= longest / 2.0 or not self._restarts and watch.used_at[i] < self.start)]
+        if not due:
+            return (), ()
+        rows, others = self._rows(), self._in_order(doubted)
+        coordinates: set[int] = set()
+        by = []
+        if t - self.start < longest / 2.0:      # the first sample was wrong, and all that followed from it
+            due, others = [i for i, value in enumerate(o) if value == value], []
+        else:       # what was disturbed with it
+            due = [i for i, count in enumerate(watch.refusals) if i in due or count >= FEWEST and o[i] == o[i]]
+            others = [i for i in others if i not in due]
+        for i in due:
+            own = self.seen.coordinates(rows, i)
+            against = sum(bool(set(own) & set(self.seen.coordinates(rows, k))) for k in others)
+            beside = sum(bool(set(own) & set(self.seen.coordinates(rows, k))) for k in doubted)
+            if self.seen.alone(rows, i, others) or beside > against:
+                by.append(i)
+                coordinates.update(own)
+        return tuple(sorted(coordinates)), tuple(by)
+
+    def _reasons(self, t: float, doubted: Sequence[int], refused: str) -> list[str]:
+        """What is wrong, one reason each."""
+        watch, settings, names = self.watch, self._settings, self.problem.channels
+        idle = watch.since_used(t, self.start)
+        found = [f'no sample used for {idle:.3g} s'] if idle > settings.coast_after else []
+        found += [f'{name} {what}' for name, what in self.bounds.beyond.items()]
+        lists = {'constant': [name for name, is_so in zip(names, watch.constant) if is_so],
+                 'silent': watch.silent(t, settings),
+                 'jumped': [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]}
+        found += [f'{word}: {", ".join(items)}' for word, items in lists.items() if items]
+        doubted = sorted({*doubted, *watch.doubted(settings.coast_after, t)})
+        found += [f'the model or the stated noise does not fit: mean NIS of {names[i]} {mean:.3g}, expected 1'
+                  for i, mean in watch.misfits()]
+        if doubted or found and refused:
+            found.append(self._refusal(doubted, refused))
+        return found
+
+    def _refusal(self, doubted: Sequence[int], refused: str) -> str:
+        """Rejected samples in words, of channels in doubt also where the last one was used."""
+        rest = [self.problem.channels[i] for i in doubted if not self.watch.offset[i] > 0]
+        more = f'most samples of {", ".join(rest)} do not fit' if rest else ''
+        return '; '.join(part for part in (refused, more) if part)
+
+    def _rows(self) -> np.ndarray:
+        _, q, qd = self._now
+        return self.seen.rows(q, qd[self.problem.model.z])
+
+    def _in_order(self, doubted: Sequence[int]) -> list[int]:
+        """Places of channels that send and that nothing speaks against."""
+        t, watch = self._now[0], self.watch
+        silent = watch.silent(t, self._settings)
+        return [i for i, name in enumerate(watch.names) if isfinite(watch.seen_at[i]) and i not in doubted
+                and not watch.constant[i] and name not in silent]
+
+    def _seen_by_others(self, place: int) -> bool:
+        others = self._in_order(self.watch.doubted(self._settings.lost_after, self._now[0]))
+        return not self.seen.alone(self._rows(), place, others)
+
+
+def _vague(names: Sequence[str], covariance: np.ndarray, settings: LinkageSettings) -> str:
+    """Which position is not known; '' where all are."""
+    for name, value in zip(names, covariance.diagonal().tolist()):
+        if name.startswith('position/') and value > settings.lost_stddev ** 2:
+            return f'{name} known to {sqrt(value):.3g} only'
+    return ''

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the filter of a mechanism made of each channel's recent samples: contradicted, jumped and stuck sensors, and
+innovations that do not fit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import inf, nan, pi
+from statistics import median
+from typing import TYPE_CHECKING
+
+from .channels import PERIODS, Channels
+
+if TYPE_CHECKING:
+    from ...estimators.observer_settings import ObserverSettings
+    from .linkage_settings import LinkageSettings
+
+OUTSIDE = 15.14         # square of a normalised innovation that 0.9999 of good ones do not reach, whatever the gate
+FEWEST = 3              # samples from which a channel is judged, at low rates
+MISFIT = 2.84           # 2.5 squared times the median of chi2 with one degree: deviations are 2.5 times what is stated
+FITTED, TWICE = 30, 2.0 # samples, or more in twice lost_after, by which it is judged whether innovations fit
+NEAR = 4                # samples before and after a jump
+FARTHER = 5.0           # times the largest change of the step among those: a jump
+SAME = 0.1              # of a jump, to which another one takes it back
+NOISE = 8.0             # standard deviations of a sample, which no jump is
+GRAIN = 0.05            # of a standard deviation: samples with less noise may repeat each other
+
+
+class Watch(Channels):
+    """``Channels`` with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
+    (place)``: whether other sensors in good order see what a channel sees."""
+
+    def __init__(self, names: tuple[str, ...], angular: Sequence[bool],
+                 seen_by_others: Callable[[int], bool]) -> None:
+        self._angular, self._seen_by_others = tuple(angular), seen_by_others
+        super().__init__(names)
+
+    def reset(self) -> None:
+        """As before the first sample."""
+        super().reset()
+        s = len(self.names)
+        self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
+        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
+        self._noisy, self._since_outside = [False] * s, [2 * NEAR] * s
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what the filter made of the samples: its state starts again."""
+        s = len(self.names)
+        self._recent: list[deque[tuple[float, bool]]] = [deque() for _ in range(s)]
+        self.refusals = [0] * s         # among the recent samples
+        self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
+        self._large, self._fits_since, self._judged = [0] * s, [nan] * s, [False] * s
+
+    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
+             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
+        """What the filter made of the samples of an instant."""
+        for i, value in enumerate(o):
+            if value == value:
+                square = innovation[i] ** 2 / spread[i] if spread[i] > 0 else inf
+                refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
+                self._remember(t, i, square, refused, settings.lost_after)
+                self._follow(t, i, value, refused or square > OUTSIDE, stddev[i])
+        super().take(t, o, innovation, spread, used, stddev, settings)
+
+    def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
+        """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""
+        recent, squares = self._recent[i], self._squares[i]
+        recent.append((t, refused))
+        self.refusals[i] += refused
+        while len(recent) > FEWEST and recent[0][0] <= t - longest:
+            self.refusals[i] -= recent.popleft()[1]
+        if squares and t - squares[-1][0] > longest:        # after a gap it settles first
+            squares.clear()
+            self._large[i] = 0
+        if not squares:
+            self._fits_since[i] = t
+        squares.append((t, square))
+        self._large[i] += square > MISFIT
+        while len(squares) > FITTED and squares[0][0] <= t - TWICE * longest:
+            self._large[i] -= squares.popleft()[1] > MISFIT
+        self._judged[i] = t - self._fits_since[i] >= TWICE * longest and len(squares) >= FITTED
+
+    def _follow(self, t: float, i: int, value: float, outside: bool, stddev: float) -> None:
+        """Look for a jump once as many samples came after it as before, where any of these was outside."""
+        series = self._series[i]
+        series.append((t, value))
+        self._since_outside[i] = 0 if outside else self._since_outside[i] + 1
+        if len(series) == 2 * NEAR + 2 and (self._since_outside[i] <= NEAR or self.jumped[i]):
+            self._leapt(i, list(series), stddev)
+
+    def _leapt(self, i: int, series: list[tuple[float, float]], stddev: float) -> None:
+        """Count a step that departs from those before and after by far more than these change: no motion."""
+        steps = [_wrapped(b - a) if self._angular[i] else b - a for (_, a), (_, b) in zip(series, series[1:])]
+        times = [b - a for (a, _), (b, _) in zip(series, series[1:])]
+        before, far, after = steps[:NEAR], steps[NEAR], steps[NEAR + 1:]
+        bends = [abs(b - a) for part in (before, after) for a, b in zip(part, part[1:])]
+        far -= min(max(far, min(before[-1], after[0])), max(before[-1], after[0]))
+        least = FARTHER * max(bends) + NOISE * stddev
+        freed = any(after) and not any(before)      # it was stuck, and no longer is
+        if abs(far) > least and times[NEAR] <= FEWEST * median(times) and not freed:
+            back = abs(self.jumped[i] + far) <= max(least, SAME * abs(far))
+            self.jumped[i] = 0.0 if back else self.jumped[i] + far
+
+    def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
+        if value != self._value[i]:
+            self._noisy[i] = self.step[i] == 0.0 and self._grain(i) > GRAIN * stddev
+        super()._watch(t, i, value, predicted, stddev, longest)
+
+    def _grain(self, i: int) -> float:
+        """Median of the second differences of the last samples."""
+        values = [value for _, value in self._series[i]]
+        bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
+        return median(bends) if bends else 0.0
+
+    def _is_stuck(self, i: int, stddev: float) -> bool:
+        """A sensor with noise does not repeat itself; a quantised one does, at rest: then others must see it move."""
+        return self._noisy[i] or super()._is_stuck(i, stddev) and self._seen_by_others(i)
+
+    def doubted(self, longest: float, t: float) -> list[int]:
+        """Places of channels most of whose samples were refused in the last ``longest``, s, up to ``lost_after``."""
+        return [i for i, bad in enumerate(self.refusals) if bad and self._mostly(i, longest, t)]
+
+    def _mostly(self, i: int, longest: float, t: float) -> bool:
+        """More than half of the samples, and of half of those that come in so long; of three at low rates."""
+        count = bad = 0
+        for at, refused in reversed(self._recent[i]):
+            if at <= t - longest and count >= FEWEST:
+                break
+            count, bad = count + 1, bad + refused
+        usual = 0.5 * longest / self.period[i] if self.period[i] > 0 else 0.0
+        return count >= FEWEST and 2 * bad > max(count, usual)
+
+    def misfits(self) -> list[tuple[int, float]]:
+        """Channels whose innovations are, by their median, 2.5 times what is stated, or more, with their mean NIS."""
+        return [(i, sum(square for _, square in squares) / len(squares)) for i, squares in enumerate(self._squares)
+                if self._judged[i] and 2 * self._large[i] > len(squares)]
+
+    def speed(self, i: int, t: float, longest: float) -> float:
+        """How fast a channel's samples change, per s, by the last of them; NaN where they are too old."""
+        series = [item for item in self._series[i] if t - item[0] <= longest]
+        if len(series) < 2 or series[-1][0] <= series[0][0]:
+            return nan
+        apart = min(PERIODS, len(series) - 1)       # several periods: quantised samples show a speed only over some
+        slopes = [(_wrapped(b - a) if self._angular[i] else b - a) / (later - earlier)
+                  for (earlier, a), (later, b) in zip(series, series[apart:]) if later > earlier]
+        return median(slopes)
+
+
+def _wrapped(angle: float) -> float:
+    return (angle + pi) % (2.0 * pi) - pi
