@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 from .errors import SettingError
 
+GATE = 0.9999       # probability beyond which filters of mechanisms reject an innovation, if nothing else is said
+
 
 def setting(default: Any, text: str, unit: str = '', low: float | None = None, high: float | None = None,
             choices: tuple[str, ...] = ()) -> Any:

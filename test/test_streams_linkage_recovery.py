@@ -8,6 +8,7 @@ import double_pendulum_by_hand as by_hand
 import numpy as np
 import pytest
 
+import mbse_ros as mbse
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.estimators.filters.filters import FILTERS
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage
@@ -225,3 +226,19 @@ def test_what_others_see_too_does_not_start_again():
         found += one.add(ORIGIN + k * 10_000_000, {'encoder': truth[k] + 0.0175 * rng.normal(), 'crank_gyro': gyro})
     late = [e for e in found[200:] if e.status is not ObserverStatus.OK]
     assert len(late) > 90 and all('crank_gyro' in e.reason for e in late)
+
+
+def test_an_observer_of_arrays_judges_and_recovers_as_the_stage_does():
+    t, truth, measured = log()
+    found = measured[:, :2].copy()
+    found[during(t, 1.0, 1.3), 1] += 0.5
+    observer = mbse.Observer(by_hand.model(), 'errorEKF_EJ', ['enc_a', 'enc_b'], noises={'acceleration': 2.0},
+                             backend='vm').start(truth[0])
+    run = observer.run(t + 1.0 / RATE, found)
+    error, ok = np.abs(run.q[:, observer.model.z] - truth).max(axis=1), np.array(run.status) == 'ok'
+    assert not (ok & (error > BROAD)).any() and ok[t > 2.2].all()
+    assert not ok[:10].any() and set(run.status[:100]) - {'ok', 'starting'}        # it was told to start at rest
+    assert any('jumped: enc_b' in text for text in run.warnings)
+    wrong = observer.start(truth[0], truth[1] * RATE - truth[0] * RATE).run(
+        t + 1.0 / RATE, measured[:, :2] + 4e-3 * np.random.default_rng(0).normal(size=truth.shape))
+    assert any('does not fit: mean NIS of enc_a' in text for text in wrong.warnings) and 'ok' not in wrong.status[150:]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import PositionProblemError, SettingError
+from ..settings import GATE
 from .load import Loadable, model_of
 from .results.motion_estimate import MotionEstimate
 from .samples import Samples
@@ -28,6 +29,7 @@ class Observer:
     and the ``options`` (docs/your_own_filter.md). ``sensors``: names, default all of the file. Of ours: ``noises`` by
     name, each a number or one per independent coordinate (default ``estimators.filters.defaults``; ``tune`` finds
     better ones), ``gate``: probability beyond which an innovation is left out (1: none is), ``options`` of the filter.
+    The estimates of ours have a ``status`` and ``warnings``, and recover, as those of ``mbse_ros.estimate`` do.
     ``stddev`` (s,) of the sensors replaces the file's. ``channels`` (s,): what the columns of measurements are.
     Raises SettingError.
     """
@@ -36,7 +38,7 @@ class Observer:
 
     def __init__(self, model: Loadable, estimator: Estimator = 'errorEKF_FE', sensors: Sequence[str] | None = None, *,
                  noises: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
-                 stddev: Sequence[float] | None = None, gate: float = 1.0, backend: str = 'auto',
+                 stddev: Sequence[float] | None = None, gate: float = GATE, backend: str = 'auto',
                  **options: object) -> None:
         self.model = model_of(model)
         if isinstance(sensors, str):
@@ -50,7 +52,7 @@ class Observer:
             self.core = OurFilter(self.model, estimator, self.sensors, noises, stddev, gate, backend, options)
         else:
             from .own_filter import Equations, OwnFilter
-            if noises is not None or gate != 1.0:
+            if noises is not None or gate != GATE:
                 raise SettingError('noises' if noises is not None else 'gate', noises or gate,
                                    'no such option here: a filter of your own gets them as its own options')
             self.core = OwnFilter(Equations(self.model, self.sensors, stddev, backend), estimator, options)

@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of the filters of ``estimators.filters`` behind ``Observer``."""
+"""One of the filters of ``estimators.filters`` behind ``Observer``, judged as ``mbse_ros.estimate`` judges it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..dynamics.model import Model
 from ..errors import MbseError, SettingError
+from ..estimators.filters.cekf_penalty import tangents
 from ..estimators.filters.defaults import default_noises, default_stddev
-from ..estimators.filters.observer import LinkageObserver
-from ..streams.linkage.entries import entry_names
+from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
+from ..streams.linkage.entries import entry_names, restarted, start_stddev
+from ..streams.linkage.judge import Judge, Judgement
+from ..streams.linkage.linkage_settings import LinkageSettings
+from ..streams.linkage.start import restart_pose
+from ..streams.linkage.watch import MISFIT
+from ..streams.records import ObserverStatus
 from .results.motion_estimate import MotionEstimate
 
+DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
+MOST_REASONS = 10       # that are told
+RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
+TAIL = 2.5              # times lost_after: what is remembered of a log for the next one
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
 
 
@@ -32,8 +43,11 @@ class OurFilter:
             raise
         except (TypeError, ValueError, KeyError) as error:
             raise SettingError('options', options, f'options of {estimator}: {error}') from error
-        self.noises = dict(known)
-        self.channels, self.names = self.observer.problem.channels, entry_names(self.observer.filter)
+        self.noises, self.gate, of = dict(known), gate, self.observer
+        self.channels, self.names = of.problem.channels, entry_names(of.filter)
+        self.judge, self.settings = Judge(of.problem), LinkageSettings()
+        self._tangents = tangents(of.problem) if len(of.filter.held) > of.problem.g else None
+        self._last = 0.0
 
     def start(self, q: np.ndarray, qd: np.ndarray, stddev: float | Sequence[float] | None) -> None:
         """Start at coordinates and velocities (n,)."""
@@ -44,15 +58,105 @@ class OurFilter:
             of.start(*self.started)
         except ValueError:
             raise SettingError('stddev', stddev, f'a number, or one for each of {", ".join(self.names)}') from None
+        self._reset(0.0)
+
+    def _reset(self, t: float) -> None:
+        self.judge.reset()
+        self.judge.begin(t, self.settings.settle_time, '')
+        self._last = t
 
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate:
-        """Over a log; raises DivergenceError."""
-        of = self.observer
+        """Over a log. A coordinate that a sensor alone sees, and whose samples are refused for long, starts again from
+        them. Raises DivergenceError."""
+        of, ends = self.observer, self.judge.bounds
+        before = float(t[0]) - (float(t[1] - t[0]) if len(t) > 1 else float(t[0]) - self._last)
+        if t[0] <= self._last:
+            self._reset(before)
+        values = np.array([[np.nan if ends.refuses(i, value, spread) else value for i, (value, spread) in enumerate(
+            zip(row, of.stddev.tolist()))] for row in measured.tolist()]) if ends.limited else measured
+        runs: list[LinkageEstimates] = []
+        said: list[Judgement] = []
+        begin = 0
+        while begin < len(t):
+            state = of.flat[0]
+            found = self._ran(t, values, inputs, begin, len(t), before)
+            judgements = self._judgements(t[begin:], values[begin:], found)
+            end = begin + len(judgements)
+            if judgements[-1].again or end < len(t):        # again from the samples, from the state that it had here
+                of.resume(state, before)
+                found = self._ran(t, values, inputs, begin, end, before)
+                self._start_again(judgements[-1], values[end - 1], float(t[end - 1]), found)
+            runs.append(found)
+            said += judgements
+            begin, before = end, float(t[end - 1])
+        self._last = float(t[-1])
+        return self._estimate(t, measured, runs, said)
+
+    def _ran(self, t: np.ndarray, values: np.ndarray, inputs: np.ndarray, begin: int, end: int, before: float
+             ) -> LinkageEstimates:
+        """The filter over instants from ``begin`` to ``end`` of a log, the first one step after ``before``."""
         with np.errstate(all='ignore'):
-            run = of.run(t, measured, inputs)
-        assert run.covariances is not None      # the observer keeps them
-        here = np.isfinite(measured)
-        stddev = np.sqrt(np.maximum(np.diagonal(run.covariances, axis1=1, axis2=2), 0.0))
-        return MotionEstimate(of.model, of.estimator, t, self.names, run.mean, stddev, run.q, run.qd, run.qdd,
-                              of.filter.forces, run.force, self.channels, np.where(here, run.innovation, np.nan),
-                              np.sqrt(np.maximum(run.spread, 0.0)), run.used > 0.5)
+            if end - begin == 1:        # its step is that from the last time
+                self.observer.resume(self.observer.flat[0], before)
+            return self.observer.run(t[begin:end], values[begin:end], inputs[begin:end])
+
+    def _judgements(self, t: np.ndarray, values: np.ndarray, run: LinkageEstimates) -> list[Judgement]:
+        """Of each instant, up to one at which coordinates start again."""
+        of, settings = self.observer, self.settings
+        clean = len(t) - self._watched(t) if self._is_clean(values, run) else 0
+        found = [Judgement(ObserverStatus.OK)] * clean
+        covariances, threshold = run.covariances, of.threshold
+        assert covariances is not None      # the observer keeps them
+        for k in range(clean, len(t)):
+            now, o = float(t[k]), values[k].tolist()
+            q, qd = run.q[k], run.qd[k]
+            self.judge.take(now, q, qd, o, run.innovation[k].tolist(), run.spread[k].tolist(),
+                            (run.used[k] > 0.5).tolist(), of.stddev.tolist(), settings)
+            judgement = self.judge.judged(now, self.names, q, qd, covariances[k], o, threshold, settings)
+            if judgement.broken:
+                seen = tuple(i for i, value in enumerate(o) if value == value)
+                judgement = replace(judgement, again=tuple(range(of.problem.g)) if seen else (), by=seen)
+            found.append(judgement)
+            if judgement.again:
+                break
+        return found
+
+    def _watched(self, t: np.ndarray) -> int:
+        """Instants at the end of a log that are judged one by one, for what comes after it."""
+        dt = float(t[1] - t[0]) if len(t) > 1 else 1.0
+        return min(len(t), int(np.ceil(TAIL * self.settings.lost_after / dt)) + 1)
+
+    def _is_clean(self, values: np.ndarray, run: LinkageEstimates) -> bool:
+        """Whether nothing in a log can give cause for doubt: all samples there and used, none repeated."""
+        if len(values) < 2 or not np.isfinite(values).all() or (np.diff(values, axis=0) == 0.0).any():
+            return False
+        assert run.covariances is not None
+        variance = np.diagonal(run.covariances, axis1=1, axis2=2)
+        places = [k for k, name in enumerate(self.names) if name.startswith('position/')]
+        large = (run.innovation ** 2 > MISFIT * run.spread).mean(axis=0)
+        return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and (
+            variance[:, places] < self.settings.lost_stddev ** 2).all())
+
+    def _start_again(self, judgement: Judgement, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
+        """Coordinates at what the channels say that were refused and alone see them, with an unknown speed."""
+        of, settings = self.observer, self.settings
+        q, qd = restart_pose(self.judge, judgement, values, of.stddev, (run.q[-1], run.qd[-1]), t, settings.lost_after)
+        again = [of.model.independent[k] for k in judgement.again]
+        spread = start_stddev(self.names, settings, again)
+        of.resume(restarted(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents), t)
+        self.judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
+
+    def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],
+                  said: Sequence[Judgement]) -> MotionEstimate:
+        of, here = self.observer, np.isfinite(measured)
+        columns = {name: np.concatenate([getattr(run, name) for run in runs]) for name in (
+            'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used', 'covariances')}
+        stddev = np.sqrt(np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0))
+        reasons = {item.reason: k for k, item in reversed(list(enumerate(said))) if item.status in DOUBTFUL}
+        warnings = tuple(f'{said[k].status.name} at {t[k]:.3f} s: {reason}' for reason, k in
+                         sorted(reasons.items(), key=lambda item: item[1])[:MOST_REASONS])
+        return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
+                              columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
+                              np.where(here, columns['innovation'], np.nan),
+                              np.sqrt(np.maximum(columns['spread'], 0.0)), columns['used'] > 0.5,
+                              status=tuple(item.status.name.lower() for item in said), warnings=warnings)

@@ -38,5 +38,6 @@ def tune(observer: Observer, logs: Samples | Sequence[Samples], *, z: Sequence[f
     found = search(core.observer, [Log(item.t, item.columns(observer.channels), q, qd, spread, observer.inputs(item))
                                    for item in samples], core.noises, skip)
     core.noises = {name: np.array(values) for name, values in found.after.noises.items()}
+    core.observer.tune(core.noises, core.gate)      # the search counts all samples
     observer.start(z, zd, stddev)
     return found

@@ -96,6 +96,15 @@ class LinkageObserver:
         """Flat state and, for the last step used, flat tuning: what ``smoother.smooth`` starts from."""
         return self._x.copy(), self.filter.tuning.flat(dt=[self._dt], **self._tuning)
 
+    def resume(self, flat: np.ndarray, t: float) -> None:
+        """Continue from a flat state at a time, s."""
+        self._x, self._t = flat, t
+
+    @property
+    def threshold(self) -> float:
+        """Normalised innovation squared beyond which the gate leaves a sample out."""
+        return float(np.ravel(self._tuning['gate'])[0])
+
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray | None = None) -> LinkageEstimates:
         """Over a log: times (k,), s, evenly spaced by the step, measurements (k, s), NaN where missing, inputs (k, u).
 

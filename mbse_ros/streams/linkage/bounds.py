@@ -29,6 +29,11 @@ class Bounds:
         self._channels = channels
         self.reset()
 
+    @property
+    def limited(self) -> bool:
+        """Whether any sensor is at a joint with limits."""
+        return any(ends is not None for ends in self._ends)
+
     def reset(self) -> None:
         """Forget where it was, and what the sensors read."""
         self._known: tuple[float, np.ndarray, np.ndarray] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import SettingError
 from ...estimators.filters.filters import FILTERS
-from ...settings import Settings, setting
+from ...settings import GATE, Settings, setting
 
 SEVERAL = ('parameters', 'actuators', 'biases')       # options that are names, also where there is one
 
@@ -27,7 +27,7 @@ class LinkageSettings(Settings):
     noises: str = setting('', "the filter's process noises, as name=value or name=value,value (one per independent "
                               "coordinate) separated by blanks; those not named have their default")
     stddev: str = setting('', "of samples, as sensor=value separated by blanks, SI; the others have the file's")
-    gate: float = setting(0.9999, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
+    gate: float = setting(GATE, 'probability beyond which an innovation is rejected; 1: none is', '', 0.5, 1.0)
     delay_window: float = setting(0.5, 'a sample that comes this late is still used, by going back', 's', 0.0, 5.0)
     settle_time: float = setting(0.1, 'the status is STARTING for so long after a start', 's', 0.0, 60.0)
     coast_after: float = setting(0.1, 'without a used sample for longer the status is COASTING', 's', 0.001, 60.0)

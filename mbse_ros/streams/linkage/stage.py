@@ -178,6 +178,7 @@ class LinkageStage:
         self._cells, self._running = Cells(len(self.channels), len(self.inputs), base), True
         settling = max(self.settings.settle_time, self.settings.lost_after if self._broken else 0.0)
         self._judge.begin(0.0, settling, self._broken and f'started again: {self._broken}')
+        self._judge.bounds.know(0.0, self._last_q, self._last_qd)
         self._broken = ''
         self._clock.start(stamp_ns)
 
@@ -288,6 +289,7 @@ class LinkageStage:
         state = restarted(engine.filter, cell.state, q, qd, names, spread, t, engine.tangents)
         self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))     # settled by this
         self._last_q, self._last_qd = q, qd
+        self._judge.bounds.know(t, q, qd)
         self._judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
 
     def _broken_off(self, cell: Cell, reason: str) -> LinkageEstimate:

@@ -135,6 +135,9 @@ def restart_pose(judge: Judge, judgement: Judgement, values: np.ndarray, stddev:
     rates = np.array([judge.watch.speed(i, t, longest) if seen.places[i] else np.nan for i in judgement.by])
     here = np.isfinite(rates)
     zd[again] = 0.0
-    if here.any():
+    if here.any() and (moved is not None or better is not None):        # speeds of places that can be
         zd[again] = np.linalg.lstsq(slope[np.array(judgement.by)[here]][:, again], rates[here], rcond=None)[0]
-    return q, model.partition().velocity(q, zd, 0.0)
+    try:
+        return q, model.partition().velocity(q, zd, 0.0)
+    except MbseError:       # at a dead point
+        return q, model.start.qd
