@@ -11,15 +11,15 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, clock, go, make, stamps  # noqa: F401
 from nodes_support import joint_state, ros, sent, state
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
 from visualization_msgs.msg import Marker
 
 from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.nodes.inputs.silence import Silence
 from mbse_ros.nodes.messages.markers import payload_text
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
-from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 
 PAYLOAD = PayloadEstimate(1, 0, 50.04, 1.0, 48.0, 52.04, 50.0, 50.0, 10, PayloadStatus.TOO_SLOW)
 
@@ -62,15 +62,34 @@ def test_the_plant_obeys_a_topic_and_refuses_nonsense(make, clock):      # noqa:
     assert node.sinks['sensors/valve_command'].messages[-1].position[0] == 3.0 and node.exit_status is None
 
 
+def seen(machine, stamp_ns, place, measured=None, status=ObserverStatus.OK, reason='', sequence=1):
+    """A state of patu655_lift with the cylinder at a place, and where its sensor says it is."""
+    made = state(sequence, stamp_ns, names=state_names(machine)[0])
+    made.mean[-1, 0] = place
+    made.measured[made.channels.index('position/lift')] = place if measured is None else measured
+    return sent(replace(made, status=status, reason=reason))
+
+
+def groups(node):
+    """The markers that the newest message draws, by namespace."""
+    found = {}
+    for marker in node.sinks['markers'].messages[-1].markers:
+        found.setdefault(marker.ns, []).append(marker)
+    return found
+
+
+def colour(marker):
+    """Its red, green and blue."""
+    return round(marker.color.r, 3), round(marker.color.g, 3), round(marker.color.b, 3)
+
+
 def test_markers(make):      # noqa: F811
     node = make(VisualizationNode)
-    estimate = state(1, SECOND, names=state_names(node.machine)[0])
-    estimate.mean[-1, 0] = 0.3
     node.on_payload(sent(PAYLOAD))
-    node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25])))
-    node.on_state(sent(estimate))
-    ghost, solid = (message.markers for message in node.sinks['markers'].messages)
-    assert {m.ns for m in ghost} == {'measured'} and {m.ns for m in solid} == {'estimated', 'payload'}
+    node.on_state(seen(node.machine, SECOND, 0.3, measured=0.25))
+    message, = node.sinks['markers'].messages
+    ghost, solid = ([m for m in message.markers if (m.ns == 'measured') is there] for there in (True, False))
+    assert ghost and {m.ns for m in solid} == {'estimated', 'payload'}
     assert all(0 < m.color.a < 1 for m in ghost) and all(m.color.a == 1 for m in solid)
     assert len({(m.ns, m.id) for m in ghost + solid}) == len(ghost + solid)
     assert {m.header.frame_id for m in ghost + solid} == {'machine'}
@@ -82,24 +101,123 @@ def test_markers(make):      # noqa: F811
     assert volume * 7850.0 == pytest.approx(50.04, rel=1e-6)
 
 
+def test_measured_and_estimated_machine_are_of_one_message(make):      # noqa: F811
+    """So how far apart they are is what the state does not explain, at any speed; without the sample there is no
+    ghost."""
+    node = make(VisualizationNode)
+    place, apart = 0.3, 1e-5
+    for k in range(40):
+        node.on_state(seen(node.machine, k * 50_000_000, place + 0.001 * k, place + 0.001 * k + apart, sequence=k + 1))
+        ghost, solid = groups(node)['measured'], groups(node)['estimated']
+        assert {to_ns(m.header.stamp) for m in ghost + solid} == {k * 50_000_000}
+        for one, other in zip(ghost, solid):
+            assert max(math.dist((a.x, a.y, a.z), (b.x, b.y, b.z)) for a, b in zip(one.points, other.points)) < 1e-3
+    node.sinks['markers'].messages.clear()
+    node.on_state(seen(node.machine, 3 * SECOND, place, measured=math.nan))
+    assert set(groups(node)) == {'estimated'}
+
+
 def test_markers_come_at_their_rate_in_stamps(make):      # noqa: F811
     node = make(VisualizationNode, rate=20.0)
-    for k in range(200):
-        node.on_position(serialize_message(joint_state(k * 10_000_000, 'm', ['lift'], [0.25])))
-    assert len(node.sinks['markers'].messages) == 40
-    node.on_position(serialize_message(joint_state(0, 'm', ['lift'], [0.25])))      # time went back
-    assert len(node.sinks['markers'].messages) == 41
+    drawn = node.sinks['markers'].messages
+
+    def states(stamps_ns):
+        drawn.clear()
+        for stamp in stamps_ns:
+            node.on_state(seen(node.machine, stamp, 0.25))
+        return len(drawn)
+
+    assert states(range(0, 2 * SECOND, 10_000_000)) == 40
+    assert states([0]) == 1         # time went back
     assert node.set_parameters([Parameter('rate', value=100.0)])[0].successful
-    for k in range(1, 11):
-        node.on_position(serialize_message(joint_state(k * 10_000_000, 'm', ['lift'], [0.25])))
-    assert len(node.sinks['markers'].messages) == 51
+    assert states(range(10_000_000, 110_000_000, 10_000_000)) == 10
 
 
 @pytest.mark.parametrize('position', [math.nan, 3.0])
 def test_what_cannot_be_drawn_is_not(make, position):      # noqa: F811
     node = make(VisualizationNode)
-    node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [position])))
+    node.on_state(seen(node.machine, SECOND, position))
     assert not node.sinks['markers'].messages and bool(node.warned) == math.isfinite(position)
+
+
+def test_no_status_looks_like_another(make):      # noqa: F811
+    node = make(VisualizationNode)
+    looks = {}
+    for k, status in enumerate(ObserverStatus):
+        node.on_state(seen(node.machine, k * SECOND, 0.3, status=status, reason='because'))
+        lines = [m for m in groups(node)['estimated'] if m.type == Marker.LINE_STRIP]
+        texts = [m.text for m in groups(node)['estimated'] if m.type == Marker.TEXT_VIEW_FACING]
+        assert texts == ([] if status is ObserverStatus.OK else [f'{status.name}: because'])
+        looks[status] = tuple(map(colour, lines))
+    assert len(set(looks.values())) == len(ObserverStatus)
+    node.on_state(seen(node.machine, 9 * SECOND, math.nan, status=ObserverStatus.LOST, reason='not finite'))
+    last = node.sinks['markers'].messages[-1].markers
+    assert 'LOST: not finite' in [m.text for m in last]
+    assert {colour(m) for m in last if m.type == Marker.LINE_STRIP} == {(0.7, 0.7, 0.75)}
+
+
+def test_a_mass_is_green_only_while_it_is_of_now(make):      # noqa: F811
+    """By its status, by its age in stamps, and by the status of the state."""
+    node = make(VisualizationNode)
+
+    def ball(stamp_ns, status=ObserverStatus.OK):
+        node.on_state(seen(node.machine, stamp_ns, 0.3, status=status))
+        found = groups(node).get('payload')
+        return found and (colour(found[0]) == (0.2, 0.7, 0.3), found[1].text)
+
+    node.on_payload(sent(replace(PAYLOAD, stamp_ns=10 * SECOND, status=PayloadStatus.UPDATING)))
+    green, text = ball(10 * SECOND)
+    assert green and 'old' not in text
+    green, text = ball(13 * SECOND)
+    assert not green and text.endswith('3.0 s old')
+    node.on_payload(sent(replace(PAYLOAD, stamp_ns=14 * SECOND, status=PayloadStatus.UPDATING)))
+    assert ball(14 * SECOND)[0] and not ball(14 * SECOND + 100_000_000, ObserverStatus.LOST)[0]
+    node.sinks['markers'].messages.clear()
+    assert ball(2 * SECOND) is None     # a bag that begins again: this mass is of another time
+
+
+def test_what_is_drawn_ages_when_no_state_comes(make, monkeypatch):      # noqa: F811
+    """It goes grey, says for how long, and the rest is removed; what nobody draws any longer ends by its lifetime."""
+    now = [100.0]
+    monkeypatch.setattr('time.monotonic', lambda: now[0])
+    node = make(VisualizationNode)
+    node.on_payload(sent(replace(PAYLOAD, stamp_ns=SECOND, status=PayloadStatus.UPDATING)))
+    for k in range(5):
+        now[0] += 0.05
+        node.on_state(seen(node.machine, SECOND + k * 50_000_000, 0.3))
+        drawn = [marker for group in groups(node).values() for marker in group]
+        assert all(0.1 < m.lifetime.sec + 1e-9 * m.lifetime.nanosec < 1.0 for m in drawn)
+    count, ghosts = len(node.sinks['markers'].messages), len(groups(node)['measured'])
+    now[0] += 0.2
+    assert node.tick() < 1.0 and len(node.sinks['markers'].messages) == count
+    now[0] += 2.8
+    assert node.tick() == 1.0
+    last = node.sinks['markers'].messages[-1].markers
+    assert [m.text for m in last if m.text] == ['no estimate for 3 s']
+    assert {colour(m) for m in last if m.type == Marker.LINE_STRIP and m.action == Marker.ADD} == {(0.7, 0.7, 0.75)}
+    gone = [m.ns for m in last if m.action == Marker.DELETE]
+    assert gone.count('measured') == ghosts and gone.count('payload') == 2
+    now[0] += 1.0
+    node.tick()
+    last = node.sinks['markers'].messages[-1].markers
+    assert [m.text for m in last if m.text] == ['no estimate for 4 s'] and all(m.action == Marker.ADD for m in last)
+    node.on_state(seen(node.machine, 9 * SECOND, 0.3))
+    assert (0.95, 0.55, 0.1) in map(colour, groups(node)['estimated'])
+
+
+def test_a_slow_replay_is_not_silent():
+    """Patience and lifetimes follow the interval at which states come; one pause does not count."""
+    now = [0.0]
+    silence = Silence(lambda: now[0])
+    for wait in (0.05, 0.05, 60.0, 0.05):
+        now[0] += wait
+        silence.heard()
+        assert silence.patience < 1.0
+    for _ in range(3):
+        now[0] += 5.0
+        silence.heard()
+    now[0] += 6.0
+    assert silence.look()[0] is None and silence.lifetime > 10.0
 
 
 def test_payload_in_words():

@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 from nodes_in_process import SECOND, make  # noqa: F401
 from nodes_support import joint_state, ros, segment, sent, state
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import FluidPressure, JointState
+from sensor_msgs.msg import FluidPressure
 
 from mbse_ros.errors import LONGEST, SampleError, shown
 from mbse_ros.estimators.hydraulic_model import MASS, state_names
@@ -162,27 +162,27 @@ def test_a_long_name_is_cut_and_escaped():
 def test_a_stamp_that_is_no_time_is_refused_by_all(make, stamp):      # noqa: F811
     message = joint_state(0, 'm', ['lift', 'theta1', 'theta2'], [0.2675, 0.0, 0.0])
     message.header.stamp = stamp
-    crane, drawing = make(InterpolationNode), make(VisualizationNode)
+    crane = make(InterpolationNode)
     linkage = make(LinkageNode, mechanism='five_bar', backend='vm')
     crane.on_message('sensors/position', serialize_message(message))
-    drawing.on_position(serialize_message(message))
     topic = next(topic for topic, kind in linkage.sources.topics.items() if kind.endswith('JointState'))
     linkage.on_message(topic, serialize_message(message))
     linkage.on_truth(message)
-    for node in (crane, drawing, linkage):
+    for node in (crane, linkage):
         assert 'a stamp' in node.warned[0] and not any(sink.messages for sink in node.sinks.values())
 
 
 def test_cut_messages_do_not_end_the_drawing(make):      # noqa: F811
     node = make(VisualizationNode)
-    for callback, cdr in ((node.on_position, serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25]))),
-                          (node.on_state, sent(estimate(1, SECOND)))):
-        for size in [*range(40), *range(40, len(cdr) // 2, 7)]:
-            callback(cdr[:size])
+    made = estimate(1, SECOND)
+    made.mean[-1, 0] = made.measured[made.channels.index('position/lift')] = 0.25
+    cdr = sent(made)
+    for size in [*range(40), *range(40, len(cdr) // 2, 7)]:
+        node.on_state(cdr[:size])
     assert node.warned and not node.sinks['markers'].messages
-    node.on_position(serialize_message(JointState()))
-    node.on_position(serialize_message(joint_state(SECOND, 'm', ['lift'], [0.25])))
-    assert len(node.sinks['markers'].messages) == 1
+    node.on_state(cdr)
+    message, = node.sinks['markers'].messages
+    assert {m.ns for m in message.markers} == {'measured', 'estimated'}
 
 
 def test_a_bag_that_loops_restarts_the_segments_with_a_line(make):      # noqa: F811

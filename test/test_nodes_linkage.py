@@ -118,6 +118,9 @@ def test_it_is_drawn_and_its_health_published(watched):
         return {m.ns for message in watched.heard('markers') for m in message.markers}
     watched.until(lambda: len(published()) >= 2 and len(watched.heard('markers')) >= 10 and 'true' in drawn())
     assert drawn() == {'estimated', 'measured', 'true'}
+    for message in watched.heard('markers'):        # what is compared is of one instant
+        assert len({(m.header.stamp.sec, m.header.stamp.nanosec) for m in message.markers}) == 1
+        assert 'estimated' in {m.ns for m in message.markers}
     status = published()[-1]
     values = {item.key: item.value for item in status.values}
     assert status.level == b'\x00' and values['observability'] == '6 of 6 directions seen'

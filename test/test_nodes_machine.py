@@ -80,7 +80,8 @@ def test_joints_of_the_urdf_and_both_machines_are_there(watched):
     watched.until(lambda: {m.ns for array in watched.heard('markers') for m in array.markers}
                   >= {'measured', 'estimated', 'payload'})
     drawn = newest(watched, 'markers').markers
-    assert len([m for m in drawn if m.ns in ('measured', 'estimated')]) == len(lines)
+    assert len([m for m in drawn if m.ns == 'estimated' and m.points]) == len(lines)
+    assert len({(m.header.stamp.sec, m.header.stamp.nanosec) for m in drawn}) == 1
 
 
 def test_the_nodes_publish_their_health(watched):

@@ -12,14 +12,14 @@ from source_tree import ROOT
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, make  # noqa: F401
-from nodes_support import joint_state, overrides, ros
+from nodes_support import overrides, ros, sent, state
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
 
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.errors import MbseError
+from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.nodes.graphs import run_graph as room
 from mbse_ros.nodes.graphs.machine_graph import Graph, Process, machine_graph, parse_arguments
 from mbse_ros.nodes.graphs.run_graph import RunningGraph
@@ -94,8 +94,12 @@ def test_a_name_of_a_command_is_escaped():
 def test_a_position_beyond_all_does_not_end_the_drawing(make):      # noqa: F811
     node = make(VisualizationNode)
     for k, place in enumerate([1e300, 1e200, 0.25]):
-        node.on_position(serialize_message(joint_state((k + 1) * SECOND, 'm', ['lift'], [place])))
-    assert len(node.sinks['markers'].messages) == 1 and 'not drawn' in node.warned[0]
+        made = state(k + 1, (k + 1) * SECOND, names=state_names(node.machine)[0])
+        made.mean[-1, 0] = 0.25
+        made.measured[made.channels.index('position/lift')] = place
+        node.on_state(sent(made))
+    drawn = [sorted({m.ns for m in message.markers}) for message in node.sinks['markers'].messages]
+    assert drawn == [['estimated'], ['estimated'], ['estimated', 'measured']] and 'not drawn' in node.warned[0]
 
 
 @pytest.mark.parametrize('words', [('-p', 'topics:=a`b:std_msgs/msg/String'), ('-r', '__ns:=/a b'), ('-p', 'bag:=[1')])

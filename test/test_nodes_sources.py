@@ -18,7 +18,6 @@ from nodes_in_process import make  # noqa: F401
 from nodes_support import Peer, joint_state, overrides, ros
 from rclpy.context import Context
 from rclpy.node import Node
-from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import FluidPressure, Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
@@ -39,7 +38,6 @@ from mbse_ros.nodes.interpolation_node import InterpolationNode
 from mbse_ros.nodes.messages.message_fields import class_fields, message_type
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.recorder_node import RecorderNode
-from mbse_ros.nodes.visualization_node import VisualizationNode
 from mbse_ros.sources.fields import store_fields
 from mbse_ros.sources.machine import for_machine
 from mbse_ros.sources.map import parse_sources
@@ -170,19 +168,6 @@ def send_until(peer, condition):
     peer.until(enough)
 
 
-def test_a_foreign_driver_moves_the_ghost(make, peer, tmp_path):     # noqa: F811
-    node = make(VisualizationNode, machine='patu655_lift', sources=sources(tmp_path))
-    assert not [s for s in node.subscriptions if '/sensors/' in s.topic_name or 'pressures' in s.topic_name]
-    attended(peer, node)
-    drawn = node.sinks['markers'].messages
-    send_until(peer, lambda: drawn)
-    assert {marker.ns for marker in drawn[0].markers} == {'measured'}
-    own = make(VisualizationNode, machine='patu655_lift')
-    own.on_position(serialize_message(joint_state(time.time_ns(), '', ['lift'], [1e-3 * STROKE - 0.82])))
-    assert [marker.points for marker in drawn[0].markers] == [
-        marker.points for marker in own.sinks['markers'].messages[0].markers]
-
-
 def test_a_recorder_takes_the_topics_of_the_map(peer, tmp_path, monkeypatch):
     """Of a type that only the publisher knows; ours it leaves out, but for what the map does not name."""
     init, text = Node.__init__, MAP.replace('rate: 9 Hz', '').rsplit('  pressure/lift_rod', 1)[0]
@@ -222,8 +207,6 @@ def test_the_graph_hands_the_map_over(tmp_path):
         graph = machine_graph(parse_arguments({'machine': 'patu655_lift', **given}))
         node, = [p.parts['interpolation_node'] for p in graph.processes if p.parts]
         assert node['sources'] == expected
-        drawing = next(p for p in graph.processes if p.name == 'visualization_node')
-        assert drawing.parameters['sources'] == expected
     with pytest.raises(DescriptionError, match='position/lift'):
         machine_graph(parse_arguments({'machine': 'zx200', 'sources': path}))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import deque
 from dataclasses import fields
 
 import numpy as np
@@ -21,15 +22,16 @@ from ..streams.linkage.linkage_settings import LinkageSettings
 from ..streams.linkage.outline import Outline
 from ..streams.linkage.stage import LinkageStage
 from ..streams.linkage.start import encoded, moved_to
-from ..streams.records import LinkageEstimate
+from ..streams.records import LinkageEstimate, ObserverStatus, Sampled
 from .base.mechanism_node import MechanismNode
 from .base.node_settings import LinkageNodeSettings
 from .base.qos import deep_input
-from .messages.markers import GREEN, GREY, ORANGE, Canvas, Colour
+from .messages.bounding_box import LETTER, LINE, mechanism_box, or_by_size
+from .messages.markers import ESTIMATED, GHOST, GREEN, GREY, MEASURED, ORANGE, Canvas, Colour
 from .messages.wire import packed_joints
 
 TURN = 5e-4         # s that the compiling thread may keep the interpreter from a sample; Python's own 5 ms is a period
-GHOST = 0.35        # opacity of what is not the estimate
+TRUTHS = 20         # that wait for the estimate of their instant
 
 
 class LinkageNode(MechanismNode):
@@ -45,6 +47,8 @@ class LinkageNode(MechanismNode):
         """Compile the filter, those to be ready, and the picture."""
         super().build(model)
         self._outline = Outline(model)
+        size = mechanism_box(self._outline.at(model.start.q)).size
+        self._letters, self._width = LETTER * size, or_by_size(self.settings.line_width, LINE, size)
         self._joints = self.output(JointState, 'estimated/joint_states')
         self._markers = self.output(MarkerArray, 'markers')
 
@@ -71,15 +75,21 @@ class LinkageNode(MechanismNode):
 
     def connect(self) -> None:
         """Take samples from here on."""
-        self._canvas, self._ghost = Canvas(self._markers), None
+        self._canvas, self._ghost = Canvas(self._markers, self._letters), None
+        self._truths: deque[tuple[int, np.ndarray]] = deque(maxlen=TRUTHS)
+        self._kept: tuple[LinkageEstimate, Sampled | None] | None = None      # to be drawn
         super().connect()
 
+    def tick(self) -> float | None:
+        """Draw the age of the estimate where none comes any longer."""
+        return self._canvas.look() if self.active else None
+
     def on_truth(self, message: JointState) -> None:
-        """True coordinates of a simulated mechanism: drawn as a ghost only."""
+        """True coordinates of a simulated mechanism: drawn as a ghost only, with the estimate of their instant."""
         values = dict(zip(message.name, message.position))
         q = np.array([values.get(name, np.nan) for name in self.machine.names])
         try:
-            self._draw('true', checked_stamp('truth/joint_states', message), q, GREEN, GHOST)
+            self._truths.append((checked_stamp('truth/joint_states', message), q))
         except SampleError as error:
             self.warnings('truth', f'message dropped: {error}')
 
@@ -89,13 +99,11 @@ class LinkageNode(MechanismNode):
             self._take_up(ordered)
         for estimate in self.stage.add(stamp_ns, samples):
             self.publish_estimate(estimate)
-            if self._joints.get_subscription_count():
+            if estimate.status is not ObserverStatus.LOST and self._joints.get_subscription_count():
                 self._joints.publish(self._all_coordinates(estimate))
             self._follow_viewers()
             if self._ghost is not None:
-                self._draw('estimated', estimate.stamp_ns, estimate.q, ORANGE, 1.0)
-        if self._ghost is not None:
-            self._draw_measured(stamp_ns, samples)
+                self._show(estimate)
 
     def values(self, estimate: LinkageEstimate) -> dict[str, object]:
         """Numbers of the diagnostics."""
@@ -138,24 +146,33 @@ class LinkageNode(MechanismNode):
             self.leave(self._ghost)
             self._ghost = None
 
-    def _draw_measured(self, stamp_ns: int, samples: dict[str, float]) -> None:
-        """The ghost of the encoders, where they measure all independent coordinates."""
-        model = self.machine
-        if self._is_due('measured', stamp_ns):
-            values = np.array([samples.get(name, np.nan) for name in self.stage.channels])
-            places = encoded(model, self.stage.channels, values)
-            q = moved_to(model, places) if len(places) == len(model.z) else None
-            if q is not None:
-                self._draw('measured', stamp_ns, q, GREY, GHOST)
+    def _show(self, estimate: LinkageEstimate) -> None:
+        """Draw an estimate once all samples of its instant have come: when the next instant begins."""
+        if self._kept is not None and self._kept[0].sequence != estimate.sequence:
+            kept, self._kept = self._kept, None
+            self._draw(*kept)
+        if self._kept is not None or self._canvas.is_due(ESTIMATED, estimate.stamp_ns, self.settings.marker_rate):
+            self._kept = estimate, self.stage.sampled(estimate.sequence)
 
-    def _draw(self, namespace: str, stamp_ns: int, q: np.ndarray, colour: Colour, opacity: float) -> None:
-        s = self.settings
-        if self._is_due(namespace, stamp_ns) and np.isfinite(q).all():
-            width = s.line_width * (1.0 if namespace == 'estimated' else 1.6)
-            self._canvas.draw(namespace, stamp_ns, self._outline.at(q), s.frame_id, width, colour, colour, opacity)
+    def _draw(self, estimate: LinkageEstimate, sampled: Sampled | None) -> None:
+        """The estimate, and the ghosts of its instant: of the encoders, where they measure all independent coordinates,
+        and of the truth."""
+        s, stamp, model = self.settings, estimate.stamp_ns, self.machine
+        places = {} if sampled is None else encoded(model, self.stage.channels, sampled.values)
+        if len(places) == len(model.z):
+            self._draw_ghost(MEASURED, stamp, moved_to(model, places), GREY)
+        true = (q for at, q in self._truths if 2 * abs(at - stamp) <= self.stage.step_ns)
+        self._draw_ghost('true', stamp, next(true, None), GREEN)
+        if np.isfinite(estimate.q).all():
+            self._canvas.estimate(stamp, self._outline.at(estimate.q), s.frame_id, self._width, estimate.status,
+                                  estimate.reason, colours=(ORANGE, ORANGE))
+        else:
+            self._canvas.unknown(stamp, s.frame_id, estimate.status, estimate.reason)
 
-    def _is_due(self, namespace: str, stamp_ns: int) -> bool:
-        return self._canvas.is_due(namespace, stamp_ns, self.settings.marker_rate)
+    def _draw_ghost(self, namespace: str, stamp_ns: int, q: np.ndarray | None, colour: Colour) -> None:
+        if q is not None and np.isfinite(q).all():
+            lines = self._outline.at(q)
+            self._canvas.ghost(namespace, stamp_ns, lines, self.settings.frame_id, self._width, colour, GHOST)
 
 
 main = LinkageNode.main

@@ -9,7 +9,7 @@ from ..bags.messages import segment_record
 from ..bags.topics import SEGMENT, STATE
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..streams.records import Segment, StateEstimate
+from ..streams.records import ObserverStatus, Segment, StateEstimate
 from ..streams.stages import ObserverStage
 from .base.record_node import RecordNode, Source
 from .base.warm_up import warm_up_observer
@@ -50,8 +50,8 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
         super().connect()
 
     def publish_more(self, result: StateEstimate) -> None:
-        """All joints and pistons, while somebody listens."""
-        if self._joints.get_subscription_count():
+        """All joints and pistons, while somebody listens and they can be trusted: TF may come of them."""
+        if result.status is not ObserverStatus.LOST and self._joints.get_subscription_count():
             self._joints.publish(packed_joints(result.stamp_ns, self.machine.name, self._all.names, *self._all(result)))
 
     def values(self, result: StateEstimate) -> dict[str, object]:

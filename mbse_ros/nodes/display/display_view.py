@@ -28,17 +28,10 @@ class SideView:
     def forget(self) -> None:
         """Begin again."""
         self._solved: dict[str, np.ndarray] = {}
-        self._measured.forget()
 
     def of(self, state: StateEstimate) -> dict[str, dict[str, list[list[float]]]]:
         """By ``estimated`` and ``measured`` the parts of a state; what is not known, or cannot be, is left out."""
-        self._measured.take(state.stamp_ns, [name.partition('/')[2] for name in state.channels
-                                             if name.startswith('position/')],
-                            [value for name, value in zip(state.channels, state.measured.tolist())
-                             if name.startswith('position/')])
-        places: dict[str, np.ndarray | None] = {'estimated': state.mean[-1, :len(self._machine.coordinates)]}
-        if self._measured.possible:
-            places['measured'] = self._measured.at(state.stamp_ns)
+        places = {'estimated': state.mean[-1, :len(self._machine.coordinates)], 'measured': self._measured.of(state)}
         found = {kind: self._parts(kind, z) for kind, z in places.items() if z is not None and np.isfinite(z).all()}
         return {kind: parts for kind, parts in found.items() if parts}
 

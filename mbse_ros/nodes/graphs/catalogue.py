@@ -17,6 +17,7 @@ from ..base.node_settings import (
     DisplayTuning,
     LinkageNodeSettings,
     LinkagePlantNodeSettings,
+    ManagedSettings,
     OutputsNodeSettings,
     OutputsSettings,
     PlantSettings,
@@ -53,7 +54,7 @@ NODES: dict[str, Entry] = {
     'payload_node': Entry('States to the payload mass.', (StageNodeSettings,), PayloadSettings),
     'plant_node': Entry('Simulated crane with its sensors, in real time.', (PlantSettings, CraneSettings)),
     'visualization_node': Entry('Measured and estimated machine and payload as markers for RViz.',
-                                (SensorNodeSettings,), VisualizationSettings),
+                                (ManagedSettings,), VisualizationSettings),
     'outputs_node': Entry('Motion and payload as standard messages: TF, pose, mass and weight of the load, what holds '
                           'the machine, margin to tipping over.',
                           (OutputsNodeSettings,), OutputsSettings),

@@ -17,7 +17,9 @@ from ...estimators.filters.filters import FILTERS
 from ...mechanism.sensors import sensor_model
 from ...settings import setting
 from ...streams.linkage.lagged import FILTER
+from ...streams.linkage.outline import Outline
 from ...streams.linkage.sources import Sources
+from ..messages.bounding_box import Box, mechanism_box
 from .machine_graph import DIAGNOSTICS, Graph, GraphArguments
 
 LINKAGE_TOPICS = {
@@ -60,6 +62,12 @@ def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str
     return {**Sources(model.description, channels, model.inputs).topics, **LINKAGE_TOPICS}
 
 
+def start_box(mechanism: str) -> Box:
+    """What a mechanism may move in, by its start."""
+    model = load_model(mechanism, backend='vm')
+    return mechanism_box(Outline(model).at(model.start.q))
+
+
 def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:
     """Names that the argument ``sensors`` stands for, none for all; raises SettingError for one that is not there."""
     known = description.sensors
@@ -92,4 +100,5 @@ def linkage_graph(arguments: LinkageArguments) -> Graph:
         processes.append(a.plant('linkage_plant_node', a.duration > 0, **mechanism, rate=a.rate,
                                  motion=a.motion, travel=a.travel, wait_subscribers=1 + a.smoother + readers))
     recorded = ' '.join(f'{topic}:{kind}' for topic, kind in topics.items())
-    return a.complete((*processes, *a.watchers('linkage.rviz', a.frame, topics=recorded)))
+    return a.complete((*processes, *a.watchers('linkage.rviz', a.mechanism, lambda: start_box(a.mechanism), a.frame,
+                                               topics=recorded)))

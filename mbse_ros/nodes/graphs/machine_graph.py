@@ -6,7 +6,7 @@ No ROS is needed to read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,12 +18,13 @@ from ...description.load import known_mechanisms
 from ...errors import SettingError
 from ...machine import Machine, load_machine
 from ...machine.equations import check_weighs
-from ...resources import share_directory
 from ...settings import Settings, setting
 from ...simulation.crane import cycle_by_name, plant_machine
 from ...sources.machine import for_machine
 from ...sources.map import NO_MAP, load_sources
 from ..base.node_settings import CYCLE_CHOICES, RELIABILITY, VALVES
+from ..messages.bounding_box import Box, machine_box
+from .rviz_file import rviz_file
 
 DIAGNOSTICS = {'/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray'}
 STRING = 'std_msgs/msg/String'
@@ -188,9 +189,11 @@ class GraphArguments(Settings):
             'use_sim_time': False, 'autostart': self.autostart, 'seed': self.seed, 'publish_clock': self.use_sim_time,
             'exit_at_end': final, 'duration': self.duration, **self.waiting, **parameters})
 
-    def watchers(self, config: str, frame: str = '', **recorded: str) -> tuple[Process, ...]:
-        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for; ``frame``:
-        its fixed frame, where it is not that of the configuration."""
+    def watchers(self, config: str, name: str, box: Callable[[], Box], frame: str = '', **recorded: str
+                 ) -> tuple[Process, ...]:
+        """Recorder, with the parameters that say what is ``recorded``, and RViz, where they are asked for: its
+        configuration for the model ``name`` that lies in a box; ``frame``: its fixed frame, where it is not that of the
+        configuration."""
         found = []
         if self.record:
             found.append(Process('recorder_node', 'recorder_node', self.namespace, respawn=True, parameters={
@@ -199,7 +202,7 @@ class GraphArguments(Settings):
         if self.rviz:
             topic = f'/{self.namespace.strip("/")}/markers'
             found.append(Process('rviz2', 'rviz2', parameters={'use_sim_time': self.use_sim_time}, package='rviz2',
-                                 arguments=('-d', str(share_directory() / 'rviz' / config),
+                                 arguments=('-d', str(rviz_file(config, name, box())),
                                             *(('-f', frame) if frame else ())),
                                  remappings={'/markers': topic} if self.namespace else {}))
         return tuple(found)
@@ -279,7 +282,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     """Processes of a machine's graph; raises DescriptionError for a machine that cannot be used so, SettingError for a
     cycle that is not its own."""
     a = arguments
-    check_machine(a)        # fail now, not in five processes
+    model = check_machine(a)        # fail now, not in five processes
     scale = a.scale or a.display
     readers = a.visualization + bool(a.record) + a.outputs + scale
     prefix = f'{a.namespace.strip("/")}/' if a.outputs and a.namespace.strip('/') else ''     # all machines share /tf
@@ -293,7 +296,7 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     displays = [a.node('display_node', **machine, scale_file=a.scale_file, host=a.display_host, port=a.display_port,
                        token_file=a.display_token_file)] if a.display else []
     plants = [a.plant('plant_node', final, **machine, payload=a.payload, cycle=a.cycle, cycles=a.cycles,
-                      wait_subscribers=1 + a.visualization + bool(a.record))] if a.simulate else []
+                      wait_subscribers=1 + bool(a.record))] if a.simulate else []
     also = {'also': ' '.join(f'{topic}:{kind}' for topic, kind in SCALE.items())} if scale else {}
     linked = int(a.composed)        # reads no topic
     nodes: tuple[Process, ...] = (
@@ -304,15 +307,15 @@ def machine_graph(arguments: MachineArguments) -> Graph:
     if a.composed:
         nodes = (Process(COMPOSED, COMPOSED, a.namespace, respawn=True,
                          parts={node.name: node.parameters for node in nodes}),)
-    drawing = (a.node('visualization_node', **machine, frame_id=frame, sources=sources,
-                      sensor_reliability=a.reliability),)
-    return a.complete((*nodes, *drawing[:a.visualization], *outputs, *scales, *displays, *plants,
-                       *a.watchers('machine.rviz', frame if frame != MARKERS_FRAME else '', machine=a.machine,
-                                    sources=sources, **also)))
+    drawings = [a.node('visualization_node', **machine, frame_id=frame)] if a.visualization else []
+    return a.complete((*nodes, *drawings, *outputs, *scales, *displays, *plants,
+                       *a.watchers('machine.rviz', a.machine, lambda: machine_box(model),
+                                   frame if frame != MARKERS_FRAME else '', machine=a.machine, sources=sources,
+                                   **also)))
 
 
-def check_machine(arguments: MachineArguments) -> None:
-    """Raise what its nodes would: DescriptionError for the machine, SettingError for the cycle."""
+def check_machine(arguments: MachineArguments) -> Machine:
+    """The machine; raises what its nodes would: DescriptionError for the machine, SettingError for the cycle."""
     a = arguments
     if a.machine in known_mechanisms():
         raise SettingError('machine', a.machine, 'a machine, with cylinders; start a mechanism without them by '
@@ -331,6 +334,7 @@ def check_machine(arguments: MachineArguments) -> None:
         plant_machine(machine)
         if a.cycle != 'topic':
             cycle_by_name(a.cycle, machine, a.seed)
+    return machine
 
 
 def _from_word(name: str, word: str, kind: type) -> Any:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How large what is drawn is: for widths of lines, heights of letters and the camera."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import MbseError
+from ...machine import Machine
+
+TURN = np.array([-0.6, 0.6])      # rad, of a joint that is an independent coordinate
+LINE, LETTER = 1 / 60, 1 / 30           # of the size
+MARGIN = 0.3        # of the size, around a mechanism whose motion is not known
+SMALLEST = 1e-3     # m
+
+
+class Box(NamedTuple):
+    """Corners (3,), m, and the height of the lowest point at the start, or of the origin where that is lower."""
+
+    low: np.ndarray
+    high: np.ndarray
+    ground: float
+
+    @property
+    def size(self) -> float:
+        """Its longest side, m."""
+        return max(float((self.high - self.low).max()), SMALLEST)
+
+
+def machine_box(machine: Machine) -> Box:
+    """All poses with one cylinder at an end of its stroke, or one joint turned from the start, the rest as there."""
+    start = machine.model.start.q[machine.model.z]
+    ends, first = dict(zip(machine.cylinders, machine.stroke)), machine.outline(start)
+    found = [first]
+    for k, name in enumerate(machine.coordinates):
+        for end in ends.get(name, start[k] + TURN):
+            z = start.copy()
+            z[k] = end
+            try:
+                found.append(machine.outline(z))
+            except MbseError:       # out of reach while the others stand so
+                continue
+    points = np.vstack([_points(lines) for lines in found])
+    return Box(points.min(axis=0), points.max(axis=0), min(0.0, float(_points(first)[:, 2].min())))
+
+
+def mechanism_box(lines: Mapping[str, np.ndarray]) -> Box:
+    """Of lines at the start, with room to move."""
+    points = np.vstack([_points(lines), np.zeros(3)])
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = MARGIN * max(float((high - low).max()), SMALLEST)
+    return Box(low - room, high + room, min(0.0, float(low[2])))
+
+
+def or_by_size(given: float, share: float, size: float) -> float:
+    """A length that a setting gives, else, where that is 0, a share of the size, m."""
+    return given if given > 0.0 else share * size
+
+
+def _points(lines: Mapping[str, np.ndarray]) -> np.ndarray:
+    rows: Iterable[np.ndarray] = lines.values()
+    return np.vstack([row if row.shape[1] == 3 else np.column_stack([row[:, 0], np.zeros(len(row)), row[:, 1]])
+                      for row in rows])
