@@ -9,12 +9,16 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
+from machine_variants import variant
 
+from mbse_ros.description.load import known_machines, load_mechanism
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.payload.gates import GATES
+from mbse_ros.payload.gates import GATES, slowest
 from mbse_ros.payload.inverse_dynamics import InverseDynamics, MassSamples, residual
 from mbse_ros.payload.payload_settings import PayloadSettings
+from mbse_ros.payload.state_gates import StateGates
+from mbse_ros.streams.stages import PayloadStage
 
 LOAD = 300.0
 STDDEV = {'position': 5e-5, 'velocity': 1e-3, 'acceleration': 0.01, 'pressure': 1e4, 'spool': 1e-3}
@@ -141,3 +145,50 @@ def test_the_gate_does_not_depend_on_other_limits_than_the_machines() -> None:
     found.configure(PayloadSettings())
     dynamics().configure(PayloadSettings())
     assert found._p[found._size + 3] == pytest.approx(100 * dynamics()._p[found._size + 3])
+
+
+def slow_friction(*cylinders: str) -> Machine:
+    """The crane with friction that changes its sign up to 30 mm/s."""
+    found = dict(machine().description.cylinders)
+    for name in cylinders:
+        friction = found[name].friction
+        transition = replace(friction.transition_velocity, value=0.03)
+        found[name] = replace(found[name], friction=replace(friction, transition_velocity=transition))
+    return Machine(replace(machine().description, cylinders=found))
+
+
+@pytest.mark.parametrize('cylinders, speed, gate', [
+    (('lift', 'tilt'), 0.033, 'too slow'), (('lift', 'tilt'), 0.038, 'open'), (('tilt',), 0.033, 'open'), ((), 0.0055,
+                                                                                                  'too slow')])
+def test_a_cylinder_weighs_where_its_friction_is_known(cylinders: tuple, speed: float, gate: str) -> None:
+    """From 1.2 times the transition velocity of its own friction on; a stated speed replaces that of all."""
+    found, X = StateGates(slow_friction(*cylinders), 'vm'), state((LIFT, TILT), (speed, 0.0))
+    found.configure(PayloadSettings(significance=0.0))
+    assert GATES[int(found.closed(X[None])[0])] == gate
+    found.configure(PayloadSettings(significance=0.0, min_speed=0.005))
+    assert GATES[int(found.closed(X[None])[0])] == 'open'
+
+
+def test_a_stated_speed_below_the_transition_velocity_is_said() -> None:
+    crane = slow_friction('tilt')
+    said = PayloadStage(crane, PayloadSettings(min_speed=0.006), 'vm').note
+    assert 'payload.min_speed: 0.006 m/s' in said and '0.03 m/s' in said
+    assert 'patu655.yaml: cylinders.tilt.friction.transition_velocity' in said
+    for settings in PayloadSettings(), PayloadSettings(min_speed=0.036):
+        assert PayloadStage(crane, settings, 'vm').note == ''
+
+
+def test_the_margin_is_at_least_the_length_of_an_end_stop() -> None:
+    crane = variant('patu655', **{f'cylinders__{name}__end_stop': {
+        'stiffness': '1e7 N/m', 'damping': '5e3 N*s/m', 'length': '20 mm'} for name in ('lift', 'tilt')})
+    found = StateGates(crane, 'vm')
+    found.configure(PayloadSettings())
+    assert [GATES[int(found.closed(state((at, at), (0.05, 0.05))[None])[0])] for at in (0.019, 0.021)] == [
+        'outside the stroke', 'open']
+
+
+def test_the_shipped_machines_weigh_as_before() -> None:
+    for path in known_machines().values():
+        machine_of = Machine(load_mechanism(path))
+        if machine_of.description.payload is not None:
+            assert slowest(machine_of, 0.0) == [0.006] * len(machine_of.cylinders)

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a mass counts again after one that cannot be."""
+"""When a mass counts again after one that cannot be, or after alarms of any kind that come too often."""
 
-from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Trust
+from functools import cache
+
+from core_support import crane
+
+from mbse_ros.payload.load_log import plain_difference
+from mbse_ros.payload.mass import Mass
+from mbse_ros.payload.trust import AFTER_CONTACT, FIRST, LASTING, LONGEST, PROBATION, Drift, Trust
+from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name
+from mbse_ros.streams.pipeline import Pipeline
+from mbse_ros.streams.records import PayloadStatus
 
 DT = 0.01
 
@@ -78,3 +87,100 @@ def test_soil_explains_no_sensor_that_is_rejected():
     pass_time(trust, 1.0, alarm=True, moved=False, contact=True)
     assert pass_time(trust, 0.1, alarm=True, moved=False, refused=True) > 0.09
     assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
+
+
+def onsets(trust, count, every, length=0.3):
+    """Alarms of ``length`` s that begin every so many s of motion; gives whether trust was lost at any."""
+    lost = False
+    for _ in range(count):
+        lost |= pass_time(trust, length, alarm=True) > 0.0
+        lost |= pass_time(trust, every - length) > 0.0
+    return lost
+
+
+def test_alarms_that_come_often_cost_trust_and_seldom_ones_do_not():
+    assert not onsets(Trust(), 50, 3.0)
+    trust = Trust()
+    pass_time(trust, 100.0)
+    assert onsets(trust, 6, 1.0)
+    assert not onsets(Trust(), 1, 1.0)
+    assert onsets(Trust(), 2, 0.5)                                      # at a start there is less trust
+
+
+def test_all_kinds_of_alarms_are_one_doubt():
+    """A load that changes, an observer in trouble, a contact, a mass that wanders: each once, and trust is gone."""
+    for last in ({'alarm': True}, {'wanders': True}, {'alarm': True, 'contact': True, 'moved': False}):
+        trust = Trust()
+        pass_time(trust, 100.0)
+        for kind in ({'alarm': True}, {'alarm': True, 'moved': False}, {'wanders': True}):
+            trust.take(DT, False, **{'alarm': False, 'moved': True, **kind})
+            pass_time(trust, 0.2)
+        assert not trust.lost
+        trust.take(DT, False, **{'alarm': False, 'moved': True, **last})
+        assert trust.lost
+
+
+def test_what_is_alarmed_before_there_is_a_mass_is_not_trusted_at_once():
+    trust = Trust()
+    for _ in range(100):
+        trust.take(DT, False, False, False, contact=True, blind=True)
+    assert abs(pass_time(trust, 20.0) - FIRST) < 2 * DT
+
+
+def test_trust_that_is_lost_again_on_the_way_back_takes_longer():
+    trust = Trust()
+    for _ in range(4):
+        trust.take(DT, True, False, True)
+        assert pass_time(trust, 1.0) > 0.99
+    assert trust.wanted == LONGEST
+
+
+def mass(value, noise=1.0, half=5.0):
+    return Mass(value, noise, half, value, value, 1, 'open', noise, 10)
+
+
+def wandering(speed, noise=1.0, half=5.0, difference=plain_difference):
+    """Whether a mass that moves with so many kg/s is found in 2 s of motion."""
+    drift = Drift(difference)
+    return any(drift.take(DT, mass(100.0 + speed * DT * k, noise, half), True, False) for k in range(200))
+
+
+def test_a_mass_that_moves_by_more_than_its_noise_wanders():
+    """1.4 deviations of the noise of two masses half a second apart, and what is within the interval is none."""
+    assert wandering(5.0) and wandering(-5.0) and not wandering(3.0)
+    assert not wandering(5.0, noise=2.0) and not wandering(5.0, half=20.0)
+    assert not wandering(5.0, difference=lambda new, old: (new.mass - old.mass, 3.0))       # another pose explains it
+
+
+def test_masses_before_another_load_are_not_compared():
+    drift = Drift(plain_difference)
+    for k in range(200):
+        assert not drift.take(DT, mass(100.0 + 50.0 * (k > 100)), True, k == 101)
+    assert [drift.take(DT, mass(500.0), False, False) for _ in range(50)] == [False] * 50       # held: no news
+
+
+def silently_wrong(change):
+    """Longest spell and sum, s, in which a mass is outside its interval while all is said to be well."""
+    frames, pipeline, spells = lifts()[:1300], Pipeline(crane()), [0.0]
+    truth = 50.0
+    for frame in frames:
+        samples = {name: frame.samples[change.get(name, name)] for name in frame.samples}
+        for name, value in {**frame.commands, **samples}.items():
+            for output in pipeline.add(name, frame.stamp_ns, value):
+                payload = output.payload
+                wrong = payload.status is PayloadStatus.UPDATING and not payload.lower <= truth <= payload.upper
+                spells = [*spells[:-1], spells[-1] + DT] if wrong else [*spells, 0.0] if spells[-1] else spells
+    return max(spells), sum(spells)
+
+
+@cache
+def lifts():
+    return SimulatedCrane(crane(), 50.0, 1, cycle_by_name('lift_hold_lower', crane(), 1)).run()
+
+
+def test_swapped_hoses_are_not_believed_for_a_second():
+    """Masses of 8, 21, 215, 34, 220 and 12 kg for 50: one in each motion."""
+    longest, total = silently_wrong({'pressure/lift_piston': 'pressure/lift_rod',
+                                     'pressure/lift_rod': 'pressure/lift_piston'})
+    assert longest <= 1.0 and total <= 1.5
+    assert silently_wrong({})[1] == 0.0

@@ -31,18 +31,12 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
         super().build(machine)
         self._all = JointStates(machine)
         self._joints = self.output(JointState, 'estimated/joint_states')
-        self._warn_of_tuning()
 
     def make_stage(self, machine: Machine) -> ObserverStage:
         """The observer stage, warmed up."""
         stage = ObserverStage(machine, self.tuning, self.settings.backend)
         warm_up_observer(stage, machine)
         return stage
-
-    def retune(self, tuning: ObserverSettings) -> None:
-        """Give a new tuning to the observer; another transition compiles a new step."""
-        super().retune(tuning)
-        self._warn_of_tuning()
 
     def connect(self) -> None:
         """Take segments from here on, with nothing known."""
@@ -59,10 +53,6 @@ class ObserverNode(RecordNode[Segment, StateEstimate]):
         mean_nis, whiteness = self.stage.health
         return {'NIS': f'{result.nis:.3g} of {result.nis_dof} measurements',
                 'mean NIS per measurement': f'{mean_nis:.3g}', 'whiteness (p-value)': f'{whiteness:.3g}'}
-
-    def _warn_of_tuning(self) -> None:
-        if self.stage.note:
-            self.get_logger().warning(self.stage.note)
 
 
 main = ObserverNode.main

@@ -52,7 +52,8 @@ class PayloadNode(RecordNode[StateEstimate, PayloadEstimate]):
             causes = [cause for cause in self.stage.budget[:LARGEST] if cause.kg > 0.0]
             values |= {f'uncertainty, cause {k}': f'{cause}: {cause.kg:.3g} kg'
                        for k, cause in enumerate(causes, 1)}
-        return {**values, 'loads': len(loads), **({'load before': load_text(loads[-2])} if len(loads) > 1 else {})}
+        return {**values, 'loads': len(loads), **({'tuning': self.stage.note} if self.stage.note else {}),
+                **({'load before': load_text(loads[-2])} if len(loads) > 1 else {})}
 
     def log(self, result: PayloadEstimate) -> None:
         """A line about a new status."""

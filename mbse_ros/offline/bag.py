@@ -193,7 +193,8 @@ class _Passed:
         warnings += mass_lines(track, machine)
         findings = judged(samples, machine, ages, interpolator.settings).findings
         warnings += [finding.line for finding in findings]
-        warnings += [line for line in (pipeline.observer.note, interpolator.clocks.words) if line]
+        warnings += [line for line in (pipeline.observer.note, pipeline.payload.note, interpolator.clocks.words)
+                     if line]
         first = float(track.elapsed[0])
         loads = tuple(load.at(load.start - first, load.end - first) for load in pipeline.payload.loads)
         return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,

@@ -13,6 +13,7 @@ from ..graph.machines.machine_log import MachineLog, unused
 from ..graph.machines.machine_settings import MachineGraphSettings
 from ..graph.machines.machine_smoother import MachineSmoothed, smooth_machine
 from ..machine import Machine
+from ..payload.gates import too_slow
 from .bag import Estimate, truth_at
 
 
@@ -51,11 +52,12 @@ def log_of(estimate: Estimate) -> MachineLog:
     return MachineLog(estimate.track.with_pauses, np.where(fresh, measured, np.nan))
 
 
-def notes(machine: Machine) -> list[str]:
-    """What the smoother makes no use of."""
-    left = unused(machine)
-    return [f'{", ".join(left)}: the smoother makes no use of it: it takes what measures a coordinate of the machine ('
-            f'{", ".join(machine.coordinates)}), a volume or an inclination of the base'] if left else []
+def notes(machine: Machine, settings: MachineGraphSettings) -> list[str]:
+    """What the smoother makes no use of, and what is wrong with the tuning."""
+    left, slow = unused(machine), too_slow(machine, 'graph.min_speed', settings.min_speed)
+    return [*([f'{", ".join(left)}: the smoother makes no use of it: it takes what measures a coordinate of the '
+               f'machine ({", ".join(machine.coordinates)}), a volume or an inclination of the base'] if left else []),
+            *([slow] if slow else [])]
 
 
 def owners(machine: Machine, kind: str) -> tuple[str, ...]:

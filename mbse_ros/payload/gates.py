@@ -11,13 +11,45 @@ from .payload_settings import PayloadSettings
 
 GATES = ('open', 'outside the stroke', 'not observable', 'too slow', 'accelerating')
 GATE_NUMBERS = 5
+SURE = 1.2          # transition velocities of a cylinder's friction, from which its sign is known to a part in 3,000
 
 
 def gate_numbers(machine: Machine, settings: PayloadSettings) -> list[float]:
-    """The gates (5,): speed, m/s, and in standard deviations, share of acceleration, information, 1/kg2, margin, m."""
+    """The gates (5,): speed, m/s, 0: by the file, and in standard deviations, share of acceleration, information,
+    1/kg2, margin, m."""
     low, high = machine.payload_data.limits
     return [settings.min_speed, settings.significance, settings.max_acceleration_share,
             (settings.max_sample_share * (high - low)) ** -2, settings.stroke_margin]
+
+
+def slowest(machine: Machine, stated: float) -> list[float]:
+    """Speeds (cylinders,), m/s, from which friction is trusted: as ``stated``, or, where that is 0, of the file."""
+    return [stated or SURE * velocity for velocity in transitions(machine)]
+
+
+def margins(machine: Machine, stated: float) -> list[float]:
+    """Distances (cylinders,), m, from the ends of the stroke in which forces are not trusted: at least the damper's
+    length."""
+    stops = [cylinder.end_stop for cylinder in machine.description.cylinders.values()]
+    return [stated if stop is None else max(stated, stop.length.value) for stop in stops]
+
+
+def too_slow(machine: Machine, name: str, stated: float) -> str:
+    """What is wrong with a slowest speed, m/s, in the setting ``name``, by the friction of the file; '' if nothing."""
+    found = dict(zip(machine.cylinders, transitions(machine)))
+    slow = {cylinder: velocity for cylinder, velocity in found.items() if 0.0 < stated < velocity}
+    if not slow:
+        return ''
+    worst = max(slow, key=lambda cylinder: slow[cylinder])
+    file = machine.description.file
+    return (f'{name}: {stated:g} m/s is below the speed up to which friction changes its sign, {slow[worst]:g} m/s '
+            f'({file}: cylinders.{worst}.friction.transition_velocity): masses weighed between are wrong by friction; '
+            f'0 takes {SURE:g} times that of each cylinder')
+
+
+def transitions(machine: Machine) -> list[float]:
+    """Speeds (cylinders,), m/s, up to which friction changes its sign, as the file has them."""
+    return [cylinder.friction.transition_velocity.value for cylinder in machine.description.cylinders.values()]
 
 
 def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
@@ -29,10 +61,12 @@ def passed_gates(machine: Machine, concerns: np.ndarray, n: int) -> ca.Function:
     count, stroke = len(machine.cylinders), ca.DM(machine.stroke)
     pistons, speeds, rates = ca.SX.sym('s', count), ca.SX.sym('sd', count), ca.SX.sym('rates', count, n)
     share, P, gates = ca.SX.sym('share', len(concerns)), ca.SX.sym('P', n, n), ca.SX.sym('gates', GATE_NUMBERS)
+    speed = ca.if_else(gates[0] > 0, gates[0], ca.DM(slowest(machine, 0.0)))
+    margin = ca.fmax(gates[4], ca.DM(margins(machine, 0.0)))
     slopes = ca.SX.sym('slopes', len(concerns), n)
-    inside = ca.logic_and(pistons - stroke[:, 0] > gates[4], stroke[:, 1] - pistons > gates[4])
+    inside = ca.logic_and(pistons - stroke[:, 0] > margin, stroke[:, 1] - pistons > margin)
     spread = ca.sum2((rates @ P) * rates)
-    moving = ca.logic_and(ca.fabs(speeds) >= gates[0], speeds ** 2 >= gates[1] ** 2 * spread)
+    moving = ca.logic_and(ca.fabs(speeds) >= speed, speeds ** 2 >= gates[1] ** 2 * spread)
     calm = share ** 2 <= gates[2] ** 2 + gates[1] ** 2 * ca.sum2((slopes @ P) * slopes)
     found = []
     for i, own in enumerate(concerns):

@@ -1,22 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trust in a mass after one that cannot be: it comes back with motion, and later each time that it is lost again.
+"""Trust in a mass after what speaks against it: it comes back with motion, and later each time that it is lost again.
 
 A sensor in another unit, chambers that are swapped or a stroke that is reversed make masses that contradict each other
 in one motion and agree in the next. So after a mass that was implausible the next ones must agree for a while of motion
-before they count again. So it is after a load that changes for longer than loads do.
+before they count again. So it is after loads that change for longer, or more often, than loads do: each alarm, of
+whatever kind, and each mass that wanders adds to one doubt, which motion without any takes off. A start begins with
+doubt.
 """
 
 from __future__ import annotations
 
-from math import inf
+from collections import deque
+from collections.abc import Callable
+from math import hypot, inf
+
+from .mass import Mass
 
 NOT_YET = 'not trusted yet'     # how the reason begins with which a mass is held then
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
-LONGEST = 8.0           # ... and at most: they double where trust is lost again within ...
-PROBATION = 10.0        # ... s of motion
+LONGEST = 16.0          # ... and at most: they double where trust is lost again within ...
+PROBATION = 30.0        # ... s of motion
+RECOVERED = 0.5         # s of motion without an alarm after which trust that had not come back yet is lost again
 LASTING = 4.0           # s of motion in which loads may change ...
 LEAK = 0.5              # ... of which each s of motion without a change takes off so much
 AFTER_CONTACT = 3.0     # s after a contact, in which soil that still holds the bucket explains a mass that cannot be
+ALARMS = 3.0            # alarms, beyond which trust is lost ...
+AT_START = 1.5          # ... of which a start has so many: an alarm may be a load that is taken, two are not
+FADES = 0.5             # ... and each s of motion without an alarm takes off so many
+WANDERING = 0.5         # alarms that each s adds in which the mass wanders
+EVERY, OVER = 0.1, 0.5      # s of motion between two masses that are compared, and how far back
+WANDERS = 1.4           # standard deviations of two masses' noise and of what their poses explain, and ...
+FAR = 0.25              # ... half-widths of the interval: what is less is in it
+FEWEST = 3              # masses that are compared
+
+
+class Drift:
+    """Whether a mass wanders by more than it says, while no load changes; ``difference``: see
+    ``PayloadEstimator.difference``."""
+
+    def __init__(self, difference: Callable[[Mass, Mass], tuple[float, float]]) -> None:
+        self._difference = difference
+        self._masses: deque[Mass] = deque(maxlen=round(OVER / EVERY) + 1)
+        self._since, self._found = inf, False
+
+    def take(self, dt: float, mass: Mass, counts: bool, over: bool) -> bool:
+        """A segment of ``dt``, s, whose mass ``counts``; ``over``: what was before is not to be compared with it."""
+        if over:
+            self._masses.clear()
+            self._since, self._found = inf, False
+        self._since += dt * counts
+        if counts and self._since >= EVERY:
+            self._since = 0.0
+            self._masses.append(mass)
+            old = self._masses[0]
+            off, stddev = self._difference(mass, old)
+            room = max(WANDERS * hypot(mass.noise, old.noise, stddev), FAR * mass.half_width)
+            self._found = len(self._masses) >= FEWEST and abs(off) > room
+        return self._found
 
 
 class Trust:
@@ -26,23 +66,28 @@ class Trust:
         self.reset()
 
     def reset(self) -> None:
-        """As at the start: trusted."""
+        """As at the start: trusted, but not for long."""
         self.wanted = FIRST         # s of motion without an alarm
         self.lost = False           # whether a mass that looks well does not count yet
         self._calm, self._changing, self._free = inf, 0.0, inf
+        self._doubt, self._alarmed = AT_START, False
 
     def take(self, dt: float, implausible: bool, alarm: bool, moved: bool, contact: bool = False,
-             refused: bool = False) -> None:
+             refused: bool = False, wanders: bool = False, blind: bool = False) -> None:
         """A segment of ``dt``, s: whether its mass was implausible, or there was another alarm (a load that changes, an
         observer in trouble), whether it was weighed in motion, and whether the machine touched something; ``refused``:
-        all samples of a sensor were rejected, which no soil explains."""
-        motion = dt if moved else 0.0
+        all samples of a sensor were rejected, which no soil explains; ``wanders``: see ``Drift``; ``blind``: alarmed
+        before there was any mass."""
+        motion, soiled = dt if moved else 0.0, self._free <= AFTER_CONTACT
         self._free = 0.0 if contact else self._free + dt
         soil = implausible and self._free <= AFTER_CONTACT
-        implausible = implausible and not soil or refused
+        implausible, wanders = implausible and not soil or refused, wanders and not soiled
         self._changing = min(self._changing + motion, LASTING) if alarm else max(0.0, self._changing - LEAK * motion)
-        if implausible or alarm and self._changing >= LASTING:
-            if not self.lost:
+        self._add(motion, alarm or blind, wanders, soiled)
+        if blind:
+            self._doubt = 2.0 * ALARMS
+        if implausible or alarm and self._changing >= LASTING or (alarm or wanders or blind) and self._doubt > ALARMS:
+            if not self.lost or self._calm > RECOVERED:
                 self.wanted = FIRST if self._calm > PROBATION else min(2.0 * self.wanted, LONGEST)
             self.lost, self._calm = True, 0.0
         elif (alarm or soil) and self.lost:
@@ -50,3 +95,13 @@ class Trust:
         else:
             self._calm += motion
             self.lost = self.lost and self._calm < self.wanted
+        self._alarmed = alarm or blind or implausible or soil or wanders
+
+    def _add(self, motion: float, alarm: bool, wanders: bool, soiled: bool) -> None:
+        """An alarm counts where it begins, unless soil explains it."""
+        if not (alarm or wanders):
+            self._doubt = max(0.0, self._doubt - FADES * motion)
+            return
+        if not self._alarmed and not soiled:
+            self._doubt += 1.0
+        self._doubt = min(self._doubt + WANDERING * motion * wanders, 2.0 * ALARMS)

@@ -15,10 +15,11 @@ from ..estimators.observer_settings import ObserverSettings
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..payload.estimator import PayloadEstimator
+from ..payload.gates import too_slow
 from ..payload.load_log import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
-from ..payload.trust import NOT_YET, Trust
+from ..payload.trust import NOT_YET, Drift, Trust
 from .elapsed import Elapsed
 from .faint import REASON as FAINT
 from .faint import Faint
@@ -211,6 +212,11 @@ class PayloadStage:
         """The tuning in force."""
         return self._estimator.settings
 
+    @property
+    def note(self) -> str:
+        """What is wrong with the tuning in force; '' when nothing is."""
+        return too_slow(self._estimator.machine, 'payload.min_speed', self.settings.min_speed)
+
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning from the next segment on."""
         self._estimator.configure(settings)
@@ -219,7 +225,7 @@ class PayloadStage:
         """Forget the mass: another load."""
         self._estimator.reset()
         self._doubted_ns = -RETURN_NS
-        self._trust = Trust()
+        self._trust, self._drift = Trust(), Drift(self._estimator.difference)
         self._loads = LoadLog(self._limits, self._estimator.difference)
         self._mass: Mass | None = None
         self._elapsed = Elapsed()
@@ -286,14 +292,19 @@ class PayloadStage:
     def _trusted(self, state: StateEstimate, mass: Mass, status: PayloadStatus, reason: str
                  ) -> tuple[PayloadStatus, str]:
         """The same, but for a mass that looks well soon after one that cannot be."""
-        alarm = status in (PayloadStatus.CHANGING, PayloadStatus.CONTACT, PayloadStatus.NO_DATA)
+        dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
+        known, contact, implausible = (self._loads.found, status is PayloadStatus.CONTACT,
+                                       status is PayloadStatus.IMPLAUSIBLE)
+        alarm = contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
-        self._trust.take(state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.IMPLAUSIBLE,
-                         alarm and self._loads.found, mass.taken > 0, status is PayloadStatus.CONTACT, refused)
+        wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible)
+        self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
+                         not known and self._doubted_ns == self._elapsed.total)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
                 f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
-                'one, a sensor whose samples were all rejected, or a load that changed for longer than loads do')
+                'one, a sensor whose samples were all rejected, or loads that changed for longer or more often than '
+                'loads do')
         return status, reason
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,

@@ -25,6 +25,11 @@ class Unweighed(PayloadStage):
         """The tuning in force."""
         return self._settings
 
+    @property
+    def note(self) -> str:
+        """Nothing is wrong with a tuning that changes nothing."""
+        return ''
+
     def configure(self, settings: PayloadSettings) -> None:
         """Take new tuning; it changes nothing."""
         self._settings = settings

@@ -37,7 +37,8 @@ def smooth_machine(machine: str, valve: str | None, request: LogRequest) -> Answ
     estimate = estimate_bag(request.bag, load_machine(machine, valve), tuning, request.namespace, request.backend,
                             request.sources)
     found = smooth_estimate(estimate, request.lag, settings)
-    return Answer([*found.estimate.warnings, *notes(found.machine)], summary(found, request), as_json(found, request),
+    warnings = [*found.estimate.warnings, *notes(found.machine, settings)]
+    return Answer(warnings, summary(found, request), as_json(found, request),
                   lambda folder: write_files(found, folder))
 
 

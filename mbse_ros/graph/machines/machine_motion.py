@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import GraphError
 from ...machine import Machine
+from ...payload.gates import margins, slowest
 from ..factors.machine_factors import MachineKinds
 from .machine_log import MachineLog, check_log, held, readings
 from .machine_settings import MachineGraphSettings
@@ -42,7 +43,8 @@ def trusted_motion(machine: Machine, kinds: MachineKinds, log: MachineLog, s: Ma
     balanced = moving(machine, kinds, log, s, motion)
     if not balanced.any():
         fastest = 1e3 * float(np.abs(motion.speeds).max())
-        raise GraphError(f'the pistons never move at {1e3 * s.min_speed:g} mm/s or more for {2 * s.guard_time:g} s, '
+        least = 1e3 * min(slowest(machine, s.min_speed))
+        raise GraphError(f'the pistons never move at {least:g} mm/s or more for {2 * s.guard_time:g} s, '
                          f'inside the stroke and measured (fastest {fastest:.3g} mm/s): friction at standstill may be '
                          'anything', ['payload'], ['force_balance'])
     return motion, balanced
@@ -86,14 +88,14 @@ def slope(t: np.ndarray, y: np.ndarray, half: float) -> np.ndarray:
     return np.where(enough, count * sxy - sx * sy, 0.0) / np.where(enough, spread, 1.0)
 
 
-def moving(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings, motion: Followed
-           ) -> np.ndarray:
+def moving(machine: Machine, kinds: MachineKinds, log: MachineLog, s: MachineGraphSettings, motion: Followed,
+           times: float = 1.0) -> np.ndarray:
     """Equations (n, a) that count: their cylinders move, by the guard time before and after, away from the ends of the
-    stroke, and their pressures are measured. Friction at standstill may be anything: no balance there says anything of
-    the mass."""
-    low, high = machine.stroke.T
-    good = (np.abs(motion.speeds) >= s.min_speed) & (motion.pistons - low > s.stroke_margin)
-    good &= high - motion.pistons > s.stroke_margin
+    stroke, and their pressures are measured. ``times``: the slowest speed. Friction at
+    standstill may be anything: no balance there says anything of the mass."""
+    (low, high), margin = machine.stroke.T, np.array(margins(machine, s.stroke_margin))
+    good = np.abs(motion.speeds) >= times * np.array(slowest(machine, s.min_speed))
+    good &= (motion.pistons - low > margin) & (high - motion.pistons > margin)
     chambers = np.any(machine.circuit.T_Vcyl.reshape(len(machine.volumes), len(machine.cylinders), 2), axis=2)
     seen = np.ones((len(log.t), len(machine.volumes)), dtype=bool)
     for item in readings(machine, log):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,7 +82,6 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
     kinds = kinds or machine_kinds(machine)
     motion, balanced = trusted_motion(machine, kinds, log, settings)
     force, rough, x = settings.unknown_force or FORCES[0], np.ones(len(machine.coordinates)), None
-    faster = replace(settings, min_speed=min(SWINGING * settings.min_speed, 1.0))
 
     def solve(start: np.ndarray | None, roughly: int | None = None) -> Solution:
         graph = machine_graph(machine, kinds, log, settings, motion, balanced, force, rough)
@@ -97,7 +96,7 @@ def smooth_machine(machine: Machine, log: MachineLog, settings: MachineGraphSett
         before = balanced
         swinging = along(machine, kinds, {'z': solution['z'], 'zd': solution['zd']})
         # Smoothed speeds swing where slopes do not: what both count, or as before where nothing would be left.
-        both = before & moving(machine, kinds, log, faster, swinging)
+        both = before & moving(machine, kinds, log, settings, swinging, SWINGING)
         balanced = both if both.any() else before
         if not wider.any() and (balanced == before).all():
             break

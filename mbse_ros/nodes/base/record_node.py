@@ -159,10 +159,16 @@ class RecordNode(ManagedNode[Machine], Generic[R, E]):
         topic, kind = self.sends
         self._results = self.output(message_class(kind), topic)
         self._diagnosed = self.output(DiagnosticArray, '/diagnostics')
+        self._warn_of_tuning()
 
     def retune(self, tuning: Any) -> None:
         """Give a new tuning to the stage."""
         self.stage.configure(tuning)
+        self._warn_of_tuning()
+
+    def _warn_of_tuning(self) -> None:
+        if self.stage.note:
+            self.get_logger().warning(self.stage.note)
 
     def own_topics(self) -> list[str]:
         """The input, too: of two sources each would spoil the other's records."""

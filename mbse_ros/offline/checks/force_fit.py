@@ -19,6 +19,7 @@ from ...estimators.force_balance import force_balance
 from ...estimators.hydraulic_model import state_names
 from ...estimators.hydraulic_sensors import direct
 from ...machine import Machine
+from ...payload.gates import transitions
 from .channel_series import STEP, Means
 
 NEEDED = ('position/', 'pressure/')
@@ -26,7 +27,6 @@ REACH = 2               # steps of the grid to each side over which speeds are d
 WEIGHT_SHARE = 0.05     # of the weight of the known bodies, and of the load
 FRICTION_SHARE = 0.3    # of the friction of a moving piston
 INERTIA_SHARE = 0.5     # of what the acceleration takes, which two differences give roughly
-SLOW = 0.005            # m/s, below which friction is anything
 EVERY = 2               # steps of the grid from one instant of the balance to the next
 LEAST = 20              # instants
 FEWEST = 0.7            # share of the instants in which the cylinders must reach
@@ -156,7 +156,7 @@ class ForceFit:
         slow = ca.substitute(g, accelerations, zero(count))
         empty = X[motion + pressures]
         weight = ca.substitute(g, empty, zero(empty.numel()))
-        moving = ca.fabs(balance.speeds) > SLOW
+        moving = ca.fabs(balance.speeds) > ca.DM(transitions(machine))      # below, friction is anything
         friction = ca.fabs(balance.levers) @ (balance.bounds * ca.if_else(moving, FRICTION_SHARE, 1.0))
         noise = ca.vertcat(*(self._noise(name) for name in self.names))
         slopes = ca.jacobian(g, X[pressures])
