@@ -183,7 +183,7 @@ def only(*topics):
     (only(TRUTH), 1.0, 'none of the topics /sensors/position, /sensors/pressure/lift_piston, '
                        '/sensors/pressure/lift_rod, /sensors/valve_command is in it; there are /truth'),
     (only(), 1.0, 'the bag is empty'),
-    (lambda topic, t, message: message, 0.005, 'an estimate needs two samples of every sensor (4 samples read)'),
+    (lambda topic, t, message: message, 0.005, 'values are interpolated between two (4 samples read)'),
 ])
 def test_nothing_to_estimate(edit, until, text, tmp_path):
     assert text in refused('estimate', recorded(tmp_path / 'bag', edit, until, truth=True))

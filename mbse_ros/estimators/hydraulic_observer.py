@@ -22,8 +22,9 @@ from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
 from .chi_squared import exceeded
-from .hydraulic_model import NOISES, fastest_rate, hydraulic_model, largest_pressure
+from .hydraulic_model import MPA, NOISES, fastest_rate, hydraulic_model, largest_pressure
 from .hydraulic_sensors import variances
+from .interpolation_error import InterpolationError
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
@@ -50,7 +51,9 @@ class SegmentResult:
     sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
     ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
     numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
-    mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know."""
+    mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know. ``rare``: channels whose
+    samples are too rare for this motion, the worst first, and by how many of their standard deviations the lines
+    between may be off."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -60,6 +63,7 @@ class SegmentResult:
     finite: bool
     weighing: np.ndarray
     outside: bool = False
+    rare: tuple[tuple[int, float], ...] = ()
 
 
 class HydraulicObserver:
@@ -75,6 +79,9 @@ class HydraulicObserver:
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
+        self._lines = InterpolationError(self._variance, np.array(
+            [name.startswith('pressure/') for name in self.channels], dtype=bool))
+        self._force_psd = settings.force_psd
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
@@ -161,8 +168,9 @@ class HydraulicObserver:
         """Forget the state."""
         self._x = np.zeros(0)
 
-    def start(self, measured: np.ndarray, commands: np.ndarray) -> None:
-        """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say.
+    def start(self, measured: np.ndarray, commands: np.ndarray, moving: bool = False) -> None:
+        """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say;
+        ``moving``: its speeds and what makes them are not known.
 
         A coordinate or pressure without a sample starts in the middle of its range, with that range as its stddev.
         Raises PositionProblemError where the mechanism cannot be so.
@@ -184,7 +192,10 @@ class HydraulicObserver:
                                   np.zeros(len(self.channels)), equations, mass,
                                   equations, np.zeros(len(self.machine.volumes) + n * self._doubtful), dependent])
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
+        if moving:
+            self._open_motion()
         self._plans.reset()
+        self._lines.reset()
         self._outside.reset()
         self._silent.reset()
         self._open[:] = 1.0
@@ -198,7 +209,12 @@ class HydraulicObserver:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
         self._p[0] = dt
-        self._p[first:first + m] = self._variance * plan.parts
+        noise, self._force_psd = self._variance, self.settings.force_psd
+        if len(plan.divided):
+            self._lines.take(values, repeats, plan.divided)
+            noise = noise + self._lines.variance
+            self._force_psd += self._lines.density(repeats, dt, plan.divided) / MPA ** 2
+        self._p[first:first + m] = noise * plan.parts
         u = np.full((n, m + commands.shape[1]), nan)
         u[:, m:] = commands
         np.copyto(u[:, :m], values, where=plan.used)
@@ -210,7 +226,8 @@ class HydraulicObserver:
         covariance *= self._to_si
         return SegmentResult(plan.on_lines(before, y[:, :nx]), covariance, innovation, variance, rejected,
                              isfinite(np.add.reduce(self._x)),
-                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts)
+                             y[:, nx + 2 * m:] if self.model.weighs else np.zeros((0, 3)), self._outside.acts,
+                             self._lines.rare(plan.divided) if len(plan.divided) else ())
 
     def _gated(self, u: np.ndarray, plan: SamplePlan) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Outputs of all steps; innovations of the last samples, their variances, and which were beyond the gate.
@@ -304,7 +321,7 @@ class HydraulicObserver:
         return y, refused, left
 
     def _use_balance(self, used: bool) -> None:
-        self._p[self._balance] = self.settings.force_psd * (self._open if used else JOLT)
+        self._p[self._balance] = self._force_psd * (self._open if used else JOLT)
 
     def _open_motion(self) -> None:
         """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""

@@ -4,7 +4,8 @@
 The values between two samples repeat these samples' noise: taken as measurements of their own they count it several
 times, at whatever variance. So each sample corrects once, with its own variance, at its stamp; in between the model
 predicts, and the states between two samples are put on a line. Where samples are rare the prediction gets too long for
-a stiff fluid linearised: a sample is then taken in parts.
+a stiff fluid linearised: a sample is then taken in parts, and what its line may be off counts with its noise: see
+``interpolation_error``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ MOST_PLANS = 256
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """``used`` (n, channels): the values to take; ``parts`` (channels,): how many make one sample; ``due`` afterwards.
+    """``used`` (n, channels): the values to take; ``parts`` (channels,): how many make one sample; ``due`` afterwards;
+    ``divided``: places of the channels that are taken in several.
 
     ``last`` (channels,): the step of each channel's last value, where ``all_sampled``: each has one.
     A state of the steps ``inside`` is at the ``share`` (steps, 1) of the way from the state ``left`` to ``right``, both
@@ -28,6 +30,7 @@ class SamplePlan:
 
     used: np.ndarray
     parts: np.ndarray
+    divided: np.ndarray
     due: np.ndarray
     last: np.ndarray
     all_sampled: bool
@@ -84,7 +87,8 @@ def _plan(n: int, repeats: np.ndarray, dt: float, due: np.ndarray) -> SamplePlan
         for j in range(count):
             used[max(0, n - 1 - round(j * interval)), k] = True
     last = n - 1 - np.argmax(used[::-1], axis=0)
-    return SamplePlan(used, parts, after, last, bool(used.any(axis=0).all()), *_lines(np.flatnonzero(used.any(axis=1))))
+    return SamplePlan(used, parts, np.flatnonzero(parts > 1.0), after, last, bool(used.any(axis=0).all()),
+                      *_lines(np.flatnonzero(used.any(axis=1))))
 
 
 def _lines(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -25,6 +25,7 @@ from ..sources.map import ARRIVAL
 from ..streams.ages import RECENT, Ages
 from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
+from ..streams.rates import too_slow
 from ..streams.records import Segment
 from .base.diagnostics import ERROR, OK, WARN, diagnostic_array
 from .base.lifecycle import ManagedNode
@@ -92,7 +93,7 @@ class InterpolationNode(ManagedNode[Machine]):
         look, now = self._foreign.look(), time.monotonic()
         if now >= self._patience:
             missing = self._foreign.missing()
-            missing = '; '.join(part for part in (missing, self.interpolator.clocks.words) if part)
+            missing = '; '.join(part for part in (missing, self.interpolator.clocks.words, self._rare()) if part)
             self.get_logger().warning(f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
                                       + (f' ({missing})' if missing else ''))
             self._patience = now + 4 * SILENCE
@@ -100,6 +101,8 @@ class InterpolationNode(ManagedNode[Machine]):
             self._health = now + HEALTH
             self._log_clocks()
             self._log_missing()
+            if rare := self._rare():
+                self.warnings('rare', rare)
             self._diagnosed.publish(self._diagnostics())
         return min(self._patience, self._health, now + (HEALTH if look is None else look)) - now
 
@@ -158,13 +161,19 @@ class InterpolationNode(ManagedNode[Machine]):
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
         fault = self._foreign.fault
-        text = '; '.join(part for part in (fault, self.interpolator.clocks.words, self._aged, text, self._missing)
-                         if part)
+        parts = fault, self._rare(), self.interpolator.clocks.words, self._aged, text, self._missing
+        text = '; '.join(part for part in parts if part)
         dropped = {f'missing, {channel}': count for channel, count in self._gaps.total.items()}
         dropped |= {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
         dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
         return diagnostic_array(self.get_clock().now().nanoseconds, ERROR if fault else WARN if text else OK,
                                 self.get_name(), self.machine.name, text or 'OK', dropped)
+
+    def _rare(self) -> str:
+        """Which sensors send too rarely to be interpolated."""
+        longest = round(1e9 * self.interpolator.settings.max_gap)
+        return too_slow({name: interval for name, interval in self._gaps.slower_than(longest).items()
+                         if name in self.machine.channels}, longest)
 
     def _log_restart(self, segment: Segment) -> None:
         """A line in the log where the stream starts again: after a pause, or in another time (a bag that loops)."""

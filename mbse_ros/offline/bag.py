@@ -30,6 +30,7 @@ from ..streams.ages import Ages
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
 from .checks.findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
+from .checks.no_segment import no_segment
 from .checks.plausibility import judged
 from .checks.remedies import Finding
 from .checks.time_rules import MISTIMED
@@ -205,7 +206,7 @@ def _nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
     """Why no segment came out."""
     interpolator = log.pipeline.interpolator
     silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
-    reason = 'an estimate needs two samples of every sensor'
+    reason = no_segment(samples, interpolator.channels, round(1e9 * interpolator.settings.max_gap))
     if silent:
         reason = 'no sample of ' + ', '.join(silent)
     if silent and all(channel.startswith('command/') for channel in silent):

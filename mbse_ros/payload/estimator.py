@@ -112,15 +112,16 @@ class PayloadEstimator:
         return 3 + len(self._followed)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
-                reported: np.ndarray | None = None) -> Mass:
+                reported: np.ndarray | None = None, compared: bool = True) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
         ``reported`` (n, 3 + k): what an observer that estimates motion and mass together reports on the mass, see
         StateEstimate; None or empty: it estimates no mass, and the inverse dynamics of the states gives it.
+        ``compared``: whether these masses may say something of the errors that all have in common.
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if reported is not None and reported.size:
-            return self._weighed(mean, dt, reported)
+            return self._weighed(mean, dt, reported, compared)
         samples, before = self._dynamics.process(mean, covariance), self._samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -133,7 +134,7 @@ class PayloadEstimator:
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
                             self._samples - before)
 
-    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray) -> Mass:
+    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray, compared: bool) -> Mass:
         """Take the information on the mass that the observer reports, and its derivatives by the uncertain numbers.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
@@ -146,7 +147,7 @@ class PayloadEstimator:
         if self._restarted and some:
             self._forget(HARDLY)
             self._restarted, lost = False, np.where(np.arange(len(reported)) == 0, log(HARDLY), 0.0)
-        since = self._common.take(reported.take(self._told, axis=1), taken, lost, dt)
+        since = self._common.take(reported.take(self._told, axis=1), taken if compared else taken & False, lost, dt)
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)

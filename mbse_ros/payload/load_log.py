@@ -78,12 +78,12 @@ class LoadLog:
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
         self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
 
-    def take(self, t: float, mass: Mass, kept: float) -> None:
+    def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
         """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
-        first information that still counts."""
+        first information that still counts; ``look_back``, s, over which forgetting counts as a change."""
         self._start = min(self._start, t)
         self._recent.append((t, kept, mass))
-        while t - self._recent[0][0] > LOOK_BACK:
+        while t - self._recent[0][0] > look_back:
             self._recent.popleft()
         begin, most, old = self._recent[0]
         if not self.found:

@@ -11,19 +11,23 @@ NEVER = -(1 << 63)
 """Stamp of the newest sample of an input that has sent none, ns."""
 UNKNOWN = 1 << 62
 """Interval between a sample and the one before it where there is none, ns."""
+SHORT = 3
+"""An interval of up to the largest gap over this is interpolated whatever the sensor's rate."""
+LONGER = 2.5
+"""A longer one is, up to the largest gap, where it is up to so many times as long as one of the two before it."""
 
 
 class ChannelBuffer:
     """Samples of one input, from the newest at or before the grid's cursor (the last released instant) on.
 
     ``stamps`` (ns) and ``values`` (SI) run in parallel. ``interval`` is the time between the two samples before the
-    cursor, where none counts before ``since``; 0 or less while there is none. ``suspect`` is the last refused sample
-    with a stamp far back. ``target`` is the index of the sample that the next segment aims at, -1 while not known.
-    ``share`` of the newest sample, see `Interpolator.add`.
+    cursor, where none counts before ``since``, ``earlier`` the one before that; 0 or less while there is none.
+    ``suspect`` is the last refused sample with a stamp far back. ``target`` is the index of the sample that the next
+    segment aims at, -1 while not known. ``share`` of the newest sample, see `Interpolator.add`.
     """
 
-    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'since', 'target',
-                 'share')
+    __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'earlier',
+                 'since', 'target', 'share')
 
     def __init__(self, name: str, held: bool) -> None:
         self.name, self.held = name, held
@@ -38,7 +42,7 @@ class ChannelBuffer:
         """Drop all samples and the memory of their stamps, but not that there were some."""
         self.seen = self.has_sent
         self.drop(len(self.stamps))
-        self.newest, self.interval, self.since = NEVER, 0, NEVER
+        self.newest, self.interval, self.earlier, self.since = NEVER, 0, 0, NEVER
         self.suspect: tuple[int, float] | None = None
 
     @property
@@ -66,6 +70,7 @@ class ChannelBuffer:
             return 0
         index = 1 if count == 2 else bisect_right(stamps, cursor) - 1
         before = stamps[index - 1]
+        self.earlier = before - stamps[index - 2] if index > 1 else self.interval
         self.interval = stamps[index] - (before if before > self.since else self.since)
         del stamps[:index], self.values[:index]
         return index
@@ -85,9 +90,17 @@ class ChannelBuffer:
         return max(index, 0)
 
     def interval_before(self, index: int, gap: int) -> int:
-        """Interval that ends at a sample, ns; UNKNOWN at the first sample and across a hole."""
-        interval = self.stamps[index] - self.stamps[index - 1] if index else UNKNOWN
-        return interval if interval <= gap else UNKNOWN
+        """Interval that ends at a sample, ns; UNKNOWN at the first sample and across a hole: what is longer than
+        ``gap``, or long, and much longer than those before it."""
+        stamps = self.stamps
+        interval = stamps[index] - stamps[index - 1] if index else UNKNOWN
+        if SHORT * interval <= gap or interval > gap:
+            return interval if interval <= gap else UNKNOWN
+        last = stamps[index - 1] - stamps[index - 2] if index > 1 else self.interval
+        one_more = (stamps[index - 2] - stamps[index - 3] if index > 2 else self.interval if index == 2 else
+                    self.earlier)
+        usual = max(last, one_more)
+        return interval if usual <= 0 or interval <= LONGER * usual else UNKNOWN
 
     def aim(self, cursor: int, step: int, gap: int) -> int:
         """Find the target: the first sample a step or more after the cursor, except one in whose nearer half it is.
@@ -97,7 +110,7 @@ class ChannelBuffer:
         before = cursor - UNKNOWN
         for index, stamp in enumerate(self.stamps):
             ahead = stamp - cursor
-            if ahead >= step and (2 * ahead >= stamp - before or stamp - before > gap):
+            if ahead >= step and (2 * ahead >= stamp - before or self.interval_before(index, gap) == UNKNOWN):
                 self.target = index
                 return index
             before = stamp
@@ -124,7 +137,8 @@ class ChannelBuffer:
             return None
         stamp, (before, value) = stamps[1], self.values[:2]
         interval = stamp - stamps[0]
-        slope = (value - before) / interval if interval <= gap else np.nan
+        bridged = SHORT * interval <= gap or self.interval_before(1, gap) != UNKNOWN
+        slope = (value - before) / interval if bridged else np.nan
         return value - slope * (stamp - end), slope, interval
 
     def interpolate(self, column: np.ndarray, cursor: int, step: int, gap: int, to_end: np.ndarray) -> float:

@@ -13,9 +13,10 @@ comes later than it is waited for.
 
 Values. Linear between consecutive samples of a channel, exact at a sample. A sample that is NaN says that the sensor
 has no value: both intervals that touch it are missing (NaN), and nobody waits for a better one. An interval longer than
-``max_gap`` is missing. ``repeats`` is the sample interval over the step, at least 1: so many steps share one sample's
-information and are to be weighed with repeats times the sample's variance. Where a sample says that it is less exact
-than the channel's noise it is that times its ``share``.
+``max_gap`` is missing; so is one of more than a third of it that is more than 2.5 times as long as the two before it: a
+sensor of 10 Hz may jitter and lose a sample, one of 100 Hz has paused. ``repeats`` is the sample interval over the
+step, at least 1: so many steps share one sample's information and are to be weighed with repeats times the sample's
+variance. Where a sample says that it is less exact than the channel's noise it is that times its ``share``.
 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
 slowest sensor's rate or faster is waited for, and so is one whose rate is not known yet, until a sensor has sent a
@@ -27,13 +28,15 @@ Losses. An input that stays silent while a channel sends for ``lost_after`` is g
 channel's values are NaN, a command's are held. It returns with its next sample; a channel has values from its second
 one on. A channel that has never sent is awaited without end (a wrong topic must not pass for a dead sensor): see
 ``waiting_for``. What waits meanwhile is bounded by ``lost_after``.
-Where no channel sends for longer than ``max_gap`` the next segment has ``restart`` set and a grid of its own.
+Where no channel has values, since all intervals are missing, the next segment has ``restart`` set and a grid of its
+own.
 
 Late samples. With ``delay`` above 0 all samples wait until one has come that is so much newer, and are taken in the
 order of their stamps: what comes late or out of order by less is used.
 
-Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than ``max_gap`` back
-mean that the clock went back (a bag played in a loop): all starts again there, the first refused sample included.
+Clock. A repeated or backward stamp is refused. Two samples of an input in sequence that lie more than a third of
+``max_gap`` back mean that the clock went back (a bag played in a loop): all starts again there, the first refused
+sample included.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ import numpy as np
 
 from ..errors import SampleError
 from ..settings import Settings, setting
-from .channel_buffer import ChannelBuffer
+from .channel_buffer import SHORT, ChannelBuffer
 from .clocks import LIMIT, Clocks
 from .records import Segment
 from .regular import periods, take_rows
@@ -63,8 +66,9 @@ class InterpolationSettings(Settings):
     """Tuning of the interpolation."""
 
     step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.1)
-    max_gap: float = setting(0.1, 'longest interval between samples that is interpolated; where all sensors are silent '
-                                  'for longer the estimate starts again', 's', 0.001, 10.0)
+    max_gap: float = setting(0.3, 'longest interval between samples that is interpolated, of a sensor that is usually '
+                                  'so slow; of faster ones a third of it. Where all sensors are silent for longer the '
+                                  'estimate starts again', 's', 0.001, 10.0)
     delay: float = setting(0.0, 'A sample that comes so late, or out of order by so much, is still used: every segment '
                                 'waits so long. 0: samples of each sensor must come in order', 's', 0.0, 1.0)
     lost_after: float = setting(0.5, 'a sensor or command that is silent for this long while others send counts as '
@@ -96,6 +100,7 @@ class Interpolator:
         self.settings = settings
         step, self._gap, self._patience, wait = (round(1e9 * value) for value in (
             settings.step, settings.max_gap, settings.lost_after, settings.command_wait))
+        self._short = self._gap // SHORT
         self._grid.configure(step, self._gap, wait, self._patience)
         self._reorder.delay = round(1e9 * settings.delay)
 
@@ -255,7 +260,7 @@ class Interpolator:
 
         Commands alone give up no channel; if no channel sends at all the grid ends, to start again later.
         """
-        grid, longest = self._grid, min(self._gap, self._patience // 2)     # a hole of the sender proves little
+        grid, longest = self._grid, min(self._short, self._patience // 2)     # a hole of the sender proves little
         silent = [buffer for buffer in self._inputs.values() if buffer is not sender and buffer.has_sent
                   and not buffer.lost and sender.active_since(buffer.newest, longest) >= self._patience]
         if not sender.held:
@@ -268,7 +273,7 @@ class Interpolator:
 
     def _take_backward(self, buffer: ChannelBuffer, stamp: int, value: float) -> None:
         """Refuse a repeated or backward stamp, unless it is the second one in sequence far back."""
-        first, far = buffer.suspect, buffer.newest - stamp > self._gap
+        first, far = buffer.suspect, buffer.newest - stamp > self._short
         if far and first and 0 < stamp - first[0] <= self._gap:
             self._rewind()
             buffer.append(stamp, float(value))

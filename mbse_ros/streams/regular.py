@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .channel_buffer import ChannelBuffer
+from .channel_buffer import SHORT, ChannelBuffer
 from .segment_grid import SIMILAR_RATE, SegmentGrid
 from .stretch import Stretch
 
-LEAST = 3           # rows, after which nothing of the buffers is from before them
+LEAST = 4           # rows, after which nothing of the buffers is from before them
 
 
 def periods(grid: SegmentGrid) -> tuple[int, int]:
     """Shortest and longest time from row to row, ns, for which the rules come down to that."""
-    return grid.step, min(grid.gap - grid.step, (grid.patience - 1) // 2)
+    return grid.step, min(grid.gap // SHORT, grid.gap - grid.step, (grid.patience - 1) // 2)
 
 
 def take_rows(grid: SegmentGrid, order: list[ChannelBuffer], stamps: np.ndarray, values: np.ndarray) -> Stretch | None:

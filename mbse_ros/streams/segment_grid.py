@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from .channel_buffer import NEVER, UNKNOWN, ChannelBuffer
+from .channel_buffer import NEVER, SHORT, UNKNOWN, ChannelBuffer
 from .records import Segment
 
 SIMILAR_RATE = 3
@@ -141,14 +141,14 @@ class SegmentGrid:
             if stamp > latest:
                 latest = stamp
             if target:
-                interval = stamp - buffer.stamps[target - 1]
-                if slowest < interval <= gap:
+                interval = buffer.interval_before(target, gap)
+                if slowest < interval != UNKNOWN:
                     slowest = interval
         common = self._common_stamp(cursor, latest, slowest or gap)      # not known where all aim across a hole
         if common is None:
             return None
         end = cursor + (common - cursor) // self.step * self.step
-        return end if latest - cursor <= gap else self._end_at_hole(cursor, end, latest)
+        return end if SHORT * (latest - cursor) <= gap else self._end_at_hole(cursor, end, latest, slowest)
 
     def _common_stamp(self, cursor: int, latest: int, slowest: int) -> int | None:
         """Earliest of the samples nearest to ``latest``, one of each awaited input; None while one is missing."""
@@ -178,20 +178,26 @@ class SegmentGrid:
                 common = stamp
         return common
 
-    def _end_at_hole(self, cursor: int, end: int, latest: int) -> int:
-        """End of a segment where a channel has a hole: not beyond the largest gap, nor into a hole of all channels.
+    def _end_at_hole(self, cursor: int, end: int, latest: int, slowest: int) -> int:
+        """End of a segment where a channel has a hole: not beyond the ``slowest`` interval, or a third of the largest
+        gap, nor into a hole of all channels.
 
         At such a hole the grid is stopped.
         """
         before, step = cursor, self.step
         for stamp in sorted({stamp for buffer in self.live for stamp in buffer.stamps if cursor < stamp <= latest}):
-            if stamp - before > self.gap:
+            if SHORT * (stamp - before) > self.gap and not any(self._covers(buffer, stamp) for buffer in self.live):
                 end = min(end, cursor + (before - cursor) // step * step)
                 if end == cursor:
                     self.stop(stamp)
                 break
             before = stamp
-        return min(end, cursor + self._most_steps * step)
+        return min(end, cursor + max(min(self._most_steps, max(self.gap // SHORT, slowest) // step), 1) * step)
+
+    def _covers(self, buffer: ChannelBuffer, stamp: int) -> bool:
+        """Whether a channel has values up to ``stamp``, by a sample no later than the one it aims at."""
+        index = bisect_left(buffer.stamps, stamp)
+        return index <= buffer.target and buffer.interval_before(index, self.gap) != UNKNOWN
 
     def _segment(self, cursor: int, end: int) -> Segment:
         """The segment from the cursor to ``end``, where the cursor then is."""

@@ -25,6 +25,7 @@ from .faint import REASON as FAINT
 from .faint import Faint
 from .limits import JUMPED, Limits
 from .linkage.channels import Channels
+from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, too_rare
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 WINDOW = 200         # innovations from which the health is computed
@@ -72,6 +73,7 @@ class ObserverStage:
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
         self._begin()
+        self._ran = False       # a state that starts again is in motion for all that is known
         self._limits.reset()
         self._faint.reset()
 
@@ -104,10 +106,12 @@ class ObserverStage:
         if restart:
             first = segment.values[0].copy()
             first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
-            self._observer.start(first, segment.command_values[0])
+            self._observer.start(first, segment.command_values[0], moving=self._ran)
+            self._ran = True
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)
+        self._rare = too_rare(segment, result.rare)
         status, reason = self._judge(result, measured, segment.stamp_ns * 1e-9)
         self._age += dt * len(segment.values)       # a segment that began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
@@ -169,7 +173,8 @@ class ObserverStage:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
         if self._age < self.settings.settle_time:
             return ObserverStatus.STARTING, 'settling after a start'
-        return ObserverStatus.OK, '; '.join([*([OUTSIDE] if result.outside else []), *([refused] if refused else [])])
+        return ObserverStatus.OK, '; '.join(
+            [word for word in (OUTSIDE if result.outside else '', self._rare, refused) if word])
 
     def _far_outside(self, result: SegmentResult) -> str:
         """Which coordinate is where it cannot be, or is not known; '' for none."""
@@ -224,7 +229,7 @@ class PayloadStage:
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
-        self._doubted_ns = -RETURN_NS
+        self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ''
         self._trust, self._drift = Trust(), Drift(self._estimator.difference)
         self._loads = LoadLog(self._limits, self._estimator.difference)
         self._mass: Mass | None = None
@@ -249,6 +254,9 @@ class PayloadStage:
         if state.restart:
             self._estimator.restart()
         now = self._elapsed.add(state.stamp_ns - len(state.mean) * state.step_ns, state.stamp_ns, state.restart)
+        rare = RARE in state.reason
+        if rare:
+            self._rare_ns, self._rare = now, state.reason
         if state.status is not ObserverStatus.OK:
             if any(word in state.reason for word in DOUBTFUL):
                 self._doubted_ns = now
@@ -263,7 +271,7 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
-            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
+            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing, not rare)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
@@ -295,7 +303,8 @@ class PayloadStage:
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
         known, contact, implausible = (self._loads.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
-        alarm = contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)
+        rare = bool(reason) and reason == self._rare      # no alarm: it is not said what else there is
+        alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not rare
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
@@ -309,10 +318,13 @@ class PayloadStage:
 
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
                 reason: str = '') -> PayloadEstimate:
-        self._mass = mass
-        self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept)
+        self._mass, since_rare = mass, self._elapsed.total - self._rare_ns
+        looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
+        self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
         if status is None:
             status, reason = self._judged(mass, state.weighing.size > 0)
+            if status in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS:
+                status, reason = PayloadStatus.NO_DATA, self._rare
         if state.weighing.size:
             status, reason = self._trusted(state, mass, status, reason)
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...offline.track import Track
+from ...streams.rates import RARE
 from ...streams.records import PayloadStatus
 
 SHOWN = 3       # reasons, the longest first
@@ -19,6 +20,8 @@ HELP = {
     PayloadStatus.IMPLAUSIBLE: 'compare the data with the machine: mbse check-data BAG --machine M',
     PayloadStatus.NO_DATA: 'see what the observer says; mbse check-data BAG --machine M compares data and machine'}
 
+FASTER = 'send this sensor more often, or move more slowly'
+
 
 def held_seconds(track: Track) -> dict[PayloadStatus, float]:
     """s of the log by status of the payload, the longest first."""
@@ -31,8 +34,8 @@ def held_seconds(track: Track) -> dict[PayloadStatus, float]:
 def held_lines(track: Track) -> list[str]:
     """The longest reasons for which the mass was held, each with what helps."""
     held = [(status, seconds) for status, seconds in held_seconds(track).items() if status in HELP][:SHOWN]
-    return [f'held for {seconds:.1f} s: {_reason(track, status) or status.name.lower()}; {HELP[status]}'
-            for status, seconds in held]
+    return [f'held for {seconds:.1f} s: {reason or status.name.lower()}; {FASTER if reason.startswith(RARE) else help}'
+            for reason, status, seconds, help in ((_reason(track, s), s, t, HELP[s]) for s, t in held)]
 
 
 def _reason(track: Track, status: PayloadStatus) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 
 from ...machine import Machine
 from ...resources import share_directory
+from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.elapsed import Elapsed
+from ...streams.rates import RARE
 from ...streams.records import ObserverStatus, PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..track import FAR, Track
@@ -30,8 +32,8 @@ def unused_lines(dropped: dict[str, int]) -> list[str]:
 
 
 def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed | None = None) -> list[str]:
-    """Pauses longer than ``gap_ns`` and missing values of each channel, without what was refused; channels with the
-    same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not that of the stamps."""
+    """Pauses over which nothing is interpolated, up to ``gap_ns``, and missing values of each channel, without what was
+    refused; channels with the same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not that of the stamps."""
     at = _by_stamp(start_ns) if clock is None else lambda stamp: f'{1e-9 * clock.at(int(stamp)):.2f} s'
     fates: dict[str, list[str]] = {}
     used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
@@ -74,13 +76,18 @@ def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int) ->
     """The longest of the pauses, and the silence before the end of the log."""
     lines, steps = [], np.diff(stamps)
     steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
-    count = int(np.sum(steps > gap))
-    if count:
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    longest = min(gap, max(gap // SHORT, round(LONGER * usual)))
+    count = int(np.sum(steps > longest))
+    if usual > gap:
+        lines.append(f'comes every {usual * 1e-9:.2f} s ({1e9 / usual:.2g} Hz): no value is interpolated over more '
+                     f'than interpolation.max_gap ({gap * 1e-9:g} s)')
+    elif count:
         place = int(np.argmax(steps))
-        number = '' if count == 1 else (f', the longest of {count} pauses of more than {gap * 1e-9:g} s '
+        number = '' if count == 1 else (f', the longest of {count} pauses of more than {longest * 1e-9:g} s '
                                         '(interpolation.max_gap)')
         lines.append(f'silent for {steps[place] * 1e-9:.2f} s from t = {at(stamps[place])}{number}')
-    if end - stamps[-1] > gap:
+    if end - stamps[-1] > longest:
         lines.append(f'silent from t = {at(stamps[-1])} to the end')
     return lines
 
@@ -111,7 +118,19 @@ def state_lines(track: Track) -> list[str]:
         if len(found):
             lines.append(f'the observer {word} for {int(track.length_ns[found].sum()) * 1e-9:.2f} s in all, first at '
                          f't = {t[found[0]]:.2f} s: {track.reasons[track.observer_reason[found[0]]]}')
-    return lines
+    return lines + _rate_lines(track)
+
+
+def _rate_lines(track: Track) -> list[str]:
+    """That samples were too rare, for how long, and which most often."""
+    rare = [code for code, reason in enumerate(track.reasons) if reason.startswith(RARE)]
+    codes, lengths = track.observer_reason, track.length_ns * 1e-9
+    seconds = {code: float(lengths[codes == code].sum()) for code in rare}
+    if not any(seconds.values()):
+        return []
+    most = max(rare, key=lambda code: seconds[code])
+    return [f'{track.reasons[most].partition("; ")[0]}; so it was for {sum(seconds.values()):.1f} of '
+            f'{lengths.sum():.1f} s in all: masses count less there']
 
 
 def fit_lines(track: Track) -> list[str]:

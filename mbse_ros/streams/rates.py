@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that are too rare for the motion of a machine, in words: which, how often they come, how often they should.
+
+What a machine does between two samples no estimate sees (see ``estimators.interpolation_error``). Where that matters
+the masses count less; what they then seem to say of the load, or of the machine's file, is the rate's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+from ..estimators.interpolation_error import RARE as FEW
+from .records import Segment
+
+RARE = 'samples too rare for this motion'   # how the reason begins
+LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
+LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
+REMEMBERED_NS = 10_000_000_000      # for which that is so
+
+
+def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:
+    """Why a segment says little of the mass: its channels whose lines between samples are off by so many standard
+    deviations, the worst first; '' for none."""
+    if not rare:
+        return ''
+    place, off = rare[0]
+    rate = 1e9 / (float(segment.repeats[place]) * segment.step_ns)
+    needed = _round(rate * sqrt(off / FEW))
+    return f'{RARE}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about {needed} Hz'
+
+
+def _round(rate: float) -> str:
+    """A rate upwards, to one of few numbers, so that few reasons differ."""
+    steps = (5, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
+    return str(next((step for step in steps if step >= rate), steps[-1]))
+
+
+def too_slow(intervals: Mapping[str, int], longest: int) -> str:
+    """That channels with these usual ``intervals``, ns, are not interpolated up to ``longest``, ns; '' for none."""
+    if not intervals:
+        return ''
+    found = ', '.join(f'{name} every {interval * 1e-9:.2f} s ({1e9 / interval:.2g} Hz)'
+                      for name, interval in intervals.items())
+    return (f'too rare: {found}; no value is interpolated over more than interpolation.max_gap ({longest * 1e-9:g} s): '
+            'send it more often, 20 Hz or more, or raise max_gap above its interval')

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates of a CAN bus: 10 to 20 Hz, with jitter, different for each sensor. A mass then has an interval that holds, and
+what is wrong with the rate is said as that."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from core_support import crane, feed, work_cycle
+from streams_samples import BASE, CHANNELS, COMMANDS, MS, rows
+from streams_samples import feed as segments_of
+
+from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.interpolation_error import InterpolationError
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.offline.checks.no_segment import no_segment
+from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.simulation.crane import SensorFrame
+from mbse_ros.streams.gaps import Gaps
+from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
+from mbse_ros.streams.pipeline import Output, Pipeline
+from mbse_ros.streams.rates import RARE, too_slow
+from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+
+LOAD = 200.0
+INPUTS_OF = (*CHANNELS, *COMMANDS)
+
+
+def thinned(frames: list[SensorFrame], intervals: list[int]) -> list[SensorFrame]:
+    """Frames (100 Hz) after so many each, again and again."""
+    places = np.cumsum(np.resize(intervals, len(frames)))
+    return [frames[k] for k in places if k < len(frames)]
+
+
+@cache
+def run(valve: str, *intervals: int) -> list[Output]:
+    return feed(Pipeline(crane(valve)), thinned(work_cycle(LOAD), list(intervals)))
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+@pytest.mark.parametrize('intervals', [(5,), (8,), (8, 12, 10, 11, 9, 12, 8), (20,)], ids=str)
+def test_slow_sensors_weigh_and_their_intervals_hold(valve: str, intervals: tuple[int, ...]) -> None:
+    """20, 12.5, 5 Hz, and 10 Hz with 20 ms of jitter: no restart, nothing of the machine's file is blamed."""
+    outputs = run(valve, *intervals)
+    assert sum(o.state.restart for o in outputs) == 1
+    told = [o.payload for o in outputs if o.payload.status is PayloadStatus.UPDATING]
+    assert len(told) > 20 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
+    assert not any(o.payload.status is PayloadStatus.IMPLAUSIBLE for o in outputs)
+    assert outputs[-1].payload.upper - outputs[-1].payload.lower < 0.25 * LOAD
+
+
+def test_what_the_rate_hides_is_said_with_numbers() -> None:
+    """At 10 Hz, where the crane stops: the channel, its rate, and the rate that this motion needs."""
+    outputs = run('orifice', 10)
+    reasons = {o.state.reason for o in outputs if o.state.reason and o.state.status is ObserverStatus.OK}
+    assert 0 < len(reasons) < 10 and all(r.startswith(f'{RARE}: pressure/lift_') for r in reasons)
+    assert all('comes at 10 Hz and needs about' in reason for reason in reasons)
+    doubted = [o.payload for o in outputs if o.payload.status is PayloadStatus.NO_DATA and RARE in o.payload.reason]
+    assert doubted and not any('changes' in o.payload.reason for o in outputs)
+    assert not any(RARE in o.state.reason for o in run('orifice', 1))
+
+
+def test_positions_of_5_hz_beside_pressures_of_50() -> None:
+    pipeline, outputs = Pipeline(crane('unknown')), []
+    for k, frame in enumerate(thinned(work_cycle(LOAD), [2])):
+        for channel, value in (*frame.samples.items(), *frame.commands.items()):
+            if not channel.startswith('position/') or k % 10 == 0:
+                outputs += pipeline.add(channel, frame.stamp_ns, value)
+    told = [o.payload for o in outputs if o.payload.status is PayloadStatus.UPDATING]
+    assert len(told) > 20 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
+    assert not any(o.payload.status is PayloadStatus.IMPLAUSIBLE for o in outputs)
+
+
+@pytest.mark.parametrize('hertz', [0.5, 1.0, 2.0, 3.0, 4.5])
+def test_the_error_of_lines_is_bounded_up_to_half_the_rate(hertz: float) -> None:
+    """A sine at 10 Hz: the lines are off by no more than is said, and by no less than a fifth of that."""
+    t = np.arange(20_000) * 1e-3
+    samples = np.sin(2 * np.pi * hertz * t[99::100])
+    lines = np.interp(t, t[99::100], samples)
+    error, noise = InterpolationError(np.array([1e-12]), np.array([True])), []
+    for k in range(2, len(samples)):
+        error.take(lines[100 * k:100 * (k + 1), None], np.array([100.0]), np.array([0]))
+        noise.append(float(error.variance[0]))
+    off = (lines - np.sin(2 * np.pi * hertz * t))[149:-1000:100]
+    assert 0.2 < np.sqrt(np.mean(off ** 2) / np.mean(noise[1:])) < 1.0
+    assert error.density(np.array([100.0]), 1e-3, np.array([0])) == pytest.approx(4.0 * noise[-1] * 0.1)
+    assert error.rare(np.array([0]))[0] == pytest.approx((0, 1e6 * noise[-1] ** 0.5))
+
+
+def test_noise_alone_is_no_error_of_lines() -> None:
+    rng = np.random.default_rng(1)
+    samples = rng.normal(size=400)
+    lines = np.interp(np.arange(40_000), np.arange(400) * 100.0, samples)
+    error, found = InterpolationError(np.ones(1), np.array([True])), []
+    for k in range(1, 399):
+        error.take(lines[100 * k + 1:100 * (k + 1) + 1, None], np.array([100.0]), np.array([0]))
+        found.append(bool(error.rare(np.array([0]))))
+    assert np.mean(found) < 0.01 and np.mean(error.variance) < 1.0
+
+
+def test_a_slow_sensor_is_bridged_and_a_pause_of_a_fast_one_is_not() -> None:
+    """Intervals of 120 ms of a sensor of 10 Hz have values; 0.15 s without any sample of 100 Hz is a restart."""
+    slow = [(name, BASE + stamp * MS, 1.0) for stamp in (0, 100, 180, 300, 420, 640, 740) for name in INPUTS_OF]
+    found = segments_of(Interpolator(CHANNELS, COMMANDS), slow)
+    assert [segment.restart for segment in found] == [True] + [False] * 5
+    assert not any(np.isnan(segment.values).any() for segment in found)
+    fast = [sample for sample in rows(0, 500) if not BASE + 100 * MS < sample[1] < BASE + 250 * MS]
+    found = segments_of(Interpolator(CHANNELS, COMMANDS), fast)
+    assert sum(segment.restart for segment in found) == 2
+
+
+
+
+def test_max_gap_bounds_what_is_bridged() -> None:
+    slow = [(name, BASE + 350 * k * MS, 1.0) for k in range(8) for name in INPUTS_OF]
+    assert not segments_of(Interpolator(CHANNELS, COMMANDS), slow)
+    found = segments_of(Interpolator(CHANNELS, COMMANDS, InterpolationSettings(max_gap=0.4)), slow)
+    assert len(found) == 7 and not any(np.isnan(segment.values).any() for segment in found)
+
+
+def test_a_state_that_starts_again_may_be_in_motion() -> None:
+    """Its speed is not known, as it is at a first start at rest; samples then tell it."""
+    spreads = []
+    for moving in (False, True):
+        observer = HydraulicObserver(crane(), ObserverSettings(), 'vm')
+        observer.start(np.array([0.2, 5e6, 1e6]), np.zeros(1), moving)
+        nothing = observer.process(np.full((1, 3), np.nan), np.zeros((1, 1)), np.ones(3), 1e-6)
+        spreads.append(np.sqrt(nothing.covariance.diagonal()[observer.names.index('velocity/lift')]))
+    assert spreads == pytest.approx([0.05, 0.5], rel=1e-2)
+    pipeline = Pipeline(crane())
+    starts: list[bool] = []
+    pipeline.observer._observer.start = lambda *_, moving, start=pipeline.observer._observer.start: (   # type: ignore
+        starts.append(moving), start(*_, moving))
+    feed(pipeline, [f for f in work_cycle(LOAD)[:200] if not 1e9 < f.stamp_ns < 1.2e9])
+    assert starts == [False, True]
+
+
+def test_how_often_a_sensor_sends_is_known_from_its_stamps() -> None:
+    gaps = Gaps()
+    for k in range(6):
+        gaps.take('position/lift', k * 400_000_000)
+        gaps.take('pressure/lift_rod', k * 10_000_000)
+    assert gaps.slower_than(300_000_000) == {'position/lift': 400_000_000}
+    text = too_slow(gaps.slower_than(300_000_000), 300_000_000)
+    assert 'position/lift every 0.40 s (2.5 Hz)' in text and 'interpolation.max_gap (0.3 s)' in text
+    assert too_slow({}, 300_000_000) == ''
+
+
+SLOW, FAST = [k * 400_000_000 for k in range(10)], [k * 10_000_000 for k in range(400)]
+
+
+@pytest.mark.parametrize(('stamps', 'values', 'reason'), [
+    (SLOW[:1], 1.0, 'only one sample of b'),
+    (FAST, np.nan, 'all samples of b are missing (NaN)'),
+    (SLOW, 1.0, 'too rare: b every 0.40 s (2.5 Hz)'),
+    ([stamp + 10 ** 10 for stamp in FAST], 1.0, 'no time in common: b begins 6.01 s after the end of a')])
+def test_each_cause_of_no_segment_has_its_reason(stamps: list[int], values: float, reason: str) -> None:
+    samples = LogSamples.of([('a', stamp, 1.0) for stamp in FAST] + [('b', stamp, values) for stamp in stamps])
+    assert reason in no_segment(samples, ('a', 'b'), 300_000_000)
