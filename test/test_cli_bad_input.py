@@ -105,9 +105,11 @@ GOES_ON = {     # edit of the recording; warnings that must come, in order, amon
         'pressure/lift_rod: 19.44 to 72.25, no pressures in Pa'], 'no_data'),
     'jump': (sensor(POSITION, lambda z: z + 0.05, 2.0, 2.015), [
         'the observer coasted for 0.01 s in all, first at t = 2.01 s: jumped: position/lift'], None),
-    'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
-        'position/lift: silent for 0.20 s from t = 0.00 s, the longest of 28 pauses of more than 0.1 s '
-        '(interpolation.max_gap)', 'the observer coasted for 4.', 'the observer was lost for 0.'], 'no_data'),
+    'slow sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 40 else message, [
+        'position/lift: comes every 0.40 s (2.5 Hz): no value is interpolated over more than interpolation.max_gap '
+        '(0.3 s)', 'the observer coasted for 4.', 'the observer was lost for 0.'], 'no_data'),
+    'rare sensor': (lambda topic, t, message: None if topic == POSITION and round(100 * t) % 20 else message, [
+        'samples too rare for this motion: position/lift comes at 5 Hz and needs about 10 Hz'], None),
 }
 
 

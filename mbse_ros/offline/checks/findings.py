@@ -33,7 +33,8 @@ def unused_lines(dropped: dict[str, int]) -> list[str]:
 
 def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed | None = None) -> list[str]:
     """Pauses over which nothing is interpolated, up to ``gap_ns``, and missing values of each channel, without what was
-    refused; channels with the same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not that of the stamps."""
+    refused; channels with the same fate share a line. ``start_ns``: instant of t = 0; ``clock``: the axis of t, if not
+    that of the stamps."""
     at = _by_stamp(start_ns) if clock is None else lambda stamp: f'{1e-9 * clock.at(int(stamp)):.2f} s'
     fates: dict[str, list[str]] = {}
     used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
