@@ -73,7 +73,6 @@ class ObserverStage:
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
         self._begin()
-        self._ran = False       # a state that starts again is in motion for all that is known
         self._limits.reset()
         self._faint.reset()
 
@@ -106,8 +105,8 @@ class ObserverStage:
         if restart:
             first = segment.values[0].copy()
             first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
-            self._observer.start(first, segment.command_values[0], moving=self._ran)
-            self._ran = True
+            # a stream is taken to begin at rest; where it starts again the machine may be in motion
+            self._observer.start(first, segment.command_values[0], moving=segment.sequence > 1)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)

@@ -40,7 +40,7 @@ def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed
     used = {name: samples[name].stamps[samples[name].used] for name in samples.by_first('used')}
     end = max((int(stamps[-1]) for stamps in used.values()), default=0)
     for channel, stamps in used.items():
-        for line in _pauses(stamps, at, end, gap_ns):
+        for line in _pauses(stamps, at, end, gap_ns, channel.startswith('command/')):
             held = '; its last value was held' if channel.startswith('command/') else ''
             fates.setdefault(line + held, []).append(channel)
     for channel in samples.by_first('missing'):
@@ -73,12 +73,12 @@ def _ranges(machine: Machine) -> dict[str, tuple[float, float, str, str]]:
     return found
 
 
-def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int) -> list[str]:
+def _pauses(stamps: np.ndarray, at: Callable[[int], str], end: int, gap: int, held: bool) -> list[str]:
     """The longest of the pauses, and the silence before the end of the log."""
     lines, steps = [], np.diff(stamps)
     steps[:-1][steps[1:] < 0] = 0     # a single stamp in the future is not a pause
-    usual = float(np.median(steps)) if len(steps) else 0.0
-    longest = min(gap, max(gap // SHORT, round(LONGER * usual)))
+    usual = float(np.median(steps)) if len(steps) and not held else 0.0
+    longest = gap if held else min(gap, max(gap // SHORT, round(LONGER * usual)))
     count = int(np.sum(steps > longest))
     if usual > gap:
         lines.append(f'comes every {usual * 1e-9:.2f} s ({1e9 / usual:.2g} Hz): no value is interpolated over more '
