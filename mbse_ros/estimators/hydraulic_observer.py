@@ -8,7 +8,6 @@ the tuning, so that a change of tuning needs no new compilation. Each sample cor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite, isnan, nan
 
 import casadi as ca
@@ -28,6 +27,7 @@ from .interpolation_error import InterpolationError
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
+from .segment_result import SegmentResult
 from .silent_pressures import UNKNOWN_FLOW, SilentPressures
 from .swing import SPREAD, spread_of_rate
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
@@ -39,31 +39,6 @@ FORCE_PSD = 2 + len(NOISES)     # place among the numbers of a step
 JOLTED_MASS = 1e3   # factor on the random walk of the mass after a jolt
 JOLT = 1e8          # times what the force balance does not know, in a jolt
 LIVELIEST = 100.0   # times the largest activity: a jolt, in the first step after the sample before
-
-
-@dataclass(frozen=True)
-class SegmentResult:
-    """Observer over a segment, SI: ``mean`` (n, nx), ``covariance`` (nx, nx) at the last step:
-    of the motion as the sensors measure it, without the errors of their zeros and gains.
-
-    Between two samples ``mean`` is a line from the state at the one to the state at the other.
-    ``innovation`` (ny,) and ``innovation_variance`` (ny,): the last samples against what was predicted for them one
-    sample (or part of one) earlier; each channel after the ones before it. NaN: no sample in the segment.
-    ``rejected`` (ny,): those beyond the gate, which were left out; ``finite`` is false when anything left the finite
-    numbers. ``weighing`` (n, 3 + k), or (0, 3) of an observer of the motion alone: what each step measures of the
-    mass, see StateEstimate. ``outside``: whether a force acts that the balance does not know. ``rare``: channels whose
-    samples are too rare for this motion, the worst first, and by how many of their standard deviations the lines
-    between may be off."""
-
-    mean: np.ndarray
-    covariance: np.ndarray
-    innovation: np.ndarray
-    innovation_variance: np.ndarray
-    rejected: np.ndarray
-    finite: bool
-    weighing: np.ndarray
-    outside: bool = False
-    rare: tuple[tuple[int, float], ...] = ()
 
 
 class HydraulicObserver:

@@ -9,9 +9,10 @@ from math import nan, sqrt
 import numpy as np
 
 from ..errors import PositionProblemError, SampleError, SingularConfigurationError
-from ..estimators.hydraulic_observer import HydraulicObserver, SegmentResult
+from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
+from ..estimators.segment_result import SegmentResult
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..payload.estimator import PayloadEstimator
