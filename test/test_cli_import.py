@@ -55,6 +55,14 @@ def test_import_and_estimate(storage, table, tmp_path):
     assert payload['interval'][0] < 50.0 < payload['interval'][1]
 
 
+@pytest.mark.usefixtures('vm')
+def test_a_table_is_estimated_as_a_mechanism_by_the_same_names(table, tmp_path):
+    """Position, velocity and force of the lift, without its pressures."""
+    assert imported(table, tmp_path / 'bag').status == 0
+    done = mbse('estimate', tmp_path / 'bag', '--mechanism', 'patu655_lift', '--estimator', 'DEKF')
+    assert done.status == 0 and 'position/lift' in done.out, done
+
+
 def test_missing_cells_are_reported(table, tmp_path):
     (tmp_path / 'map.yaml').write_text(MAP)
     lines = (table / 'table.csv').read_text().splitlines()

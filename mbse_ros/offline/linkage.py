@@ -14,14 +14,15 @@ import numpy as np
 from ..bags.bag import Bag, decode, open_bag
 from ..bags.messages import stamp_of
 from ..bags.sensor_series import Samples, sensor_messages
-from ..bags.topics import one_namespace
+from ..bags.topics import TopicMap, one_namespace
 from ..dynamics.model import Model
 from ..errors import BagError, SampleError
 from ..streams.linkage import LinkageEstimate, LinkageSettings, LinkageStage
-from ..streams.linkage.sources import Sources
+from ..streams.linkage.sources import JOINTS, Sources
 from .bag import parse_tuning
 
 TRUTH = 'truth/joint_states'
+OF_MACHINES = {JOINTS: TopicMap().position}      # of what `mbse import` and a machine's bags have, by coordinates, too
 USUAL_STEP = 0.005      # s, where the samples do not give one
 
 
@@ -68,7 +69,7 @@ def estimate_linkage_bag(bag: Bag | str | Path, model: Model, settings: LinkageS
     source = open_bag(bag)
     probe = LinkageStage(model, settings, sensors, step or USUAL_STEP, backend)
     sources = Sources(model.description, probe.channels, model.inputs)
-    spaces = {topic[:-len(name) - 1] for name in sources.topics for topic in source.topics
+    spaces = {topic[:-len(name) - 1] for name in (*sources.topics, *OF_MACHINES.values()) for topic in source.topics
               if topic.endswith('/' + name)}
     space = one_namespace(namespace, spaces, str(source.path))
     samples, warnings = read_samples(source, sources, space)
@@ -113,6 +114,9 @@ def oddities(stage: LinkageStage, estimates: Sequence[LinkageEstimate]) -> list[
 def read_samples(source: Bag, sources: Sources, space: str) -> tuple[Samples, list[str]]:
     """Samples in the order of the bag, on topics under a namespace, and what could not be read."""
     names = {f'{space}/{name}': name for name in sources.topics}
+    for name, other in OF_MACHINES.items():
+        if name in sources.topics and f'{space}/{name}' not in source.topics and f'{space}/{other}' in source.topics:
+            names[f'{space}/{other}'] = names.pop(f'{space}/{name}')
     warnings = [f'{topic}: not in the bag' for topic in names if topic not in source.topics]
     unreadable: Counter[str] = Counter()
     found = list(sensor_messages(source, sources, names,

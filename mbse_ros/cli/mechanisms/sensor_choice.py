@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ from ...estimators.filters.analysis.sight import Motion, Sight, sights
 from ...estimators.filters.parts.linearised import MODELS
 from ...estimators.sight.machine_poses import Poses, motion_poses
 from ...estimators.sight.machine_sight import machine_sight
+from ...estimators.sight.mass_accuracy import MassAccuracy, mass_accuracy
 from ...estimators.sight.payload_observability import PayloadSight, payload_sight
 from ...machine import Machine
-from ...machine.equations import pressure_needs
+from ...machine.equations import missing_pressures, missing_words, pressure_needs, why_unweighed
 from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
@@ -158,13 +159,17 @@ def observe_machine(description: MechanismDescription, request: Request, sensors
     where, widest = list(sets.items())[-1]
     motion = machine_sight(machine, sensors, few_of(widest), request.window)
     payload = payload_sights(machine, sensors, sets)
+    weighing = weighing_by(machine, sensors)
     better = more_pressures(machine, sensors, widest)
     write_json(json_file, {'machine': machine.name, 'sensors': list(sensors), 'trajectory': request.trajectory,
                            'window_s': request.window, 'motion': summary_of(motion, request),
+                           'weighing': None if weighing is None else {**weighing.each, 'all': weighing.all},
                            'payload': {label: as_json(sight) for label, sight in payload.items()}})
     if output is not None:
         write_observability_plots([motion], request.window, output)
     show_machine(machine, motion, payload, better, where)
+    for line in weighing_lines(machine, sensors, weighing):
+        typer.echo(line)
 
 
 def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
@@ -173,6 +178,32 @@ def sets_along(machine: Machine, trajectory: str) -> dict[str, Poses]:
         return pose_sets(machine, trajectory)
     motion = read_trajectory(Path(trajectory), machine.model)
     return {TABLE: motion_poses(machine, motion.q, motion.qd, motion.dt)}
+
+
+def _with_pressures(machine: Machine, sensors: Sequence[str]) -> Machine:
+    """The machine with these pressure sensors alone, and all others."""
+    d = machine.description
+    return Machine(replace(d, sensors={name: sensor for name, sensor in d.sensors.items()
+                                       if sensor.kind != 'pressure' or name in sensors}))
+
+
+def weighing_by(machine: Machine, sensors: Sequence[str]) -> MassAccuracy | None:
+    """To how many kg the equations weigh whose pressures are among these sensors; None where there is none."""
+    chosen = _with_pressures(machine, sensors)
+    return None if why_unweighed(chosen) else mass_accuracy(chosen)
+
+
+def weighing_lines(machine: Machine, sensors: Sequence[str], found: MassAccuracy | None) -> list[str]:
+    """Which equations weigh, and what the others lack, in words."""
+    if machine.description.payload is None:
+        return []
+    chosen = _with_pressures(machine, sensors)
+    if found is None:
+        return [f'no mass: {why_unweighed(chosen)}']
+    each = ', '.join(f'{name} +- {number(kg)} kg' for name, kg in found.each.items())
+    lines = [f'weighing, positions known, 95 % in a usual pose: {each}; together +- {number(found.all)} kg']
+    return lines + ([f'does not weigh: {", ".join(missing_pressures(chosen))}; missing: {missing_words(chosen)}']
+                    if missing_pressures(chosen) else [])
 
 
 def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
