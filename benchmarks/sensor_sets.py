@@ -78,10 +78,10 @@ def main() -> None:
         found = np.array([weighed(chosen, frames) for _, frames in runs])
         loads, middle = np.array([load for load, _ in runs]), np.median(found[:, 1] - found[:, 0]) / 2
         holds = (found[:, 0] <= loads) & (loads <= found[:, 1])
-        owners, lost = cylinders_of(chosen), ', '.join(missing_pressures(chosen))
+        owners, lost = cylinders_of(chosen), ' and '.join(missing_pressures(chosen))
         print(f'| {name} | {", ".join(" and ".join(owners[k]) for k in chosen.weighing)} '
               f'| {mass_accuracy(chosen).all:.0f} kg | {holds.sum()} of {len(holds)} | {middle:.0f} kg '
-              f'| {f"a load that changes while {lost} alone moves is seen late" if lost else ""} |', flush=True)
+              f'| {f"a load that changes while {lost} alone move is seen late" if lost else ""} |', flush=True)
 
 
 if __name__ == '__main__':
