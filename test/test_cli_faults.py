@@ -166,3 +166,15 @@ def test_all_faults_of_all_sensors_of_four_machines() -> None:
     (('--start', 30), '--start'), (('--clean', 0.1), '--clean'), (('--machine', 'patu'), 'machine')])
 def test_bad_words_are_refused(words, told) -> None:
     assert told in refused('benchmark', 'faults', *words)
+
+
+def test_what_begins_later_begins_at_the_first_sample_too() -> None:
+    cases = all_cases(['patu655_lift'], ['orifice'], ['gain_1.10', 'swapped'], [PISTON], 1, None, 24.0, 0.0)
+    assert [(case.fault, case.begin) for case in cases] == [('gain_1.10', 8.0), ('gain_1.10', 0.0), ('swapped', 8.0)]
+    assert len(all_cases(['patu655_lift'], ['orifice'], ['gain_1.10'], [PISTON], 1, 0.0, 24.0, 0.0)) == 1     # as asked
+
+
+def test_a_sensor_that_never_sends_gives_no_estimate_and_that_is_reported() -> None:
+    row = run_case(Case('patu655_lift', 'orifice', 1, 'missing', PISTON, 0.0, 3.0))
+    assert row['detected_s'] == 0.0 and row['seconds_ok'] == 0.0
+    assert row['failure'] == f'no estimate: nothing was received of {PISTON}'

@@ -138,3 +138,50 @@ def test_faults_by_name() -> None:
     assert len(chosen_faults([])) == len(FAULTS)
     with pytest.raises(SettingError, match='one of negated'):
         chosen_faults(['broken'])
+
+
+def test_a_wrong_zero_is_there_from_the_first_sample_on() -> None:
+    for name, off in (('zero_30_mm', 0.03), ('zero_50_mm', 0.05)):
+        np.testing.assert_allclose(with_fault(name, POSITION)[POSITION][1], TRUE[POSITION] + off, rtol=1e-12)
+
+
+def test_hoses_that_are_swapped_midway() -> None:
+    found = with_fault('swapped_midway', PISTON)
+    for channel, other in ((PISTON, ROD), (ROD, PISTON)):
+        np.testing.assert_array_equal(found[channel][1][:200], TRUE[channel][:200])
+        np.testing.assert_array_equal(found[channel][1][200:], TRUE[other][200:])
+
+
+def test_a_sensor_of_another_line() -> None:
+    """The next cylinder's, of one cylinder the pump's with the sensor's noise."""
+    pump = with_fault('another_line', PISTON)[PISTON][1]
+    noise = next(item.sensor.noise for item in MACHINE.all_channels if item.name == PISTON)
+    assert abs(pump.mean() - 10e6) < noise and 0.8 * noise < pump.std() < 1.2 * noise
+    zx200 = load_machine('zx200')
+    names = [name for name in zx200.channels if name.startswith('pressure/')]
+    frame = SensorFrame(0, {name: float(k) for k, name in enumerate(names)}, {}, NONE, NONE, NONE, NONE, 0.0)
+    found = faulty_samples(FAULTS['another_line'], names[0], zx200, [frame], 0.0)
+    read = {name: value for _, name, value in found}
+    assert read == {**frame.samples, 'pressure/boom_piston': frame.samples['pressure/arm_piston']}
+
+
+@pytest.mark.parametrize('name, rate, jitter', [('rate_10_Hz', 10, 0.0), ('rate_5_Hz', 5, 0.0), ('jitter', 10, 0.02)])
+def test_slow_buses(name: str, rate: int, jitter: float) -> None:
+    found = with_fault(name, 'all')
+    for channel in TRUE:
+        times, values = found[channel]
+        assert len(times) == 4 * rate and sensors_of(FAULTS[name], MACHINE) == ('all',)
+        off = times - np.arange(4 * rate) / rate
+        assert np.abs(off).max() <= jitter + 1e-9 and (jitter == 0.0 or np.abs(off).max() > 0.01)
+        np.testing.assert_allclose(values, TRUE[channel][::100 // rate])
+    assert len(found[COMMAND][0]) == COUNT
+
+
+def test_a_second_publisher_a_silent_sensor_and_stamps_that_are_far_off() -> None:
+    times, values = with_fault('two_publishers', PISTON)[PISTON]
+    assert len(times) == 2 * COUNT
+    np.testing.assert_array_equal(values[::2], TRUE[PISTON])
+    np.testing.assert_allclose(times[1::2], T + 0.005, atol=1e-9)
+    assert (values[1::2] == TRUE[PISTON][0]).all()
+    assert not len(with_fault('missing', ROD)[ROD][0])
+    np.testing.assert_allclose(with_fault('very_late', PISTON)[PISTON][0], T + 0.45, atol=1e-9)

@@ -177,7 +177,8 @@ def faults(machine: Annotated[str, typer.Option(help='Machines, separated by com
            fault: Annotated[str | None, typer.Option(help='Faults, separated by commas. [all]')] = None,
            sensor: Annotated[str | None, typer.Option(help='Channels, separated by commas. [all]')] = None,
            seeds: Annotated[int, typer.Option(min=1, help="Seeds of the motion and of the sensors' noise.")] = 1,
-           start: Annotated[float, typer.Option(help='When a fault begins, s.')] = 8.0,
+           start: Annotated[float | None, typer.Option(
+               help='When a fault begins, s. [8, and in further runs the first sample]')] = None,
            duration: Annotated[float, typer.Option(help='Length of each run, s.')] = 24.0,
            clean: Annotated[float, typer.Option(help='Length of each run without a fault, s; 0: none.')] = 120.0,
            jobs: Jobs = 1,

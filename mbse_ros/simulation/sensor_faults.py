@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of the sensors of a machine, as pure functions of their samples.
 
-What breaks while it works begins at an instant; what a file, a driver or the wiring has wrong (unit, sign, chambers,
-direction, delay) holds from the first sample on.
+What breaks while it works begins at an instant; what a file, a driver or the wiring has wrong (unit, sign, zero,
+chambers, direction, delay, rate) holds from the first sample on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import degrees, nan
+from math import cos, degrees, log, nan, pi, sqrt
 
 import numpy as np
 
@@ -27,6 +27,11 @@ DROPPED = 0.3           # share of samples that do not come
 SPIKES = 0.02           # share of samples that are spikes of a quarter of the range
 STEPS = 1024            # of a converter of 10 bits over the range
 LATE_NS = 200_000_000
+VERY_LATE_NS = 450_000_000
+JITTER_NS = 20_000_000
+ECHO_NS = 5_000_000     # after a sample another publisher sends its own
+TENTH = 10          # of the samples of the simulated sensors come on a slow bus: 10 Hz
+BUS = 'all'         # the sensor of a fault that all have
 ALL = ('position', 'velocity', 'gyro', 'accelerometer', 'pressure')
 
 
@@ -47,12 +52,14 @@ class Place:
 @dataclass(frozen=True)
 class Now:
     """A fault at one sample: seconds ``since`` it began; the share ``gone`` of the rest of the run; the sample ``held``
-    from when it began; that of the ``other`` chamber; two ``dice``, evenly distributed in 0 to 1."""
+    from when it began; those of the ``other`` chamber and of another ``line``; two ``dice``, evenly distributed in 0 to
+    1."""
 
     since: float
     gone: float
     held: float
     other: float
+    line: float
     dice: tuple[float, float]
 
 
@@ -60,8 +67,9 @@ class Now:
 class Fault:
     """``change(value, now, place)``: the sample that comes instead, None for none; of sensors of these ``kinds``.
 
-    ``whole``: from the first sample on; ``cylinder``: both pressures of a cylinder have it; ``delay_ns``: the sample
-    comes, and is stamped, so much later.
+    ``whole``: from the first sample on; ``cylinder``: both pressures of a cylinder have it, ``bus``: all sensors;
+    ``delay_ns``: the sample comes, and is stamped, so much later; ``jitter_ns``: or earlier or later by up to that;
+    ``every``: of so many samples one comes; ``echo_ns``: so much later another publisher sends the first sample again.
     """
 
     name: str
@@ -70,6 +78,10 @@ class Fault:
     whole: bool = False
     cylinder: bool = False
     delay_ns: int = 0
+    bus: bool = False
+    jitter_ns: int = 0
+    every: int = 1
+    echo_ns: int = 0
 
 
 def _of(name: str, kinds: str, change: Callable[[float, Now, Place], float | None], **more: object) -> Fault:
@@ -89,6 +101,8 @@ FAULTS = {fault.name: fault for fault in (
     _of('both_in_bar', 'pressure', lambda value, now, place: value / 1e5, whole=True, cylinder=True),
     _of('both_in_kPa', 'pressure', lambda value, now, place: value / 1e3, whole=True, cylinder=True),
     _of('swapped', 'pressure', lambda value, now, place: now.other, whole=True, cylinder=True),
+    _of('swapped_midway', 'pressure', lambda value, now, place: now.other, cylinder=True),
+    _of('another_line', 'pressure', lambda value, now, place: now.line, whole=True),
     _of('gauge', 'pressure', lambda value, now, place: value - ATMOSPHERE, whole=True),
     _of('zero', 'pressure', lambda value, now, place: 0.0),
     _of('saturated', 'pressure', lambda value, now, place: min(value, SATURATED)),
@@ -102,10 +116,18 @@ FAULTS = {fault.name: fault for fault in (
     _of('jump', 'position', lambda value, now, place: value + OFF if now.since < JUMP_S else value),
     _of('offset', 'position', lambda value, now, place: value + OFF),
     _of('reversed', 'position', lambda value, now, place: place.low + place.high - value, whole=True),
+    _of('zero_30_mm', 'position', lambda value, now, place: value + 0.03, whole=True),
+    _of('zero_50_mm', 'position', lambda value, now, place: value + 0.05, whole=True),
     _of('wrong_unit', 'position', lambda value, now, place: degrees(value) if place.angle else 1e3 * value, whole=True),
     _of('nan', EVERY, lambda value, now, place: nan),
     _of('dropouts', EVERY, lambda value, now, place: None if now.dice[0] < DROPPED else value),
     _of('late', EVERY, lambda value, now, place: value, whole=True, delay_ns=LATE_NS),
+    _of('very_late', EVERY, lambda value, now, place: value, whole=True, delay_ns=VERY_LATE_NS),
+    _of('missing', 'pressure', lambda value, now, place: None, whole=True),
+    _of('two_publishers', 'pressure position', lambda value, now, place: value, whole=True, echo_ns=ECHO_NS),
+    _of('rate_10_Hz', EVERY, lambda value, now, place: value, whole=True, bus=True, every=TENTH),
+    _of('rate_5_Hz', EVERY, lambda value, now, place: value, whole=True, bus=True, every=2 * TENTH),
+    _of('jitter', EVERY, lambda value, now, place: value, whole=True, bus=True, every=TENTH, jitter_ns=JITTER_NS),
     _of('spikes', EVERY, _spike),
     _of('quantised', EVERY, lambda value, now, place: round(value / place.span * STEPS) * place.span / STEPS))}
 
@@ -118,29 +140,52 @@ def faulty_samples(fault: Fault, sensor: str, machine: Machine, frames: Sequence
     """
     pair = pair_of(machine, sensor)
     others = dict(zip(pair, reversed(pair)))
-    faulty = dict.fromkeys(pair if fault.cylinder else (sensor,))
+    faulty = dict.fromkeys(machine.channels if fault.bus else pair if fault.cylinder else (sensor,))
+    lines = {name: _line(machine, name) for name in faulty}
     places = {name: place_of(machine, name) for name in faulty}
     first, last = frames[0].stamp_ns, frames[-1].stamp_ns
     begin_ns = first if fault.whole else first + round(begin * 1e9)
-    dice, found = np.random.default_rng([seed, 7]), []
+    thrown, found = np.random.default_rng([seed, 7]), []
     held: dict[str, float] = {}
-    for frame in frames:
+    for k, frame in enumerate(frames):
         stamp, samples = frame.stamp_ns, frame.samples
         found += [(stamp, name, value) for name, value in frame.commands.items()]
         for name, value in samples.items():
             if name not in faulty or stamp < begin_ns:
                 found.append((stamp, name, value))
                 continue
+            if k % fault.every:
+                continue
+            dice = float(thrown.random()), float(thrown.random())
             now = Now((stamp - begin_ns) * 1e-9, (stamp - begin_ns) / max(1, last - begin_ns),
-                      held.setdefault(name, value), samples.get(others.get(name, ''), nan), tuple(dice.random(2)))
+                      held.setdefault(name, value), samples.get(others.get(name, ''), nan), lines[name](samples, dice),
+                      dice)
             changed = fault.change(value, now, places[name])
             if changed is not None:
-                found.append((stamp + fault.delay_ns, name, changed))
-    return sorted(found, key=lambda sample: sample[0]) if fault.delay_ns else found
+                late = fault.delay_ns + round((2.0 * dice[0] - 1.0) * fault.jitter_ns)
+                found.append((stamp + late, name, changed))
+            if fault.echo_ns:
+                found.append((stamp + fault.echo_ns, name, now.held))
+    moved = fault.delay_ns or fault.jitter_ns or fault.echo_ns
+    return sorted(found, key=lambda sample: sample[0]) if moved else found
+
+
+def _line(machine: Machine, sensor: str) -> Callable[[Mapping[str, float], tuple[float, float]], float]:
+    """What a pressure sensor reads in another line: the same chamber of the next cylinder, of one alone the pump."""
+    pairs = [pair for pair in dict.fromkeys(pair_of(machine, name) for name in machine.channels) if pair]
+    place = next((k for k, pair in enumerate(pairs) if sensor in pair), None)
+    if place is not None and len(pairs) > 1:
+        other = pairs[(place + 1) % len(pairs)][pairs[place].index(sensor)]
+        return lambda samples, dice: samples.get(other, nan)
+    pump = max((supply.value for supply in machine.hydraulics.supplies.values()), default=FULL_SCALE)
+    noise = next(channel.sensor.noise for channel in machine.all_channels if channel.name == sensor)
+    return lambda samples, dice: pump + noise * sqrt(-2.0 * log(1.0 - dice[0])) * cos(2.0 * pi * dice[1])
 
 
 def sensors_of(fault: Fault, machine: Machine) -> tuple[str, ...]:
-    """Channels that can have the fault; of a fault of both pressures the first of the cylinder."""
+    """Channels that can have the fault; of a fault of both pressures the first of the cylinder; 'all' of one of all."""
+    if fault.bus:
+        return (BUS,)
     names = [channel.name for channel in machine.all_channels if channel.kind in fault.kinds]
     return tuple(name for name in names if not fault.cylinder or pair_of(machine, name)[:1] == (name,))
 

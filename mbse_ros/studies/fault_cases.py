@@ -88,6 +88,9 @@ def run_case(case: Case) -> dict[str, Any]:
     machine, frames = machine_of(case.machine, case.valve), frames_of(case.machine, case.seed, case.duration)
     samples = faulty_samples(FAULTS[case.fault], case.sensor, machine, frames, case.begin, case.seed)
     seen, failure = seen_of(case.machine, case.valve, frames, samples)
+    if not seen and not failure:
+        waiting = _pipeline(case.machine, case.valve).interpolator.waiting_for
+        failure = f'no estimate: nothing was received of {", ".join(waiting)}'
     return faulty_row(case, seen, clean_run(case.machine, case.valve, case.seed, case.duration)[0], failure)
 
 
@@ -148,21 +151,23 @@ def judged(output: Output, machine: Machine, truth: Truth) -> Seen:
 def faulty_row(case: Case, seen: Sequence[Seen], clean: Sequence[Seen], failure: str = '') -> dict[str, Any]:
     """Figures of a run with a fault, of the time since it began.
 
-    It is detected where an alarm is raised, or a sensor named, that the ``clean`` run does not have at that instant.
+    It is detected where an alarm is raised, or a sensor named, that the ``clean`` run does not have at that instant, or
+    at once where the chain gives nothing.
     ``isolated``: the first reason that names sensors names the right one. ``seconds_wrong_while_held``: of a mass that
     no longer updates because nothing moves, without a message about a fault.
     """
     machine, fault = machine_of(case.machine, case.valve), FAULTS[case.fault]
     begin = 0.0 if fault.whole else case.begin
-    faulty = set(pair_of(machine, case.sensor)) if fault.cylinder else {case.sensor}
+    faulty = set() if fault.bus else set(pair_of(machine, case.sensor)) if fault.cylinder else {case.sensor}
     after, usual = [item for item in seen if item.t > begin], Usual(clean)
     moved = next((item.moved for item in reversed(seen) if item.t <= begin), 0.0)
     reported = next((item for item in after if item.alarm and (usual.blamed(item) or not usual.alarm(item))), None)
     blamed = next((names for names in map(usual.blamed, after) if names), frozenset())
     return {'machine': case.machine, 'fault': case.fault, 'sensor': case.sensor, 'seed': case.seed,
-            'valve': case.valve, 'detected_s': reported.t - begin if reported else None,
+            'valve': case.valve, 'begin_s': begin,
+            'detected_s': reported.t - begin if reported else None if seen else 0.0,
             'isolated': bool(blamed & faulty),
-            'detected_after_motion_s': reported.moved - moved if reported else None, **errors(after),
+            'detected_after_motion_s': reported.moved - moved if reported else None if seen else 0.0, **errors(after),
             'seconds_wrong_while_held': sum(item.dt for item in after if item.held and item.wrong),
             'blamed': sorted(blamed), 'faulty': sorted(faulty), 'reason': reported.reason if reported else '',
             'failure': failure}

@@ -16,7 +16,7 @@ from ..report.files import check_file, check_folder, write_json
 from ..report.plots import Bars, write_bars
 from ..report.sections import print_table, wide_console
 from ..report.text import number
-from ..simulation.sensor_faults import FAULTS, chosen_faults, sensors_of
+from ..simulation.sensor_faults import BUS, FAULTS, chosen_faults, sensors_of
 from .fault_cases import TWICE, Case, machine_of, run_case
 from .many import many
 from .timing import machine_name
@@ -24,12 +24,13 @@ from .timing import machine_name
 MACHINES = ('patu655_lift', 'patu655', 'zx200', 'zx200_can')
 VALVES = ('orifice', 'unknown')
 SHOWN = 40          # of the worst cases
+BEGINS = 8.0, 0.0   # s: while it works, and at the first sample
 WORST, WRONG = 'worst_error_over_half_width_while_ok', 'seconds_wrong_while_ok'
 Row = dict[str, Any]
 
 
 def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[str], sensors: Sequence[str],
-               seeds: int, begin: float, duration: float, clean: float, jobs: int, json_file: Path | None,
+               seeds: int, begin: float | None, duration: float, clean: float, jobs: int, json_file: Path | None,
                output: Path | None, cluster: str | None = None) -> None:
     """Run, write, print; the rows come in the order of the cases, whatever process was the first. Times in s.
 
@@ -37,15 +38,16 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
     """
     check_file(json_file)
     check_folder(output)
-    if not 0.0 <= begin < duration <= 1000.0:
-        raise SettingError('--start', begin, f'seconds from 0 to the duration, {duration:g}, and that up to 1000')
+    begins = BEGINS if begin is None else (begin,)
+    if not 0.0 <= max(begins) < duration <= 1000.0 or min(begins) < 0.0:
+        raise SettingError('--start', max(begins), f'seconds from 0 to the duration, {duration:g}, and that up to 1000')
     if clean and not 1.0 <= clean <= 36000.0:
         raise SettingError('--clean', clean, 'seconds from 1 to 36000, or 0 for no run without a fault')
     cases = fault_cases(machines, valves, faults, sensors, seeds, begin, duration, clean)
     rows = dict(zip(cases, many(run_case, cases, jobs, cluster, 'cases')))
     found = [rows[case] for case in cases if case.fault]
     sound = [rows[case] for case in cases if not case.fault]
-    write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'begin_s': begin, 'seeds': seeds,
+    write_json(json_file, {'machine': machine_name(), 'duration_s': duration, 'begin_s': list(begins), 'seeds': seeds,
                            'cases': found, 'clean': sound, 'false_alarms_per_hour': alarms_per_hour(sound)})
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
@@ -54,9 +56,10 @@ def run_faults(machines: Sequence[str], valves: Sequence[str], faults: Sequence[
 
 
 def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence[str], sensors: Sequence[str],
-                seeds: int, begin: float, duration: float, clean: float) -> list[Case]:
+                seeds: int, begin: float | None, duration: float, clean: float) -> list[Case]:
     """All combinations, empty sequences standing for all; first those without a fault, if they last any time.
 
+    ``begin``, s; None: at 8 s, and once more at the first sample what does not hold from there on anyway.
     Raises SettingError for unknown names, DescriptionError for unknown machines.
     """
     chosen = chosen_faults(faults)
@@ -66,16 +69,18 @@ def fault_cases(machines: Sequence[str], valves: Sequence[str], faults: Sequence
     machines, valves = machines or MACHINES, valves or VALVES
     known = {name: machine_of(name).channels for name in machines}
     for sensor in sensors:
-        if not any(sensor in channels for channels in known.values()):
+        if sensor != BUS and not any(sensor in channels for channels in known.values()):
             raise SettingError('--sensor', sensor, 'one of ' + ', '.join(dict.fromkeys(sum(known.values(), ()))))
-    found: list[Case] = []
+    begins, found = BEGINS if begin is None else (begin,), list[Case]()
     for name in machines:
         pairs = [(fault.name, sensor) for fault in chosen for sensor in sensors_of(fault, machine_of(name))
                  if not sensors or sensor in sensors]
         for seed in range(1, seeds + 1):
             for valve in valves:
-                found += [Case(name, valve, seed, '', '', begin, clean)] if clean else []
-                found += [Case(name, valve, seed, fault, sensor, begin, duration) for fault, sensor in pairs]
+                found += [Case(name, valve, seed, '', '', begins[0], clean)] if clean else []
+                for fault, sensor in pairs:
+                    found += [Case(name, valve, seed, fault, sensor, at, duration)
+                              for at in ((begins[0],) if FAULTS[fault].whole else begins)]
     return found
 
 
