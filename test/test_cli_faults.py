@@ -178,3 +178,10 @@ def test_a_sensor_that_never_sends_gives_no_estimate_and_that_is_reported() -> N
     row = run_case(Case('patu655_lift', 'orifice', 1, 'missing', PISTON, 0.0, 3.0))
     assert row['detected_s'] == 0.0 and row['seconds_ok'] == 0.0
     assert row['failure'] == f'no estimate: nothing was received of {PISTON}'
+
+
+def test_the_longest_spell_outside_the_interval_is_one_without_a_break() -> None:
+    out, held = replace(FINE, error=-5.1), replace(FINE, error=9.0, good=False)
+    seen = course(**{f'at_{k}': out for k in (20, 21, 22, 24, 25)}, at_23=held, at_26=FINE)
+    assert errors(seen)['longest_outside_while_ok_s'] == pytest.approx(0.3)
+    assert errors(course())['longest_outside_while_ok_s'] == 0.0

@@ -66,6 +66,11 @@ class Seen:
     reason: str
 
     @property
+    def outside(self) -> bool:
+        """The true mass is outside the interval."""
+        return isfinite(self.half_width) and abs(self.error) > self.half_width
+
+    @property
     def wrong(self) -> bool:
         """The true mass is outside twice the interval; a mass that is not known is not wrong."""
         return isfinite(self.half_width) and abs(self.error) > TWICE * self.half_width
@@ -204,13 +209,24 @@ def clean_row(case: Case, seen: Sequence[Seen], failure: str = '') -> dict[str, 
 
 
 def errors(seen: Sequence[Seen]) -> dict[str, float]:
-    """Worst error of the mass while the status is good, over its half-width and in kg, and how long it was wrong."""
+    """Worst error of the mass while the status is good, over its half-width and in kg, how long it was wrong, and the
+    longest spell outside its interval."""
     good = [item for item in seen if item.good and isfinite(item.half_width) and item.half_width > 0]
     worst = max(good, key=lambda item: abs(item.error) / item.half_width, default=None)
     return {'worst_error_over_half_width_while_ok': abs(worst.error) / worst.half_width if worst else 0.0,
             'worst_error_kg': worst.error if worst else 0.0, 'half_width_kg': worst.half_width if worst else 0.0,
             'seconds_wrong_while_ok': sum(item.dt for item in good if item.wrong),
+            'longest_outside_while_ok_s': longest(seen),
             'seconds_ok': sum(item.dt for item in good)}
+
+
+def longest(seen: Sequence[Seen]) -> float:
+    """Longest time without a break, s, in which the status is good and the mass outside its interval."""
+    most = spell = 0.0
+    for item in seen:
+        spell = spell + item.dt if item.good and item.outside else 0.0
+        most = max(most, spell)
+    return most
 
 
 @lru_cache(maxsize=4)
