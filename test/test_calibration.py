@@ -8,13 +8,15 @@ import pytest
 from calibration_support import LOAD, OFF, TRUE, both, crane, logs, numbers_of, series
 from scipy.special import chdtri
 
-from mbse_ros.calibration.fit import Load, Problem, fit, left_out, weighed
+from mbse_ros.calibration.balance import Balance
+from mbse_ros.calibration.fit import Load, Log, Problem, fit, left_out, weighed
 from mbse_ros.calibration.plan import FEWEST, MOST, Candidate, choose, plan
 from mbse_ros.calibration.tells import advice, cannot_tell
-from mbse_ros.calibration.windows import windows_of
+from mbse_ros.calibration.windows import WINDOW, windows_of
 from mbse_ros.errors import DescriptionError
 from mbse_ros.machine import load_machine
 from mbse_ros.machine.machine import Machine
+from mbse_ros.offline.calibration.calibrated_file import prior_machine
 
 
 def told(some):
@@ -180,3 +182,34 @@ def test_advice_is_what_is_missing():
     lines = advice(c.balance, fit(c.balance, up))
     assert lines[0].startswith('move lift slowly out and in at lift ') and set(OFF) & {line.split(': ')[1].split()[0]
                                                                                      for line in lines}
+
+
+@pytest.mark.parametrize('more, depend', [('', False), ("""
+calibration:
+  keys: [cylinders.lift.friction.coulomb, cylinders.lift.friction.viscous]
+  rows: [[1], [0.6, 0.8]]
+""", True)])
+def test_numbers_stay_within_what_a_file_may_say(tmp_path, more, depend):
+    """A load that is not there, with little doubt: friction would have to be negative. It ends at its bound, which is
+    said, also where the errors of the numbers depend on each other; the others are as good as they can be there."""
+    text, _ = prior_machine('patu655_lift', [f'cylinders.*.friction.{name}=300 %' for name in ('coulomb', 'viscous')])
+    path = tmp_path / 'x.yaml'
+    path.write_text(text + more)
+    _, machine = prior_machine(path)
+    balance, load = Balance(machine), Load('heavy', 60.0, 0.1)
+    moments = balance.moments(windows_of(machine, series(0.0)), WINDOW / 2, load.mass)
+    problem = Problem(balance, [Log('x', moments.part(moments.speeds[:, 0] > 0.0), load)])
+    u, names = problem.solve(), machine.parameters.names
+    values, bound = problem.numbers(u), problem.at_bound(u)
+    assert machine.parameters.correlated == depend
+    assert (problem.low <= values + 1e-9).all() and (values <= problem.high + 1e-9).all()
+    k = names.index('cylinders.lift.friction.coulomb')
+    assert k in bound and values[k] == pytest.approx(0.0, abs=1e-6) and problem.high[k] == 300.0     # the static one
+    found = replace(fit(balance, problem.logs), u=u, at_bound=bound)
+    lines = cannot_tell(balance, found, machine.parameters.stddev, machine.parameters.stddev, np.eye(len(names)))
+    assert any(line.startswith(f'{names[k]} is at its bound') for line in lines)
+    r, J = problem.residuals(u)     # uphill only for those at a bound
+    slope = (J.T @ (np.minimum(1.0, 3.0 / np.abs(r)) * r) + u)[:len(names)]
+    slope = np.linalg.solve(problem.factor.T, slope) * problem.spread
+    inside = np.setdiff1d(np.arange(len(names)), bound)
+    assert np.abs(slope[inside]).max() < 0.05 * slope[k]

@@ -3,6 +3,7 @@
 the command on bags, and what it refuses."""
 
 import json
+import re
 
 import casadi as ca
 import numpy as np
@@ -22,6 +23,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import by_doubtful
 from mbse_ros.machine.machine import Machine
 from mbse_ros.offline.bag import estimate_bag
+from mbse_ros.offline.calibration import calibrate_machine
 from mbse_ros.offline.calibration.calibrate_machine import calibrated
 from mbse_ros.offline.calibration.calibration_bags import Recording
 
@@ -192,3 +194,65 @@ def test_the_procedure_is_printed(tmp_path):
     said = json.loads((tmp_path / 'plan.json').read_text())
     assert done.status == 0 and 'from below' in done.out and f'pose {len(said["poses"])}' in done.out
     assert said['load'] == 500.0 and all(0.0 < item['pistons']['lift'] < 0.535 for item in said['poses'])
+
+
+LISTS = {
+    'mappings': '[{value: 1.2 m, stddev: 1 cm}, 0 m, 0.05 m]',
+    'one deviation': '{value: [1.2 m, 0 m, 0.05 m], stddev: 1 cm}',
+    'deviations': '{value: [1.2 m, 0 m, 50 mm], stddev: [1 cm, 0 m, 2 %]}', 'arithmetic': '[(2 - 0.8) m, 0, 0.05 m]',
+    'below each other': '\n    - 1.2 m\n    - 0 m\n    - {value: 0.05 m, stddev: 1 mm}', 'numbers': '[1.2, 0, 5e-2]',
+    'blocks': '\n      value:\n      - 1.2 m\n      - 0 m\n      - 0.05 m\n      stddev: 1 mm',
+    'an anchor': '&center [1.2 m, 0 m, {value: 0.05 m}]'}
+
+
+@pytest.mark.parametrize('form', LISTS)
+def test_every_form_of_a_list_is_written_again(form):
+    """Read, written, read: the number is the new one, the others are as before; a second time as well."""
+    text = known_machines()['patu655_lift'].read_text()
+    old, = re.findall(r'center_of_mass: (.*)', text)[:1]
+    new = text.replace(f'center_of_mass: {old}', f'center_of_mass: {LISTS[form]}', 1)
+    before = scalars(parse_mechanism(new, 'x.yaml'))
+    for k in (0, 2, 0):
+        key = f'bodies.boom.center_of_mass[{k}]'
+        new = with_numbers(new, 'x.yaml', {key: Number(1.5 - k, 0.02, 'calibrated')}, before)
+        after = scalars(parse_mechanism(new, 'x.yaml'))
+        assert (after[key].value, after[key].stddev) == pytest.approx((1.5 - k, 0.02))
+        same = [name for name in before if name != key]
+        assert [after[name].value for name in same] == pytest.approx([before[name].value for name in same])
+        assert [after[name].stddev for name in same] == pytest.approx([before[name].stddev for name in same])
+        before = after
+
+
+def test_a_number_of_a_list_of_mappings_is_written_again():
+    text = known_machines()['zx200'].read_text()
+    key = 'hydraulics.volumes.boom_piston.hoses[0].bulk_modulus'
+    after = scalars(parse_mechanism(with_numbers(text, 'x.yaml', {key: Number(5e8, 1e7)}), 'x.yaml'))
+    assert (after[key].value, after[key].stddev) == (5e8, 1e7)
+
+
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path, monkeypatch):
+    """And what is found out only then does not take the numbers with it."""
+    bag = recorded(tmp_path / 'one')
+
+    def refuse(*given):
+        raise DescriptionError('x.yaml', 'bodies.boom.mass', None, 'another form')
+    with monkeypatch.context() as patch:
+        patch.setattr(calibrate_machine, 'check_written', refuse)
+        patch.setattr(calibrate_machine, 'fit', None)
+        assert 'expected another form' in refused('calibrate', bag, '--payload', 'one=50', '-o', tmp_path / 'x.yaml')
+    monkeypatch.setattr(calibrate_machine, 'calibrated_text', refuse)
+    done = mbse('calibrate', bag, '--payload', 'one=50', '-o', tmp_path / 'x.yaml', '--json', tmp_path / 'x.json')
+    assert done.status == 1 and 'expected another form' in done.err and not (tmp_path / 'x.yaml').exists()
+    assert json.loads((tmp_path / 'x.json').read_text())['parameters'] and 'bodies.boom.mass' in done.out
+
+
+def test_a_fit_that_explains_little_is_not_written(tmp_path):
+    """A load that is not there: the forces stay missing. It is said, and the file written only with --force."""
+    bag, file = recorded(tmp_path / 'one'), tmp_path / 'x.yaml'
+    words = 'calibrate', bag, '--payload', 'one=400+-0.1', '-o', file, '--json', tmp_path / 'x.json'
+    done = mbse(*words)
+    said = json.loads((tmp_path / 'x.json').read_text())
+    assert done.status == 1 and 'still missing' in done.warnings[0] and '--force' in done.err and not file.exists()
+    assert said['unexplained'] == done.warnings[0] and said['residual_rms_after'] > 3 * said['noise_rms']
+    done = mbse(*words, '--force')
+    assert done.status == 0 and 'still missing' in done.warnings[0] and mbse('check', file).status == 0

@@ -3,7 +3,9 @@
 
 Unknowns are the independent errors u of the numbers, in their standard deviations (``Parameters.factor``), and those of
 the loads, so that the prior of each is 0 +- 1. Least squares with exact derivatives (scipy's trust region, large
-residuals by Huber), in which the noise of the equations is what the samples and the scatter of the residuals say.
+residuals by Huber), in which the noise of the equations is what the samples and the scatter of the residuals say. Where
+a number would leave what the language of the files allows, the unknowns are the numbers themselves, within these
+bounds.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from .balance import Balance, Moments
+from .free import bounds_of
 
 HUBER = 3.0         # standard deviations from which a residual counts by its size
 ROUNDS = 3          # of least squares and noise
 LEAST = 12          # residuals of an equation from which their scatter is taken
 LAGS = 20           # windows over which residuals may depend on each other
+AT = 1e-3           # of a deviation, within which a number is at its bound
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Log:
 class Fit:
     """``u`` (k + l,): errors of the numbers, then of the loads ``loads`` (l,), in their standard deviations;
     ``covariance`` of them; ``noise`` (a,): by what the deviations of an equation's residuals are larger than those of
-    the samples; ``information`` (k + l, k + l) of the bags alone."""
+    the samples; ``information`` (k + l, k + l) of the bags alone; ``at_bound``: places of numbers that are at a bound
+    of the language, since the bags ask for more."""
 
     u: np.ndarray
     covariance: np.ndarray
@@ -53,6 +58,7 @@ class Fit:
     noise: np.ndarray
     loads: tuple[str, ...]
     logs: tuple[Log, ...]
+    at_bound: tuple[int, ...] = ()
 
 
 class Problem:
@@ -64,10 +70,17 @@ class Problem:
         self.loads = tuple(dict.fromkeys(log.load.name for log in logs if log.load.stddev > 0.0))
         self.size = len(self.prior) + len(self.loads)
         self.noise = np.ones(len(balance.equations))
+        self.spread, (self.low, self.high) = p.stddev, bounds_of(balance.machine)
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers of the file (k,), SI."""
         return self.prior + self.factor @ u[:len(self.prior)]
+
+    def at_bound(self, u: np.ndarray) -> tuple[int, ...]:
+        """Places of numbers that are at a bound, and were not before."""
+        x, near = self.numbers(u), AT * self.spread
+        return tuple(np.flatnonzero(((x <= self.low + near) & (self.prior > self.low + near))
+                                    | ((x >= self.high - near) & (self.prior < self.high - near))).tolist())
 
     def mass(self, log: Log, u: np.ndarray) -> float:
         """Of a log's load, kg."""
@@ -121,7 +134,19 @@ class Problem:
         found = least_squares(lambda u: np.concatenate([both(u)[0], u]), first,
                               jac=lambda u: np.vstack([both(u)[1], np.eye(self.size)]), loss=loss, x_scale=1.0,
                               max_nfev=30, xtol=1e-6, ftol=1e-8)
-        return found.x
+        x = self.numbers(found.x)
+        if ((self.low <= x) & (x <= self.high)).all():
+            return found.x
+        # Unknowns w: the numbers' errors in their deviations, which have bounds; u = T w.
+        T, low, high = np.eye(self.size), np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        k = len(self.prior)
+        T[:k, :k] = np.linalg.solve(self.factor, np.diag(self.spread))
+        low[:k], high[:k] = (self.low - self.prior) / self.spread, (self.high - self.prior) / self.spread
+        first = np.clip(np.linalg.solve(T, found.x), low, high)
+        found = least_squares(lambda w: np.concatenate([both(T @ w)[0], T @ w]), first, bounds=(low, high),
+                              jac=lambda w: np.vstack([both(T @ w)[1], np.eye(self.size)]) @ T, loss=loss, x_scale=1.0,
+                              max_nfev=100, xtol=1e-6, ftol=1e-8)
+        return T @ np.where(found.x < low + AT, low, np.where(found.x > high - AT, high, found.x))
 
     def information(self, u: np.ndarray) -> np.ndarray:
         """Of the bags alone (k + l, k + l); what is far off counts less."""
@@ -168,7 +193,7 @@ def fit(balance: Balance, logs: Sequence[Log]) -> Fit:
         u = problem.solve(u)
     information = problem.information(u)
     return Fit(u, np.linalg.inv(np.eye(problem.size) + information), information, problem.noise, problem.loads,
-               tuple(logs))
+               tuple(logs), problem.at_bound(u))
 
 
 def left_out(balance: Balance, whole: Fit, place: int) -> tuple[Problem, np.ndarray]:

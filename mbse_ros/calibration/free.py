@@ -7,6 +7,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..description.basics import Scalar, scalars, uncertain
 from ..description.edit import Number, in_file, with_numbers
 from ..description.language.entry import Entry
@@ -14,6 +16,7 @@ from ..description.language.quantity import not_negative, read_number
 from ..description.load import parse_mechanism
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError, SettingError
+from ..machine import Machine
 
 OPTION = '--free'
 _SPREADS = ((r'\.friction\.', 0.3, True), (r'\.mass$|_mass$', 0.05, True), (r'center_of_mass', 0.02, False),
@@ -50,6 +53,21 @@ def freed(text: str, file: str, free: Sequence[str]) -> str:
         return with_numbers(text, file, chosen, scalars(description))
     except DescriptionError as error:
         raise SettingError(OPTION, error.key, 'the key of a number in the text of the file itself') from None
+
+
+def bounds_of(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest value (k,), SI, that the language allows of each uncertain number of a machine.
+    Static friction may not be below Coulomb's: the one is the other's bound, as it is before."""
+    found, names = scalars(machine.description), machine.parameters.names
+    ends = [found[key].range if key in found else (-np.inf, np.inf) for key in names]
+    low, high = np.array(ends, dtype=float).reshape(-1, 2).T
+    for cylinder in machine.cylinders:
+        coulomb, static = (f'cylinders.{cylinder}.friction.{name}' for name in ('coulomb', 'static'))
+        if coulomb in names and static in found:
+            high[names.index(coulomb)] = found[static].value
+        if static in names and coulomb in found:
+            low[names.index(static)] = found[coulomb].value
+    return low, high
 
 
 def _matching(description: MechanismDescription, pattern: str, word: str) -> dict[str, Scalar]:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from .balance import Balance
-from .fit import Fit, Log
+from .fit import Fit, Log, Problem
 from .plan import Candidate, Planner, choose
 
 UNKNOWN = 'unknown'         # begins the name of an unknown load
@@ -26,6 +26,7 @@ def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarra
     """One line for each thing that the bags do not tell; deviations (k,) and correlation (k, k) of the numbers."""
     lines = _of_motion(balance, fit.logs) + _of_loads(fit.logs)
     names = balance.machine.parameters.names
+    lines += [_bound(balance, fit, k) for k in fit.at_bound]
     kept = [k for k in range(len(names)) if after[k] > LEARNT * before[k]]
     blind = [k for k in kept if _blind(balance, fit, k)]
     lines += [f'{names[k]}: nothing in these bags depends on it: it keeps its prior' for k in blind]
@@ -35,6 +36,13 @@ def cannot_tell(balance: Balance, fit: Fit, before: np.ndarray, after: np.ndarra
         lines += [f'{names[i]} and {names[j]} cannot be distinguished (correlation {correlation[i, j]:+.2f}): only '
                   'what they do together is known' for j in range(i) if abs(correlation[i, j]) > TIED]
     return lines
+
+
+def _bound(balance: Balance, fit: Fit, k: int) -> str:
+    """Of number k, which would be beyond what a file may say."""
+    value = Problem(balance, fit.logs).numbers(fit.u)[k]
+    return (f'{balance.machine.parameters.names[k]} is at its bound, {value:g}: the bags ask for a number that it '
+            'cannot be, so they do not determine it, or another number or the load is wrong')
 
 
 def _blind(balance: Balance, fit: Fit, k: int) -> bool:

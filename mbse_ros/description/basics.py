@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
+from math import inf
 
 GROUND = 'ground'
 
@@ -25,7 +26,8 @@ class Scalar:
     """A number in SI that may be arithmetic over the parameters.
 
     ``value``: nominal; ``text``: the arithmetic ('' for a plain number), whose result times ``factor`` is the value;
-    ``stddev``: 1 sigma, absolute; ``key``: the place in the file, by which the number can be made a free parameter.
+    ``stddev``: 1 sigma, absolute; ``key``: the place in the file, by which the number can be made a free parameter;
+    ``range``: what the language allows there, SI.
     """
 
     value: float
@@ -34,6 +36,7 @@ class Scalar:
     stddev: float = 0.0
     key: str = field(default='', compare=False)
     source: str = field(default='', compare=False)
+    range: tuple[float, float] = field(default=(-inf, inf), compare=False, repr=False)
 
 Vector = tuple[Scalar, ...]
 ZERO = Scalar(0.0)

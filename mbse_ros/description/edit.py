@@ -62,7 +62,7 @@ def with_numbers(text: str, file: str, numbers: Mapping[str, Number],
             added.setdefault(section, []).append(_new(key, number))
         else:
             raise DescriptionError(file, key, None, 'a number in this file, to be written again')
-    changes += [_vector(root, key, parts, file) for key, parts in vectors.items()]
+    changes += [change for key, parts in vectors.items() for change in _vector(root, key, parts, file)]
     base = added.pop('base', None) if _find(root, ['base']) is None else None
     changes += [_put_in(_find(root, section.split('.')), lines) for section, lines in added.items()]
     for start, end, new in sorted(changes, reverse=True):
@@ -170,11 +170,14 @@ def _put_in(parent: Any, lines: list[str]) -> tuple[int, int, str]:
     return start, start, ''.join(line + '\n' + ' ' * parent.start_mark.column for line in lines)
 
 
-def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file: str) -> tuple[int, int, str]:
+def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file: str) -> list[tuple[int, int, str]]:
+    """Numbers of a list; where one of them is a mapping each is written by itself."""
     node = _find(root, key.split('.'))
     inner = None if node is None else _nominal(node)
     if node is None or not isinstance(inner, yaml.SequenceNode):
         raise DescriptionError(file, key, None, 'a list of numbers in this file, to be written again')
+    if node is inner and any(isinstance(item, yaml.MappingNode) for item in inner.value):
+        return [_scalar(inner.value[k], number) for k, number in parts.items()]
     values, spreads = [], []
     old = dict((k.value, v) for k, v in node.value) if isinstance(node, yaml.MappingNode) else {}
     for k, item in enumerate(inner.value):
@@ -184,7 +187,7 @@ def _vector(root: yaml.MappingNode, key: str, parts: Mapping[int, Number], file:
         spreads.append(_old_spread(old.get('stddev'), k, item.value, unit) if number is None
                        else _amount(number.stddev, unit, factor))
     source = next(iter(parts.values())).source
-    return _replaced(node, _mapping(f'[{", ".join(values)}]', f'[{", ".join(spreads)}]', source))
+    return [_replaced(node, _mapping(f'[{", ".join(values)}]', f'[{", ".join(spreads)}]', source))]
 
 
 def _old_spread(node: yaml.Node | None, k: int, value: str, unit: str) -> str:
@@ -197,10 +200,16 @@ def _old_spread(node: yaml.Node | None, k: int, value: str, unit: str) -> str:
 
 
 def _find(node: yaml.Node | None, path: list[str]) -> yaml.Node | None:
-    for name in path:
+    """The node at a path; a part such as `hoses[0]` is an item of a list."""
+    for part in path:
+        indexed = _INDEX.fullmatch(part)
+        name = indexed[1] if indexed else part
         if not isinstance(node, yaml.MappingNode):
             return None
         node = next((value for key, value in node.value if key.value == name), None)
+        if indexed:
+            items = node.value if isinstance(node, yaml.SequenceNode) else []
+            node = items[int(indexed[2])] if int(indexed[2]) < len(items) else None
     return node
 
 
@@ -233,6 +242,6 @@ def _flows(node: yaml.Node) -> bool:
 
 
 def _replaced(node: yaml.Node, text: str) -> tuple[int, int, str]:
-    """A node in its place; a block mapping ends at what follows, and so does the text."""
+    """A node in its place; a block ends at what follows, and so does the text. A list may be no deeper than its key."""
     start, end = node.start_mark, node.end_mark
-    return (start.index, end.index, text) if _flows(node) else (start.index, end.index, text + '\n' + ' ' * end.column)
+    return start.index, end.index, text if _flows(node) else f'  {text}\n' + ' ' * end.column

@@ -24,6 +24,8 @@ def calibrate(
                  "'bodies.*.mass=5 %'; repeat it. [all with a deviation]")] = None,
         cross_validate: Annotated[bool, typer.Option(
             '--cross-validate', help='Each bag by the numbers that all others give, too.')] = False,
+        force: Annotated[bool, typer.Option(
+            '--force', help='Write the file though its numbers do not explain the bags.')] = False,
         plan: Annotated[str | None, typer.Option(
             help='Print the procedure for a machine, with the most informative poses; no bags.')] = None,
         plots: Annotated[Path | None, typer.Option(
@@ -43,9 +45,9 @@ def calibrate(
         from ..machines.calibrate_plan import plan_command
         refuse_options('bags', {'machine': machine, 'output': output, 'payload': payload, 'plots': plots,
                                 'sources': sources, 'cross-validate': cross_validate or None, 'bags': bags or None,
-                                'cluster': cluster})
+                                'cluster': cluster, 'force': force or None})
         plan_command(plan, free or [], json_)
         return
     from ..machines.calibrate_bags import Request, calibrate_command
     calibrate_command(Request(bags or [], machine or 'patu655_lift', output, payload or [], free or [], cross_validate,
-                              plots, namespace, sources_of(sources), jobs, cluster), json_)
+                              plots, namespace, sources_of(sources), jobs, force, cluster), json_)

@@ -38,6 +38,7 @@ class Request:
     namespace: str | None = None
     sources: SourceMap | None = None
     jobs: int = 1
+    force: bool = False
     cluster: str | None = None
 
 
@@ -55,12 +56,20 @@ def calibrate_command(request: Request, json_file: Path | None) -> None:
     left = found.cross_validation() if request.cross_validate else ()
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)
-    if request.output is not None:
-        write_whole(request.output, for_folder(found.text, found.machine.description.file, request.output))
     write_json(json_file, as_json(found, left))
     if request.plots is not None:
         write_plots(found, request.plots)
-    show(found, left, request.output)
+    output = None if found.trouble or found.unexplained and not request.force else request.output
+    if output is not None:
+        write_whole(output, for_folder(found.text, found.machine.description.file, output))
+    show(found, left, output)
+    if found.unexplained:
+        typer.echo(f'warning: {found.unexplained}', err=True)
+    if request.output is not None and output is None:
+        why = 'see the warning; --force writes it' if not found.trouble else (
+            f'what the bags ask for is not a machine that a file may describe: {found.trouble}')
+        typer.echo(f'mbse: {request.output}: not written: {why}', err=True)
+        raise typer.Exit(1)
 
 
 def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
@@ -70,6 +79,7 @@ def as_json(found: Calibration, left: Sequence[LeftOut] = ()) -> dict[str, Any]:
         'parameters': [{**asdict(item), 'correlated_with': list(item.correlated_with), 'learnt': item.learnt}
                        for item in found.parameters],
         'residual_rms_before': found.residual_rms_before, 'residual_rms_after': found.residual_rms_after,
+        'noise_rms': found.noise_rms, 'unexplained': found.unexplained, 'trouble': found.trouble,
         'cannot_tell': list(found.cannot_tell), 'advice': list(found.advice),
         'bags': [asdict(item) for item in found.bags], 'singular_values': found.singular_values,
         'loads': [{'name': name, 'mass': mass, 'stddev': stddev} for name, (mass, stddev) in found.loads.items()]}

@@ -31,11 +31,17 @@ class Kind:
     high: float = math.inf
     above: bool = False
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest number, SI."""
+        largest, smallest = _LARGEST[self.unit], _SMALLEST.get(self.unit, 1e-15)
+        low = max(self.low, -largest)
+        return max(low, smallest) if self.above else low, min(self.high, largest)
+
     def holds(self, value: float) -> bool:
         """Whether the number in SI lies inside."""
-        largest, smallest = _LARGEST[self.unit], _SMALLEST.get(self.unit, 1e-15)
-        inside = max(self.low, -largest) <= value <= min(self.high, largest)
-        return inside and not (self.above and value < smallest)
+        low, high = self.ends
+        return low <= value <= high
 
     def __str__(self) -> str:
         unit = '' if self.unit == '1' else f' {self.unit}'

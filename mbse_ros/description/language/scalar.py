@@ -7,6 +7,7 @@ import keyword
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import overload
 
 from ..basics import Scalar, Vector
@@ -86,8 +87,7 @@ class Numbers:
             return self._read(entry, kind, key)
         parts = entry.mapping(['value'], ['stddev', 'source'])
         nominal = self._read(parts['value'], kind, key)
-        return Scalar(nominal.value, nominal.text, nominal.factor, self._stddev(parts, nominal.value, kind), key,
-                      _source(parts))
+        return replace(nominal, stddev=self._stddev(parts, nominal.value, kind), source=_source(parts))
 
     @overload
     def optional(self, parts: Mapping[str, Entry], key: str, kind: Kind) -> Scalar | None: ...
@@ -122,8 +122,8 @@ class Numbers:
         spreads = [parts.get('stddev')] * size
         if spreads[0] is not None and isinstance(spreads[0].value, list):
             spreads = list(spreads[0].items('one standard deviation or one for each component', size))
-        return tuple(Scalar(item.value, item.text, item.factor, self._component_stddev(spread, item.value, kind),
-                            item.key, _source(parts)) for item, spread in zip(nominal, spreads))
+        return tuple(replace(item, stddev=self._component_stddev(spread, item.value, kind), source=_source(parts))
+                     for item, spread in zip(nominal, spreads))
 
     def numbers(self, entry: Entry, kind: Kind, size: int) -> tuple[float, ...]:
         """List of `size` values alone."""
@@ -200,7 +200,7 @@ class Numbers:
         value = found.value * factor + 0.0
         if not kind.holds(value):
             raise entry.error(what if not names_in(text) else f'{what} (it is {value:.6g} {kind.unit})')
-        return _scalar(value, text, factor, key)
+        return replace(_scalar(value, text, factor, key), range=kind.ends)
 
     @staticmethod
     def _check(entry: Entry, found: Measure, suffix: str, unit: str) -> None:

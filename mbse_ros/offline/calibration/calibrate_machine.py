@@ -15,11 +15,14 @@ from ...calibration.balance import Balance
 from ...calibration.fit import Fit, Load, Log, Problem, fit, left_out, weighed
 from ...calibration.tells import TIED, UNKNOWN, advice, cannot_tell
 from ...calibration.windows import WINDOW, windows_of
-from ...errors import SettingError
+from ...errors import DescriptionError, SettingError
 from ...machine import Machine
 from ...sources.map import SourceMap
-from .calibrated_file import Parameter, calibrated_text, prior_machine
+from .calibrated_file import Parameter, calibrated_text, check_written, prior_machine
 from .calibration_bags import By, Recording, parse_payloads, recorded
+
+EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
+NOISE = 3.0         # times what the noise of the samples makes, up to which it need not
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,9 @@ class Calibration:
     """What bags say of a machine.
 
     ``parameters`` in the order of ``machine.parameters``, ``covariance`` (k, k) of them, SI; RMS of the force that is
-    missing, N; ``cannot_tell``: what the bags do not tell, in words; ``text``: the calibrated file; ``problem``:
-    residuals of all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before.
+    missing, N, of which the noise of the samples makes ``noise_rms``; ``cannot_tell``: what the bags do not tell, in
+    words; ``text``: the calibrated file, '' where it cannot be written, with the ``trouble``; ``problem``: residuals of
+    all bags, at ``fit.u``; ``start``: errors of the loads with the numbers as before.
     """
 
     machine: Machine
@@ -65,6 +69,19 @@ class Calibration:
     start: np.ndarray
     text: str
     warnings: tuple[str, ...]
+    noise_rms: float = math.nan
+    trouble: str = ''
+
+    @property
+    def unexplained(self) -> str:
+        """Why the numbers should not be used: they explain less than half of the forces that were missing; '' where
+        they do, or where little more than noise is missing."""
+        before, after = self.residual_rms_before, self.residual_rms_after
+        if not after > max(EXPLAINED * before, NOISE * self.noise_rms):
+            return ''
+        return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
+                f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
+                'or the machine has something that its file does not have')
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
@@ -120,6 +137,8 @@ def calibrate_bags(machine: str | Path, bags: Sequence[str | Path], payloads: Ma
 def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loads: Mapping[str, Load],
                balance: Balance | None = None) -> Calibration:
     """By recordings; ``text``: the file of the machine before; ``balance`` may be kept for the next call."""
+    date, names = max(item.date for item in recordings), [item.name for item in recordings]
+    check_written(machine, text, date, names)
     balance, logs = balance or Balance(machine), []
     for item in recordings:
         load = loads.get(item.name, Load())
@@ -136,11 +155,14 @@ def calibrated(machine: Machine, text: str, recordings: Sequence[Recording], loa
     start[size:] = _loads_alone(problem, size)
     bags = tuple(Residuals(log.name, int(log.moments.counts.sum()), rms(one, _own(problem, one, start)),
                            rms(one, _own(problem, one, found.u))) for log in logs for one in [Problem(balance, [log])])
-    new = calibrated_text(machine, text, parameters, correlation, max(item.date for item in recordings),
-                          [item.name for item in recordings])
+    new, trouble = '', ''
+    try:
+        new = calibrated_text(machine, text, parameters, correlation, date, names)
+    except DescriptionError as error:       # the numbers are not lost with the file
+        trouble = str(error)
     return Calibration(machine, parameters, covariance, rms(problem, start), rms(problem, found.u), bags,
                        tuple(cannot_tell(balance, found, p.stddev, after, correlation)), found, problem, start, new,
-                       tuple(line for item in recordings for line in item.warnings))
+                       tuple(line for item in recordings for line in item.warnings), noise_rms(problem), trouble)
 
 
 def _tied(names: Sequence[str], correlation: np.ndarray, k: int) -> tuple[str, ...]:
@@ -164,6 +186,13 @@ def _own(problem: Problem, one: Problem, u: np.ndarray) -> np.ndarray:
 def rms(problem: Problem, u: np.ndarray) -> float:
     """Root mean square of the force that is missing, N at the pistons; NaN where nothing counts."""
     together = np.concatenate([forces(problem, log, u)[log.moments.counts] for log in problem.logs])
+    return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
+
+
+def noise_rms(problem: Problem) -> float:
+    """What of it the noise of the samples makes, N."""
+    together = np.concatenate([(np.sqrt(log.moments.variance) / np.maximum(log.moments.levers, 1e-12))[
+        log.moments.counts] for log in problem.logs])
     return float(np.sqrt(np.mean(together ** 2))) if len(together) else math.nan
 
 

@@ -56,6 +56,13 @@ def prior_machine(machine: str | Path, free: Sequence[str] = ()) -> tuple[str, M
     return text, Machine(parse_mechanism(text, str(path)))
 
 
+def check_written(machine: Machine, text: str, date: str, bags: Sequence[str]) -> None:
+    """Raise DescriptionError where a file has its numbers in a form that cannot be written again, before the work."""
+    p = machine.parameters
+    calibrated_text(machine, text, [Parameter(key, mean, stddev, mean, 0.5 * stddev) for key, mean, stddev in zip(
+        p.names, p.mean.tolist(), p.stddev.tolist())], np.eye(len(p.names)), date, bags)
+
+
 def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter], correlation: np.ndarray,
                     date: str, bags: Sequence[str]) -> str:
     """The file with the new numbers; what the bags do not determine stays. The load's place is not the machine's.
