@@ -121,8 +121,9 @@ def _element(field: str, selection: Selection, kind: Kind, holder: dict[str, Kin
             return values[place]
         return at_place
     key = '.'.join(selection.key)
-    what = f'no {"|".join(selection.names)} in {field if kind.is_message else key}'
-    if kind.is_message:
+    within = kind.is_message and (selection.key[0] in fields(kind.base) or selection.key[0] not in holder)
+    what = f'no {"|".join(selection.names)} in {field if within else key}'
+    if within:
         _check_key(selection.key, fields(kind.base), kind.base, fields, False)
         return _named(array, array, attrgetter(key), selection.names, what)
     _check_key(selection.key, holder, 'the message that holds it', fields, True)
@@ -189,8 +190,8 @@ def _which(path: Path, field: str, holder: dict[str, Kind], kind: Kind, fields: 
         ways += [f'{text}[{name}=...]' for name, inner in fields(kind.base).items() if inner == Kind('string')]
         if 'header' in fields(kind.base):
             ways.append(f'{text}[header.frame_id=...]')
-    else:
-        ways += [f'{text}[{name}=...]' for name, other in holder.items() if other.is_text and other.repeated]
+    ways += [f'{text}[{name}=...]' for name, other in holder.items() if other.is_text and other.repeated]
+    if not kind.is_message:
         ways += [f'{text}[layout.dim.label=...]'] if 'layout' in holder else []
     return f'one element of the array {field}: {", ".join(ways)}'
 

@@ -38,9 +38,9 @@ def leaves(message: Any, msgtype: str, fields: Fields, depth: int = DEPTH) -> It
 def _elements(message: Any, name: str, kind: Kind, values: Sequence[Any], holder: Mapping[str, Kind], fields: Fields,
               depth: int) -> Iterator[Path]:
     """Of an array, chosen by names where each element has one of its own."""
-    selections = (_labels_within(values, kind.base, fields) if kind.is_message
-                  else _labels_beside(message, len(values), holder, fields)) or [
-                      Selection(place) for place in range(len(values))]
+    within = _labels_within(values, kind.base, fields) if kind.is_message else []
+    selections = within or _labels_beside(message, len(values), holder, fields) or [
+        Selection(place) for place in range(len(values))]
     for selection, value in zip(selections, values):
         step = Step(name, selection)
         if kind.is_number:
@@ -68,7 +68,7 @@ def _texts(msgtype: str, fields: Fields, depth: int) -> Iterator[tuple[str, ...]
 
 
 def _labels_beside(message: Any, count: int, holder: Mapping[str, Kind], fields: Fields) -> list[Selection]:
-    """Names of the numbers of an array by an array of text that is as long, in the message or in a field of it."""
+    """Names of the elements of an array by an array of text that is as long, in the message or in a field of it."""
     for key, names in _text_arrays(message, holder, fields, 2):
         found = _distinct(names, key) if len(names) == count else []
         if found:

@@ -2,8 +2,9 @@
 """Paths to a field of a message, as text: ``position[name=boom_joint]``, ``array[2].fluid_pressure``.
 
 A path is a list of fields joined by points. A field that is an array takes one element: ``[2]``, or ``[key=value]``.
-The key is a path to text: from each element where these are messages (``array[header.frame_id=boom]``), else from the
-message that holds the array, to an array as long (``position[name=boom]``, ``data[layout.dim.label=boom]``).
+The key is a path to text: from each element where these are messages (``array[header.frame_id=boom]``), or from the
+message that holds the array, to an array as long (``position[name=boom]``, ``data[layout.dim.label=boom]``,
+``transforms[joint_names=boom]``).
 ``[key=one|other]`` takes the first element that has either name; a name with odd letters stands between quotes.
 """
 

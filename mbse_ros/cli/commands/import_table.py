@@ -48,6 +48,8 @@ def _import_table(table: Path, map_file: Path, output: Path, storage: str) -> No
     found: ImportedTable = import_table(table, map_file, output, storage=storage)
     typer.echo(f'wrote {output}: {found.rows} rows over {(found.last_ns - found.first_ns) * 1e-9:.1f} s of '
                + ', '.join(found.channels))
+    for line in found.warnings:
+        typer.echo(f'warning: {line}', err=True)
     for channel, count in found.missing.items():
         cells = 'cell' if count == 1 else 'cells'
         typer.echo(f'warning: {channel}: {count} {cells} of {found.rows} without a value', err=True)
