@@ -187,6 +187,31 @@ def test_what_is_no_bag_is_refused(tmp_path):
         Bag(tmp_path / 'table.csv')
 
 
+@pytest.mark.parametrize('name', ['old.bag', 'old.bag.active', 'old.mcap', 'old.db3', 'folder/old.bag',
+                                  'folder/0.mcap'])
+def test_a_bag_of_ros_1_is_named_with_the_way_to_convert_it(tmp_path, name):
+    """By its first bytes, whatever its name."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b'#ROSBAG V2.0\n' + bytes(4096))
+    for path in {file, tmp_path / name.partition('/')[0]}:
+        with pytest.raises(BagError, match=f'bag of ROS 1, .*rosbags-convert --src {file.name} --dst'):
+            Bag(path)
+
+
+@pytest.mark.parametrize('kind, other', [('mcap', 'x.db3'), ('sqlite3', 'x.mcap'), ('mcap', 'x.bag')])
+def test_the_first_bytes_say_what_a_file_is(tmp_path, kind, other):
+    """Of a file, not its name; of one without a byte that it is empty."""
+    with BagWriter(tmp_path / 'bag', kind) as writer:
+        writer.write_samples(5, {'position/lift': 0.25})
+    file, = (path for path in (tmp_path / 'bag').iterdir() if path.suffix in ('.mcap', '.db3'))
+    renamed = file.rename(tmp_path / other)
+    assert [message.stamp_ns for message in Bag(renamed).messages()] == [5]
+    renamed.write_bytes(b'')
+    with pytest.raises(BagError, match='is an empty file'):
+        Bag(renamed)
+
+
 @pytest.mark.parametrize('kind', ['mcap', 'sqlite3'])
 def test_an_empty_bag_is_refused(tmp_path, kind):
     BagWriter(tmp_path / 'bag', kind).close()

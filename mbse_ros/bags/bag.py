@@ -18,6 +18,7 @@ from .bulk.message_batch import Batch
 from .messages import PACKAGE, is_ours, typestore
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile
+from .storage.recognized import storage_of, why_none
 from .storage.sqlite3_file import Sqlite3File
 from .storage.storage_writer import listed_files
 
@@ -122,7 +123,9 @@ class Bag:
             raise BagError(str(self.path), 'is not a regular file' if self.path.exists() else 'does not exist')
         found = sorted((path for path in self.path.iterdir() if _format(path)), key=_natural)
         if not found:
-            raise BagError(str(self.path), 'is not a bag: it has no file .mcap or .db3')
+            others = (path for path in sorted(self.path.glob('*.bag*')) if path.is_file())
+            old = next((f'{path.name} {why}' for path in others for why in [why_none(path)] if why), '')
+            raise BagError(str(self.path), old or 'is not a bag: it has no file .mcap or .db3')
         try:
             listed = [self.path / name for name in listed_files(self.path)]
         except ValueError as error:
@@ -135,15 +138,16 @@ class Bag:
 
     def _open(self, path: Path) -> McapFile | Sqlite3File | None:
         """The file, or None and a warning where nothing in it can be read."""
-        kind = FORMATS.get(_format(path))
-        if kind is None:
-            raise BagError(str(path), 'is not a bag: expected a folder, .mcap or .db3')
+        named = _format(path)
         try:
             regular(path)
-            return kind(self._decompressed(path) if path.suffix == _ZSTD else path)
+            kind = (None if path.suffix == _ZSTD else storage_of(path)) or named
+            if kind:
+                return FORMATS[kind](self._decompressed(path) if path.suffix == _ZSTD else path)
         except (ValueError, OSError) as error:
-            self._warnings.append(f'{path.name}: {error}')
+            self._warnings.append(f'{path.name}: {why_none(path) or error}')
             return None
+        raise BagError(str(path), why_none(path) or 'is not a bag: expected a folder, .mcap or .db3')
 
     def _decompressed(self, path: Path) -> Path:
         """A copy of a compressed file without the compression, its beginning where it is damaged."""
