@@ -304,3 +304,24 @@ def test_what_waits_for_a_mechanism_corrects_nothing(make):     # noqa: F811
     finally:
         executor.shutdown()
         peer.close()
+
+
+def test_commands_that_come_late_are_in_the_diagnostics(make):     # noqa: F811
+    node = make(InterpolationNode)
+    texts = []
+    for k in range(80):
+        stamp = k * 10_000_000
+        for channel in node.machine.channels:
+            node.interpolator.add(channel, stamp, 0.25)
+        if k < 20:
+            node.interpolator.add('command/lift_valve', stamp, 0.0)
+        elif k >= 40:       # 0.2 s late, and each has another value
+            node.interpolator.add('command/lift_valve', stamp - 200_000_000, 0.1 * k)
+        node._log_late()
+        texts.append(node._diagnostics().status[0])
+    count = node.interpolator.late['command/lift_valve']
+    late = [status for status in texts if 'command/lift_valve came too late for' in status.message]
+    assert count > 100 and late and all(status.level == b'\x01' for status in late)
+    values = {item.key: item.value for item in texts[-1].values}
+    assert values['late, steps with another command/lift_valve'] == str(count)
+    assert any('came too late' in line for line in node.warned)

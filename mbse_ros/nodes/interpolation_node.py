@@ -66,6 +66,7 @@ class InterpolationNode(ManagedNode[Machine]):
         self._ages, self._aged = Ages(RECENT), ''
         ways = self.sources.channels.items() if self.sources is not None else ()
         self._untimed = {name for name, own in ways if any(way.stamp == ARRIVAL or way.delay_ns for way in own)}
+        self._told_late, self._late = self.interpolator.late, ''
         self._lost: set[str] = set()
         self._apart: set[str] = set()
         self._end: int | None = None        # of the newest segment, ns
@@ -103,6 +104,7 @@ class InterpolationNode(ManagedNode[Machine]):
             self._log_missing()
             if rare := self._rare():
                 self.warnings('rare', rare)
+            self._log_late()
             self._diagnosed.publish(self._diagnostics())
         return min(self._patience, self._health, now + (HEALTH if look is None else look)) - now
 
@@ -161,10 +163,11 @@ class InterpolationNode(ManagedNode[Machine]):
         if waiting:
             text = f'no segment: waiting for {", ".join(self.interpolator.waiting_for)}'
         fault = self._foreign.fault
-        parts = fault, self._rare(), self.interpolator.clocks.words, self._aged, text, self._missing
+        parts = fault, self._rare(), self.interpolator.clocks.words, self._aged, text, self._missing, self._late
         text = '; '.join(part for part in parts if part)
         dropped = {f'missing, {channel}': count for channel, count in self._gaps.total.items()}
         dropped |= {f'dropped, {reason}': count for reason, count in self.interpolator.dropped.items()}
+        dropped |= {f'late, steps with another {command}': count for command, count in self.interpolator.late.items()}
         dropped |= {f'left out, {reason}': count for reason, count in self._foreign.left_out.items()}
         return diagnostic_array(self.get_clock().now().nanoseconds, ERROR if fault else WARN if text else OK,
                                 self.get_name(), self.machine.name, text or 'OK', dropped)
@@ -201,6 +204,15 @@ class InterpolationNode(ManagedNode[Machine]):
             self.warnings('missing', f'{self._missing}: lost on the way, or never sent'
                           + ('' if self.settings.sensor_reliability == 'reliable' else
                              '; sensor_reliability:=reliable asks for what gets lost'))
+
+    def _log_late(self) -> None:
+        """A line where commands came after the segments that they belong to: the observer has used those before."""
+        late = self.interpolator.late
+        new = {command: count - self._told_late.get(command, 0) for command, count in sorted(late.items())}
+        self._told_late = late
+        self._late = ', '.join(f'{command} came too late for {count} steps' for command, count in new.items() if count)
+        if self._late:
+            self.warnings('late', f'{self._late}, which had the one before it; a segment waits for command_wait')
 
     def _log_lost(self) -> None:
         """A line in the log when an input dies or comes back."""

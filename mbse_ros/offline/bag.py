@@ -15,6 +15,7 @@ import numpy as np
 from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
+from ..bags.recorded_commands import RecordedCommands
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
 from ..errors import BagError, MbseError, SampleError, SettingError
@@ -29,7 +30,16 @@ from ..sources.reader import SourceReader, sample_reader
 from ..streams.ages import Ages
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .checks.findings import fit_lines, machine_lines, mass_lines, sample_lines, state_lines, stroke_lines, unused_lines
+from .checks.findings import (
+    command_lines,
+    fit_lines,
+    machine_lines,
+    mass_lines,
+    sample_lines,
+    state_lines,
+    stroke_lines,
+    unused_lines,
+)
 from .checks.no_segment import no_segment
 from .checks.plausibility import judged
 from .checks.remedies import Finding
@@ -138,12 +148,14 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     ``processes`` of the observer of a long log, see ``LongLog``; a script that has them is imported by them, too.
     ``every``: a result each so many s, in fewer calls; motion and mass are the same, but what is looked for in the
     samples of each result, as a wrong unit, is found later. 0: one a sensor period, as the nodes.
+    Where the bag has the segments of a graph, each step has the command that it had there, see ``RecordedCommands``.
     Samples that cannot be used are dropped and counted in the warnings. Raises BagError when no segment comes out, or
     there is no memory left, DescriptionError for a map that does not fit the bag.
     """
     topics, source = TopicMap(namespace=namespace), open_bag(bag)
     reader = sample_reader(source, machine, namespace, sources)
-    found = _Passed(reader, machine, tuning, backend, states, processes, every)
+    used = RecordedCommands(source, machine.commands, reader.namespace)
+    found = _Passed(reader, machine, tuning, backend, states, processes, every, used)
     found.run(take, str(source.path))
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
@@ -167,9 +179,10 @@ class _Passed:
     """A log on its way through the pipeline, and what is kept of it: its samples and a row for each segment."""
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str, states: bool,
-                 processes: int | None = 0, every: float = 0.0) -> None:
+                 processes: int | None = 0, every: float = 0.0, used: RecordedCommands | None = None) -> None:
         self.samples, self.tracker, self.seconds = LogSamples(), Tracker(states), 0.0
-        self.log = LongLog(reader, machine, tuning, backend, every, processes, self.samples)
+        self.log, self.used = LongLog(reader, machine, tuning, backend, every, processes, self.samples,
+                                      commands=used), used
 
     def run(self, take: Callable[[Output], None] | None = None, name: str = 'samples') -> None:
         """All of it."""
@@ -188,8 +201,8 @@ class _Passed:
         pipeline, samples, track = self.log.pipeline, self.samples, self.tracker.track()
         machine, interpolator = pipeline.machine, pipeline.interpolator
         start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * interpolator.settings.max_gap)
-        warnings += unused_lines(interpolator.dropped) + sample_lines(
-            samples, start_ns, gap_ns, track.clock)
+        warnings += unused_lines(interpolator.dropped) + command_lines(interpolator.late, self.used)
+        warnings += sample_lines(samples, start_ns, gap_ns, track.clock)
         warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
         warnings += mass_lines(track, machine)
         findings = judged(samples, machine, ages, interpolator.settings).findings

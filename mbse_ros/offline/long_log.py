@@ -17,6 +17,7 @@ from typing import Any
 
 from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
+from ..bags.recorded_commands import RecordedCommands
 from ..errors import SampleError
 from ..machine import Machine
 from ..streams.pipeline import Output, Pipeline
@@ -39,17 +40,17 @@ class LongLog:
 
     ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused. ``segment``, s: see
     ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps, 0: threads; as many as there
-    were, in the end. Without ``threads`` the caller's does all. ``dropped``: what was refused; ``pipeline``: its
-    payload has ``loads`` and ``budget``, complete at the end. Raises what the reader raises; MbseError where a process
-    of the observer ends before the log.
+    were, in the end. Without ``threads`` the caller's does all. ``commands`` of each step, as a recorded graph has used
+    them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and ``budget``, complete at the end.
+    Raises what the reader raises; MbseError where a process of the observer ends before the log.
     """
 
     def __init__(self, reader: Iterable[Sample], machine: Machine, tuning: dict[str, Any], backend: str = 'auto',
                  segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None,
-                 threads: bool = True) -> None:
+                 threads: bool = True, commands: RecordedCommands | None = None) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
         self._reader, self._backend, self._keep = reader, backend, keep
-        self._threads = threads
+        self._threads, self._commands = threads, commands
         self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
         self.dropped = Dropped()
         self.samples = 0
@@ -85,7 +86,12 @@ class LongLog:
             return None
 
     def _segments(self) -> Generator[Sequence[Segment], None, None]:
-        """What the samples complete, some at a time."""
+        """What the samples complete, some at a time, with the commands that were used where they were recorded."""
+        used = self._commands
+        for segments in self._completed():
+            yield segments if used is None else [used.of(segment) for segment in segments]
+
+    def _completed(self) -> Generator[Sequence[Segment], None, None]:
         if isinstance(self._reader, SampleReader):
             yield from self._segments_of_blocks(self._reader)
         else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bags.bag import open_bag
+from ..bags.recorded_commands import RecordedCommands
 from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
@@ -118,7 +119,8 @@ class _Run:
         """One bag, by the caller's thread alone."""
         source, first = open_bag(bag), None
         reader = sample_reader(source, self.machine, namespace, sources)
-        log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False)
+        log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
+                      commands=RecordedCommands(source, self.machine.commands, reader.namespace))
         for output in log:
             begins, segment = first is None, output.segment
             if begins:

@@ -21,7 +21,8 @@ variance. Where a sample says that it is less exact than the channel's noise it 
 Commands are held: a step has the newest command with a stamp at or before it. A command that comes at a third of the
 slowest sensor's rate or faster is waited for, and so is one whose rate is not known yet, until a sensor has sent a
 sample ``command_wait`` after the segment: one that is only sent when it changes must not stop the stream. A rarer one
-is held without waiting. Where a command arrives after its segment it counts from the next one. Nothing is released
+is held without waiting. Where a command arrives after its segment it counts from the next one, and ``late`` counts the
+steps that had the one before it. Nothing is released
 before every command has been received once.
 
 Losses. An input that stays silent while a channel sends for ``lost_after`` is given up: no longer waited for, a
@@ -115,6 +116,12 @@ class Interpolator:
     def dropped(self) -> dict[str, int]:
         """Samples that were not used, by reason, since the interpolator was made."""
         return dict(+(self._dropped + self._grid.dropped))
+
+    @property
+    def late(self) -> dict[str, int]:
+        """By command, how many steps had another one because it came after their segment, since the interpolator was
+        made."""
+        return dict(+self._grid.late)
 
     @property
     def lost(self) -> tuple[str, ...]:

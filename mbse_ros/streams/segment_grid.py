@@ -25,12 +25,14 @@ class SegmentGrid:
     of the channels and commands, ``live`` the sensors that are waited for, ``blocker`` the input whose next sample may
     release a segment; where that is a command, so may a sensor's from ``deadline``, ns, on. ``sequence`` of the last
     segment; ``restart``: of the next one. ``line`` (steps, 2): 1 and the time, ns, of the last steps from the end on.
-    ``dropped`` counts samples that found no use.
+    ``dropped`` counts samples that found no use, ``late`` by command the steps that used another one, since it came
+    after their segment.
     """
 
     def __init__(self, channels: tuple[str, ...], commands: tuple[str, ...]) -> None:
         self.channels, self.commands = channels, commands
         self.dropped: Counter[str] = Counter()
+        self.late: Counter[str] = Counter()
         self.sequence = 0
         self.reset()
 
@@ -209,6 +211,8 @@ class SegmentGrid:
         values, repeats = self._interpolate(cursor, end, steps)
         commands = np.empty((steps, len(self.held)))
         for column, buffer in enumerate(self.held):
+            if len(buffer.stamps) > 1 and (buffer.late or buffer.stamps[1] <= cursor):
+                self.late[buffer.name] += buffer.late_steps(cursor, step)
             buffer.hold(commands[:, column], cursor, step)
         self.sequence += 1
         segment = Segment(self.sequence, cursor, step, self.restart, self.channels, values, repeats, self.commands,

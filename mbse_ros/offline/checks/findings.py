@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from ...bags.recorded_commands import RecordedCommands
 from ...machine import Machine
 from ...resources import share_directory
 from ...streams.channel_buffer import LONGER, SHORT
@@ -29,6 +30,19 @@ def unused_lines(dropped: dict[str, int]) -> list[str]:
     """Samples that found no use, out of the interpolation's counters."""
     return [f'{counted(dropped[reason])} not used: they {text}' for reason, text in WORDS.items()
             if dropped.get(reason)]
+
+
+def command_lines(late: Mapping[str, int], used: RecordedCommands | None) -> list[str]:
+    """Steps whose command came after their segment: here, and while the log was recorded."""
+    lines = [f'{command}: came too late for {count} steps, which had the one before it; a segment waits for '
+             'interpolation.command_wait' for command, count in sorted(late.items()) if count]
+    if used is not None and used.changed:
+        lines.append(f'{used.changed} steps with the commands that the recorded segments have: they came '
+                     'too late while this was recorded')
+    if used is not None and used.foreign:
+        lines.append(f'{used.foreign} steps of the recorded segments with commands that no topic has sent: '
+                     'those of the topics are used')
+    return lines
 
 
 def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed | None = None) -> list[str]:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which command each step of the observer had, out of the segments that a bag recorded: one that came late live counted
+from a later step on, and in the bag it has its place."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import SampleError
+from ..streams.records import Segment
+from .bag import Bag, decode
+from .messages import segment_record
+from .topics import SEGMENT, TopicMap
+
+MEMORY_NS = 10_000_000_000      # a command that comes later than this is another one
+
+
+class Steps(NamedTuple):
+    """Commands (n, k) of the steps at ``first`` + i ``step``, ns."""
+
+    first: int
+    step: int
+    commands: np.ndarray
+
+    @property
+    def last(self) -> int:
+        """Instant of the last step, ns."""
+        return self.first + (len(self.commands) - 1) * self.step
+
+
+class RecordedCommands:
+    """Puts the recorded commands ``names`` into segments that come in the order of the bag.
+
+    A step keeps its own command where the record has none, or one that its topic had not sent before: the record of
+    another map of sources. ``changed``: steps that got another command; ``foreign``: those whose record was ignored.
+    """
+
+    def __init__(self, bag: Bag, names: Sequence[str], namespace: str) -> None:
+        topics, self._names = TopicMap(), tuple(names)
+        topic = topics.absolute(topics.segment, namespace)
+        there = bool(names) and bag.topics.get(topic) == SEGMENT
+        self._rest = self._steps(bag, topic) if there else iter(())     # read by the thread that asks first
+        self._next: Steps | None = None
+        self._begun = False
+        self._held: deque[Steps] = deque()
+        self._sent: deque[tuple[int, np.ndarray]] = deque()
+        self.changed = self.foreign = 0
+
+    def of(self, segment: Segment) -> Segment:
+        """The segment with the commands that were used."""
+        if not self._begun:
+            self._begun, self._next = True, next(self._rest, None)
+        if self._next is None and not self._held:
+            return segment
+        start, end = segment.start_ns + segment.step_ns, segment.stamp_ns
+        if self._sent and start < self._sent[-1][0]:        # the clock went back
+            self._sent.clear()
+            self._held.clear()
+        while self._next is not None and self._next.first <= end and (
+                not self._held or self._next.first > self._held[-1].first):
+            self._held.append(self._next)
+            self._next = next(self._rest, None)
+        while self._held and self._held[0].last < start:
+            self._held.popleft()
+        own = segment.command_values
+        self._sent.append((end, own))
+        while self._sent[0][0] < end - MEMORY_NS:
+            self._sent.popleft()
+        used = self._used(segment, start, end)
+        if used is None or np.array_equal(used, own):
+            return segment
+        return replace(segment, command_values=self._checked(used, own))
+
+    def _used(self, segment: Segment, start: int, end: int) -> np.ndarray | None:
+        """Recorded commands (n, k) of the steps, their own where there is no record."""
+        used = None
+        for steps in self._held:
+            if steps.first > end:
+                break
+            instants = steps.first + steps.step * np.arange(len(steps.commands))
+            rows, rest = np.divmod(instants - start, segment.step_ns)
+            inside = (rest == 0) & (rows >= 0) & (rows < len(segment.values))
+            if inside.any():
+                used = segment.command_values.copy() if used is None else used
+                used[rows[inside]] = steps.commands[inside]
+        return used
+
+    def _checked(self, used: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Commands (n, k) that were used, where the topic had sent them by then."""
+        before = np.vstack([values for _, values in self._sent])
+        sent = np.column_stack([np.isin(column, before[:, k]) for k, column in enumerate(used.T)])
+        differs = used != own
+        self.foreign += int((differs & ~sent).any(axis=1).sum())
+        self.changed += int((differs & sent).any(axis=1).sum())
+        return np.where(sent, used, own)
+
+    def _steps(self, bag: Bag, topic: str) -> Iterator[Steps]:
+        """Commands of the recorded segments; one that cannot be read has none."""
+        names: tuple[str, ...] = ()
+        lengths: dict[int, int] = {}        # bytes of messages with ``names``, to their steps
+        order: list[int] = []
+        for raw in bag.messages([topic]):
+            steps = quick_steps(raw.data, len(names), lengths[len(raw.data)]) if len(raw.data) in lengths else None
+            if steps is None:
+                try:
+                    record = segment_record(decode(raw))
+                except SampleError:
+                    continue
+                if record.commands != names:
+                    names, lengths = record.commands, {}
+                    order = [names.index(name) for name in self._names] if set(self._names) <= set(names) else []
+                lengths[len(raw.data)] = len(record.command_values)
+                steps = Steps(record.start_ns + record.step_ns, record.step_ns, record.command_values)
+            if order and len(steps.commands):
+                yield steps._replace(commands=steps.commands[:, order])
+
+
+def quick_steps(cdr: bytes, count: int, expected: int) -> Steps | None:
+    """The same of a serialized segment with ``count`` commands, the last of its fields, without unpacking the others;
+    None where it has not as many steps as another one of the same length."""
+    order = '<' if cdr[1] & 1 else '>'
+    place = 12
+    try:
+        for _ in range(2):          # frame and machine
+            place = 4 + place + struct.unpack_from(order + 'I', cdr, place)[0]
+            place = -(-place // 4) * 4
+        place = 4 + -(-place // 8) * 8      # behind the sequence; aligned after the 4 bytes of the encapsulation
+        start, step, steps = struct.unpack_from(order + 'qII', cdr, place)
+    except struct.error:
+        return None
+    first = len(cdr) - 8 * steps * count
+    if steps != expected or first <= place:
+        return None
+    commands = np.frombuffer(cdr, order + 'f8', steps * count, first).astype(float).reshape(steps, count)
+    return Steps(start + step, step, commands)
