@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,7 +23,6 @@ from ..streams.records import ObserverStatus
 from .results.motion_estimate import MotionEstimate
 
 DOUBTFUL = ObserverStatus.COASTING, ObserverStatus.LOST
-MOST_REASONS = 10       # that are told
 RARE = 0.25             # share of large squares of innovations: more than that is looked at one by one
 TAIL = 2.5              # times lost_after: what is remembered of a log for the next one
 Noises = Mapping[str, float | Sequence[float] | np.ndarray]
@@ -152,9 +152,11 @@ class OurFilter:
         columns = {name: np.concatenate([getattr(run, name) for run in runs]) for name in (
             'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used', 'covariances')}
         stddev = np.sqrt(np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0))
-        reasons = {item.reason: k for k, item in reversed(list(enumerate(said))) if item.status in DOUBTFUL}
-        warnings = tuple(f'{said[k].status.name} at {t[k]:.3f} s: {reason}' for reason, k in
-                         sorted(reasons.items(), key=lambda item: item[1])[:MOST_REASONS])
+        first: dict[str, int] = {}      # of each kind of reason, without its numbers
+        for k, item in enumerate(said):
+            if item.status in DOUBTFUL:
+                first.setdefault(re.split(r'[:\d]', item.reason)[0], k)
+        warnings = tuple(f'{said[k].status.name} at {t[k]:.3f} s: {said[k].reason}' for k in first.values())
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               np.where(here, columns['innovation'], np.nan),
