@@ -143,7 +143,7 @@ class OurFilter:
         q, qd = restart_pose(self.judge, judgement, values, of.stddev, (run.q[-1], run.qd[-1]), t, settings.lost_after)
         again = [of.model.independent[k] for k in judgement.again]
         spread = start_stddev(self.names, settings, again)
-        of.resume(restarted(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents), t)
+        of.resume(restarted(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents, True), t)
         self.judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],

@@ -11,8 +11,8 @@ from ...dynamics.model import Model
 
 ROOM = 0.1          # of the range between two limits, by which an estimate or a sample may lie beyond them
 DEEPEST = 6.0       # standard deviations of a sample, by which noise may
-ANYWHERE = 10.0     # rad or m, from where a coordinate was last known
-FASTER = 10.0       # times the speed it had, or may have at a start
+ANYWHERE = 5.0      # rad or m, from where a coordinate was last known
+FASTER = 3.0        # times the speed it had, or may have at a start
 
 
 class Bounds:
@@ -69,7 +69,7 @@ class Bounds:
             at, was = float(q[k]), float(q_known[k])
             if not abs(at - was) <= ANYWHERE + speed * (t - since):
                 return f'{self._names[k]} at {at:.4g}, which it cannot have reached since it was at {was:.4g}'
-            if not abs(float(qd[k])) <= FASTER * (speed + ANYWHERE):
+            if not abs(float(qd[k])) <= 10.0 * FASTER * (speed + ANYWHERE):
                 return f'{self._names[k]} moves at {float(qd[k]):.4g} per s, and moved at {float(qd_known[k]):.4g}'
         return ''
 

@@ -52,6 +52,10 @@ class Choice:
         self.configure(settings, wait=True)
         return True
 
+    def raise_noise(self, factor: float) -> None:
+        """The same filter from the next instant on, with the noises of its motion raised."""
+        self.work = Work(self.work.engine, self.work.engine.tuned(self.settings, factor))
+
     def _take(self, settings: LinkageSettings) -> None:
         engine, watch = self._workshop.made(settings)
         work = Work(engine, engine.tuned(settings))

@@ -22,6 +22,8 @@ from ...estimators.filters.parts.step import Filter
 from .entries import entry_names
 from .linkage_settings import LinkageSettings, numbers, option_values
 
+MOTION = ('acceleration', 'colored', 'force_walk')      # noises of what moves the mechanism, by the filters' names
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -60,8 +62,8 @@ class Engine:
         self._scan = Scan(_with_state(self.filter), backend)
         self._warm_up(self.tuned(settings))
 
-    def tuned(self, settings: LinkageSettings) -> Tuned:
-        """The tuning of settings for this filter; raises SettingError."""
+    def tuned(self, settings: LinkageSettings, raised: float = 1.0) -> Tuned:
+        """The tuning of settings for this filter, the noises of its motion ``raised``; raises SettingError."""
         from scipy.special import gammaincinv  # here: slow to import
         of, parts = self.filter, self.filter.tuning.parts
         known = default_noises(settings.estimator, self.model.description.name)
@@ -71,7 +73,7 @@ class Engine:
                 raise SettingError(f'noises: {name}', value.tolist(), f'1 or {parts[name][0]} values')
             noises[name] = value
         spread = {name: np.broadcast_to(np.asarray(value, dtype=float), parts[name][:1])
-                  for name, value in noises.items()}
+                  * (raised if name in MOTION else 1.0) for name, value in noises.items()}
         threshold = 1e300 if settings.gate >= 1 else 2 * float(gammaincinv(0.5, settings.gate))     # of chi2 with 1
         stddev = self._stddev(settings)
         flat = of.tuning.flat(dt=np.array([self.dt]), gate=np.array([threshold]), variance=stddev ** 2,

@@ -50,12 +50,13 @@ def started(filter_: Filter, q: np.ndarray, qd: np.ndarray, settings: LinkageSet
 
 
 def restarted(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, again: Collection[str],
-              stddev: np.ndarray, t: float, spread: ca.Function | None) -> np.ndarray:
+              stddev: np.ndarray, t: float, spread: ca.Function | None, keep_force: bool) -> np.ndarray:
     """A state in which the independent coordinates ``again`` start at ``q``, ``qd`` (n,) with ``stddev`` (l,), and
-    without a covariance with the others; these keep what they have. ``spread`` as in ``transferred``."""
+    without a covariance with the others; these keep what they have. ``keep_force``: forces that were found, which may
+    hold a mechanism, stay, too. ``spread`` as in ``transferred``."""
     of, names, before = filter_.problem, entry_names(filter_), filter_.state.arrays(flat)
     new = filter_.state.arrays(filter_.start(q, qd, stddev))
-    keep = np.array([name.partition('/')[2] not in again for name in names])
+    keep = np.array([name.partition('/')[2] not in again or keep_force and name.startswith('force/') for name in names])
     if spread is not None:
         places = [names.index(f'{kind}/{of.system.names[k]}') for kind in ('position', 'velocity') for k in of.z]
         common, kept = before['P'][np.ix_(places, places)], keep[places]
@@ -67,7 +68,7 @@ def restarted(filter_: Filter, flat: np.ndarray, q: np.ndarray, qd: np.ndarray, 
     P[np.not_equal.outer(keep, keep)] = 0.0
     new['P'], new['x'] = P, np.where(keep, before['x'], new['x'])
     if 'force' in new:
-        new['force'] = np.where([name in again for name in filter_.forces], 0.0, before['force'])
+        new['force'] = np.where([name in again and not keep_force for name in filter_.forces], 0.0, before['force'])
     new.update({name: before[name] for name in MEMORY if name in new})
     return filter_.state.flat(**new)
 

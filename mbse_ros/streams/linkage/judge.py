@@ -17,6 +17,9 @@ from .linkage_settings import LinkageSettings
 from .seen import Seen
 from .watch import FEWEST, Watch
 
+PATIENCE = 3        # restarts one after the other, after which the noise of the motion is what is wrong
+STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
+LONGEST = 7         # times that the wait until it falls is doubled
 NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing
 
 
@@ -46,15 +49,36 @@ class Judge:
         """As before the first sample."""
         self.watch.reset()
         self.bounds.reset()
-        self._restarts = 0
+        self._restarts, self.in_row, self.raised, self._raised_by = 0, 0, 1.0, ''
+        self._episodes, self._peak = 0, 1.0
         self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
         self.begin(0.0, 0.0, '')
 
     def begin(self, t: float, settling: float, why: str) -> None:
         """A state (re)starts at a time, s, and settles for so long; ``why``: of a restart."""
-        self.start, self._settled, self._why = t, t + settling, why
+        self.start, self._settled, self._why, self._lowered = t, t + settling, why, t
         self._restarts += bool(why)
         self.watch.begin()
+
+    def raise_noise(self, by: Sequence[int]) -> bool:
+        """Count a restart by channels; whether ``raised``, the factor of the noise of the motion, has risen: it rises
+        where restarts follow each other, until the filter follows its sensors, and at once as far as before."""
+        self.in_row += 1
+        if self.in_row < PATIENCE and self._peak == 1.0 or self.raised >= HIGHEST:
+            return False
+        self._episodes += self.raised == 1.0
+        self.raised = self._peak = max(self.raised * STEP, self._peak if self.raised == 1.0 else 1.0)
+        self._raised_by = ', '.join(self.problem.channels[i] for i in by)
+        return True
+
+    def lower_noise(self, t: float) -> bool:
+        """Whether ``raised`` has fallen: for ``lost_after``, for twice as long after each time that it rose again, the
+        innovations are far smaller than stated."""
+        wait = self._settings.lost_after * 2.0 ** min(self._episodes - 1, LONGEST)
+        if self.raised <= 1.0 or t - max(self._settled, self._lowered) < wait or not self.watch.cautious():
+            return False
+        self.raised, self._lowered = max(1.0, self.raised / STEP), t
+        return True
 
     def usable(self, place: int, value: float, stddev: float) -> bool:
         """Whether a sample may be used: of a sensor in order, and where the joint can be."""
@@ -89,6 +113,8 @@ class Judge:
         if t < self._settled:
             return Judgement(ObserverStatus.STARTING, self._why or 'settling after a start')
         reasons = self._reasons(t, doubted, refused)
+        if not doubted:
+            self.in_row = 0
         if reasons:
             return Judgement(ObserverStatus.COASTING, '; '.join(reasons))
         self.bounds.know(t, q, qd)
@@ -142,6 +168,9 @@ class Judge:
                  'jumped': [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]}
         found += [f'{word}: {", ".join(items)}' for word, items in lists.items() if items]
         doubted = sorted({*doubted, *watch.doubted(settings.coast_after, t)})
+        if self.raised > 1.0:
+            found.append('the model or the stated noise does not fit: the noise of the motion is raised '
+                         f'{self.raised:g} times to follow {self._raised_by}')
         found += [f'the model or the stated noise does not fit: mean NIS of {names[i]} {mean:.3g}, expected 1'
                   for i, mean in watch.misfits()]
         if doubted or found and refused:

@@ -66,6 +66,8 @@ class LinkageStage:
         self._running, self._last_qd = False, self.model.start.qd       # whether there are cells; no speed is known
         self._inputs = HeldInputs(len(self.inputs))
         self._health, self._restart, self._broken = Health(), True, ''
+        if self._judge.raised > 1.0:
+            self._choice.raise_noise(1.0)
         self._judge.reset()
         self._choice.watch.reset()
 
@@ -230,7 +232,11 @@ class LinkageStage:
             estimates.append(self._estimate(cell, judgement))
         self._cells.trim(round(self.settings.delay_window / self._engine.dt))
         if judgement.again:
+            if self._judge.raise_noise(judgement.by):
+                self._choice.raise_noise(self._judge.raised)
             self._start_again(judgement)
+        elif self._judge.lower_noise(cells[-1].index * self._engine.dt):
+            self._choice.raise_noise(self._judge.raised)
         return tuple(estimates)
 
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
@@ -286,7 +292,7 @@ class LinkageStage:
         out, names = engine.outputs(cell.output), [model.independent[k] for k in judgement.again]
         q, qd = restart_pose(self._judge, judgement, cell.o, stddev, (out['q'], out['qd']), t, settings.lost_after)
         spread = start_stddev(engine.names, settings, names)
-        state = restarted(engine.filter, cell.state, q, qd, names, spread, t, engine.tangents)
+        state = restarted(engine.filter, cell.state, q, qd, names, spread, t, engine.tangents, self._judge.in_row < 2)
         self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))     # settled by this
         self._last_q, self._last_qd = q, qd
         self._judge.bounds.know(t, q, qd)

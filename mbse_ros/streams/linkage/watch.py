@@ -20,6 +20,7 @@ OUTSIDE = 15.14         # square of a normalised innovation that 0.9999 of good 
 FEWEST = 3              # samples from which a channel is judged, at low rates
 MISFIT = 2.84           # 2.5 squared times the median of chi2 with one degree: deviations are 2.5 times what is stated
 FITTED, TWICE = 30, 2.0 # samples, or more in twice lost_after, by which it is judged whether innovations fit
+CAUTIOUS = 0.3          # mean NIS below which a raised noise of the motion may fall
 NEAR = 4                # samples before and after a jump
 FARTHER = 5.0           # times the largest change of the step among those: a jump
 SAME = 0.1              # of a jump, to which another one takes it back
@@ -136,6 +137,11 @@ class Watch(Channels):
         """Channels whose innovations are, by their median, 2.5 times what is stated, or more, with their mean NIS."""
         return [(i, sum(square for _, square in squares) / len(squares)) for i, squares in enumerate(self._squares)
                 if self._judged[i] and 2 * self._large[i] > len(squares)]
+
+    def cautious(self) -> bool:
+        """Whether the innovations of all channels are far smaller than they are stated."""
+        means = [sum(square for _, square in squares) / len(squares) for squares in self._squares if squares]
+        return bool(means) and max(means) < CAUTIOUS and not any(self.refusals)
 
     def speed(self, i: int, t: float, longest: float) -> float:
         """How fast a channel's samples change, per s, by the last of them; NaN where they are too old."""
