@@ -18,6 +18,7 @@ from ..streams.linkage.start import encoded, moved_to
 from .linkage import LinkageLog
 
 FILTER = 'errorEKF_FE'      # whose model is that of the smoother: it gives the values to start from
+UNKNOWN = 1.0               # rad/s or m/s, of a start's speeds: beside many samples no knowledge of them, either
 FALLBACK = 0.2              # s of lag of the estimate from which the whole log starts where the filter's does not do
 
 
@@ -65,8 +66,8 @@ def smooth_linkage_log(log: LinkageLog, settings: LinkageSettings, lag: float | 
     stay out. ``source`` names the log in errors. Raises BagError, SettingError, DivergenceError with the step.
     """
     samples, inputs = gridded(log)
-    smoother = LinkageSmoother(log.model, log.stage.sensors, log.step,
-                               smoother_noises(log.model, log.stage.sensors, settings), backend)
+    noises = smoother_noises(log.model, log.stage.sensors, settings, min(settings.start_velocity, UNKNOWN))
+    smoother = LinkageSmoother(log.model, log.stage.sensors, log.step, noises, backend)
     begin = time.perf_counter()
     places = [place for place in stretches_of(log) if len(place) > 1]
     if not places:

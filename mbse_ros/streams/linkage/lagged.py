@@ -27,7 +27,6 @@ from .start import encoded, moved_to
 
 SMOOTHER, FILTER = 'smoother', 'errorEKF_FE'        # the filter of the smoother's model
 SHARE = 4               # of the window: what one solution takes at most, as it starts from a Taylor series
-UNKNOWN = 1.0           # rad/s or m/s, of a start's speeds: beside a window of samples no knowledge of them, either
 BEHIND = 10_000         # instants that may wait for the solver
 
 
@@ -253,10 +252,12 @@ def _follows(before: Instant, after: Instant) -> bool:
     return b.sequence == a.sequence + 1 and not b.restart and b.status is not ObserverStatus.LOST
 
 
-def smoother_noises(model: Model, sensors: Sequence[str], settings: LinkageSettings) -> EstimationNoises:
-    """The smoother's noises from the settings of the filter; raises SettingError."""
+def smoother_noises(model: Model, sensors: Sequence[str], settings: LinkageSettings, speed: float | None = None
+                    ) -> EstimationNoises:
+    """The smoother's noises from the settings of the filter; ``speed``: standard deviation of a start's speeds, default
+    ``start_unseen``. Raises SettingError."""
     walk = numbers('noises', settings.noises, ('acceleration',)).get('acceleration')
-    speed = min(settings.start_velocity, UNKNOWN)
+    speed = settings.start_unseen if speed is None else speed
     made = default_estimation_noises(model, settings.start_position, speed, settings.start_other, walk)
     stddev = numbers('stddev', settings.stddev, sensors)
     return replace(made, stddev={name: float(value[0]) for name, value in stddev.items()})
