@@ -78,6 +78,17 @@ def test_a_calibrated_file_is_calibrated_again(found):
     assert Machine(parse_mechanism(again.text)).parameters.correlated
 
 
+def test_a_changed_row_is_found(found):
+    """By the checksum, though its squares still add up to 1; values and deviations may be changed by hand."""
+    parse_mechanism(found.text)
+    line = re.findall(r'\n    - \[([^\n]*, -?0\.\d+)\]', found.text)[0]
+    *first, other, last = line.split(', ')
+    changed = ', '.join([*first, f'{-float(other):.9g}', last])
+    assert changed != line
+    with pytest.raises(DescriptionError, match='calibration.checksum.*calibrate again'):
+        parse_mechanism(found.text.replace(line, changed))
+
+
 def test_the_mass_knows_what_errors_have_in_common(tmp_path):
     """The boom's mass and an offset that make the same error: together worse, against each other better."""
     bag, text, half = recorded(tmp_path / 'bag'), known_machines()['patu655_lift'].read_text(), {}
@@ -115,6 +126,7 @@ def test_slopes_by_errors_in_common():
     ('keys: [bodies.boom.mass, nonsense]\n  rows: [[1], [0, 1]]', 'calibration.keys[1]'),
     ('keys: [bodies.boom.mass, bodies.boom.mass]\n  rows: [[1], [0, 1]]', 'calibration.keys[1]'),
     ('keys: [bodies.boom.mass]\n  rows: [[1], [0, 1]]', 'calibration.rows'),
+    ('keys: [bodies.boom.mass]\n  rows: [[1]]\n  checksum: "0123456789abcdef"', 'calibration.checksum'),
     ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [1]]', 'calibration.rows[1]'),
     ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [0.5, 0.5]]', 'calibration.rows[1]'),
     ('keys: [bodies.boom.mass, base.pitch]\n  rows: [[1], [1, 0]]', 'calibration.rows[1]'),

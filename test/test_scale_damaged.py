@@ -171,6 +171,23 @@ def test_damage_while_the_scale_runs(path) -> None:
     assert not read_records(path).damages
 
 
+def test_a_file_that_is_removed_while_the_scale_runs(path) -> None:
+    """It is written again: all that was in it, and what comes."""
+    before = read_records(path).rows
+    with closing(RecordStore(path, 'excavator')) as store:
+        last = store.read()[-1].number
+        path.unlink()
+        assert [record.kind for record in store.append(Record(TARGET, 2, {'target': 1.0}), last)] == [REPAIRED, TARGET]
+        assert 'removed' in store.notice
+    after = read_records(path)
+    assert after.rows[:-2] == before and not after.damages and after.records[-1].data == {'target': 1.0}
+    with closing(RecordStore(path, 'excavator')) as store:
+        path.rename(path.with_name('x'))
+        path.touch()
+        with pytest.raises(RecordsError, match='another file'):
+            store.append(Record(TARGET, 2, {'target': 1.0}), last)
+
+
 @pytest.mark.parametrize('statement, why', [
     (f'CREATE TRIGGER more BEFORE INSERT ON records BEGIN SELECT ({HANGS}); END', 'trigger that is not ours: more'),
     (f'ALTER TABLE records RENAME TO old; CREATE VIEW records AS {HANGS}', 'another than ours'),

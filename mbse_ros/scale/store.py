@@ -69,7 +69,7 @@ class RecordStore:
         self.machine = machine or ('' if self._found is None else self._found.machine)
         try:
             try:
-                self._open()
+                self._connect(self._found)
             except _DamagedError as error:      # what was to be read is whole, what was to be written is not
                 self._open(Damage(None, error.reason))
         except _RefusedError as error:
@@ -93,14 +93,18 @@ class RecordStore:
 
     def read(self, after: int = 0) -> list[Record]:
         """See Journal."""
+        found = [] if self._found is None else [record for record in self._found.records if record.number > after]
         if self._db is None:
-            return [record for record in (self._found.records if self._found else ()) if record.number > after]
+            return found
+        self._found = None      # of long files it is large
         with self._told():
-            return self._read(after)
+            return found + self._read(found[-1].number if found else after)
 
     def _append(self, record: Record, after: int) -> list[Record]:
         if self._db is None:
             self._open()
+        elif self._place != place_of(self.path):
+            self._write_again()
         with self._told(), self._transaction() as db:
             if not record.key or db.execute('SELECT 1 FROM records WHERE key = ?', (record.key,)).fetchone() is None:
                 last, = db.execute('SELECT max((SELECT coalesce(max(number), 0) FROM records), coalesce((SELECT seq '
@@ -109,13 +113,16 @@ class RecordStore:
             return self._read(after)
 
     def _read(self, after: int) -> list[Record]:
-        assert self._db is not None
-        found = [checked(Row(*row)) for row in self._db.execute(
-            f'SELECT {AS_TEXT}, CAST({CHECKSUM} AS BLOB) FROM records WHERE number > ? ORDER BY number', (after,))]
+        found = [checked(row) for row in self._rows(after)]
         for item in found:
             if isinstance(item, Damage):
                 raise _DamagedError(str(self.path), item.line)
         return [item for item in found if isinstance(item, Record)]
+
+    def _rows(self, after: int) -> list[Row]:
+        assert self._db is not None
+        return [Row(*row) for row in self._db.execute(
+            f'SELECT {AS_TEXT}, CAST({CHECKSUM} AS BLOB) FROM records WHERE number > ? ORDER BY number', (after,))]
 
     def _look(self, machine: str | None) -> RecordFile | None:
         """What the file has, None where there is none, or nothing in it."""
@@ -127,12 +134,16 @@ class RecordStore:
         return found
 
     def _open(self, *damages: Damage) -> None:
-        """A connection to a file that is whole and up to date; ``damages``: what is wrong besides what is read."""
+        """Look at the file again, and open it."""
         self.close()
         self._found = self._look(self.machine) if self.machine else self._found
+        self._connect(self._found, *damages)
+
+    def _connect(self, found: RecordFile | None, *damages: Damage) -> None:
+        """A connection to a file that is whole and up to date; ``damages``: what is wrong besides what was found."""
         with self._told():
-            if self._found is not None and (self._found.damages or damages):
-                self._renew(self._found, *damages)
+            if found is not None and (found.damages or damages):
+                self._renew(found, *damages)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             try:
@@ -142,6 +153,7 @@ class RecordStore:
                 self._db.execute('PRAGMA foreign_keys = ON')
                 with self._transaction() as db:
                     migrate(db, self.machine)
+                self._place = place_of(self.path)
             except BaseException:
                 self.close()
                 raise
@@ -166,6 +178,22 @@ class RecordStore:
         self.notice = (f'{self.path} was damaged and is kept as {aside.name}; {len(found.rows)} records are whole and '
                        'continue in a new file: ' + '; '.join(damage.line for damage in damages[:SAID]))
         self._found = read_records(self.path, len(MIGRATIONS))
+
+    def _write_again(self) -> None:
+        """The file has been removed, but this process has it open still."""
+        with self._told():
+            if self.path.exists():
+                raise RecordsError(str(self.path), 'another file than the one that was opened is there: start again')
+            found = RecordFile(self.path, self.machine, tuple(self._rows(0)), (), (), 1)
+            found = replace(found, next_number=max((row.number for row in found.rows), default=0) + 1)
+            self.close()
+            for ending in ('-wal', '-shm'):
+                self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+            why = Damage(None, 'the file was removed while the scale ran')
+            write_repaired(self.path, found.rows, self.machine, repaired_record(found, [why], ''))
+            synced(self.path.parent)
+            self.notice = f'{self.path}: {why.text}; its {len(found.rows)} records were written again'
+        self._open()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -210,6 +238,15 @@ def now() -> str:
     """The computer's clock, UTC."""
     moment = datetime.now(timezone.utc)
     return f'{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z'
+
+
+def place_of(path: Path) -> tuple[int, int] | None:
+    """Which file it is, None for none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def aside_of(path: Path) -> Path:

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+
 from ..basics import uncertain
 from ..language.entry import Entry
 from ..language.quantity import Kind, read_number
@@ -13,9 +17,15 @@ ROUNDED = 1e-3      # by which the sum of the squares of a row may differ from 1
 LEAST = 1e-9        # of the last number of a row
 
 
+def checksum(keys: Sequence[str], rows: Sequence[Sequence[float]]) -> str:
+    """Of keys and rows as they are written: 16 digits of the SHA-256."""
+    text = json.dumps([[key.removeprefix('parameters.') for key in keys], [[f'{x:.9g}' for x in row] for row in rows]])
+    return sha256(text.encode()).hexdigest()[:16]
+
+
 def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration:
     """Of a machine whose other sections are read; raises DescriptionError."""
-    parts = entry.mapping(['keys', 'rows'], ['date', 'bags'])
+    parts = entry.mapping(['keys', 'rows'], ['date', 'bags', 'checksum'])
     known = {key.removeprefix('parameters.'): key for key in uncertain(machine)}
     keys = []
     for item in parts['keys'].items('keys of numbers of this file'):
@@ -31,6 +41,9 @@ def read_calibration(entry: Entry, machine: MechanismDescription) -> Calibration
         if row[-1] < LEAST or abs(sum(number ** 2 for number in row) - 1.0) > ROUNDED:
             raise item.error('numbers whose squares add up to 1, the last above 0')
         rows.append(tuple(row))
+    if 'checksum' in parts and parts['checksum'].text('a checksum') != checksum(keys, rows):
+        raise parts['checksum'].error(f'{checksum(keys, rows)}: keys or rows have changed since mbse calibrate wrote '
+                                      'them; calibrate again, or leave the checksum out if they are meant so')
     bags = parts['bags'].items('names of bags') if 'bags' in parts else ()
     return Calibration(tuple(keys), tuple(rows), parts['date'].text('a date') if 'date' in parts else '',
                        tuple(item.text('the name of a bag') for item in bags))

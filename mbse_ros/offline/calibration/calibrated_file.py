@@ -15,6 +15,7 @@ from ...calibration.tells import LEARNT
 from ...description.basics import scalars
 from ...description.edit import Number, in_file, with_numbers, with_section
 from ...description.load import known_machines, parse_mechanism
+from ...description.sections.load_calibration import checksum
 from ...errors import DescriptionError
 from ...machine import Machine, load_machine
 from ...resources import regular
@@ -86,7 +87,9 @@ def calibrated_text(machine: Machine, text: str, parameters: Sequence[Parameter]
 def _section(keys: Sequence[str], rows: np.ndarray, date: str, bags: Sequence[str]) -> str:
     lines = [REMARK, 'calibration:', f'  date: "{date}"', '  bags: [' + ', '.join(f'"{name}"' for name in bags) + ']',
              '  keys:', *(f'    - {key}' for key in keys), '  rows:']
-    return '\n'.join(lines + [f'    - [{", ".join(f"{x:.9g}" for x in row[:k + 1])}]' for k, row in enumerate(rows)])
+    short = [row[:k + 1].tolist() for k, row in enumerate(rows)]
+    return '\n'.join([*lines, *(f'    - [{", ".join(f"{x:.9g}" for x in row)}]' for row in short),
+                      f'  checksum: "{checksum(keys, short)}"'])
 
 
 def _check(text: str, machine: Machine, wanted: Mapping[str, Parameter]) -> None:
