@@ -8,8 +8,9 @@ import pytest
 from core_support import crane, work_cycle
 
 from mbse_ros.bags.bag import RawMessage, decode
-from mbse_ros.bags.messages import record_message, typestore
+from mbse_ros.bags.messages import header, make_message, record_message, typestore
 from mbse_ros.bags.recorded_commands import Steps, quick_steps
+from mbse_ros.bags.topics import JOINT_STATE
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.offline.bag import estimate_bag
 from mbse_ros.streams.interpolation import Interpolator
@@ -59,13 +60,22 @@ def test_steps_with_another_command_are_counted(frames, late_ms):
     assert (differing > 100) is (late_ms >= 100) and (differing == 0) is (late_ms <= 30)
 
 
-def bag_of(path, frames, segments):
-    """A bag as recorder_node writes it: the sensors by their stamps, and what was live."""
+def bag_of(path, frames, segments, late_ns=0):
+    """A bag of recorder_node: samples as they come, commands late or, if they wait for the others, by their stamps; and
+    the segments of the graph."""
     with BagWriter(path, 'mcap', '/', 'patu655_lift') as writer:
-        rest = iter(segments)
+        rest, waiting = iter(segments), []
         segment = next(rest, None)
         for frame in frames:
-            writer.write_samples(frame.stamp_ns, frame.samples, frame.commands)
+            writer.write_samples(frame.stamp_ns, frame.samples)
+            waiting.append((frame.stamp_ns + late_ns * (frame.stamp_ns // (500 * MS) % 2), frame))
+            while waiting and (waiting[0][0] <= frame.stamp_ns or frame is frames[-1]):
+                _, sent = waiting.pop(0)
+                values = np.array([sent.commands[VALVE]])
+                message = make_message(JOINT_STATE, {'header': header(sent.stamp_ns, 'patu655_lift'),
+                                                     'name': ['lift_valve'], 'position': values})
+                writer.write_cdr('/sensors/valve_command', JOINT_STATE, frame.stamp_ns + MS,
+                                 bytes(typestore().serialize_cdr(message, JOINT_STATE)))
             while segment is not None and segment.stamp_ns <= frame.stamp_ns:
                 writer.write_record(segment)
                 segment = next(rest, None)
@@ -88,14 +98,17 @@ def differing(found, outputs):
     return sum(not np.array_equal(states[stamp], there[stamp]) for stamp in there.keys() & states.keys())
 
 
-def test_a_bag_with_segments_gives_what_was_live(frames, live, tmp_path):
-    """Bit for bit; the result says how many steps have the recorded commands. Without the segments it is another."""
+@pytest.mark.parametrize('late_ms', [0, 200])
+def test_a_bag_with_segments_gives_what_was_live(frames, live, tmp_path, late_ms):
+    """Bit for bit, in whatever order the recorder got them; the result says how many steps have the recorded commands.
+    Without the segments it is another."""
     outputs, late = live
-    bag = bag_of(tmp_path / 'with', frames, [o.segment for o in outputs])
+    bag = bag_of(tmp_path / 'with', frames, [o.segment for o in outputs], late_ms * MS)
     found = estimate_bag(bag, crane(), {}, backend='vm')
     assert differing(found, outputs) == 0
-    assert any(line.startswith(f'{late} steps with the commands that the recorded segments have') for line in
-               found.warnings)
+    lines = [line for line in found.warnings if 'steps with the commands that the recorded segments have' in line]
+    assert len(lines) == 1 and not any('which had the one before it' in line for line in found.warnings)
+    assert late_ms or lines[0].startswith(f'{late} steps')
     without = estimate_bag(bag_of(tmp_path / 'without', frames, []), crane(), {}, backend='vm')
     assert differing(without, outputs) > 100 and not any('recorded segments' in line for line in without.warnings)
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import SampleError
 from ..streams.records import Segment
 from .bag import Bag, decode
+from .channel_samples import Sample
 from .messages import segment_record
 from .topics import SEGMENT, TopicMap
 
@@ -37,8 +38,9 @@ class Steps(NamedTuple):
 class RecordedCommands:
     """Puts the recorded commands ``names`` into segments that come in the order of the bag.
 
-    A step keeps its own command where the record has none, or one that its topic had not sent before: the record of
-    another map of sources. ``changed``: steps that got another command; ``foreign``: those whose record was ignored.
+    ``take`` the samples before them. A step keeps its own command where the record has none, or one that is not among
+    the samples of the last ``MEMORY_NS``: the record of another map of sources. ``recorded``: whether there is a
+    record; ``changed``: steps that got another command; ``foreign``: those whose record was ignored.
     """
 
     def __init__(self, bag: Bag, names: Sequence[str], namespace: str) -> None:
@@ -49,8 +51,24 @@ class RecordedCommands:
         self._next: Steps | None = None
         self._begun = False
         self._held: deque[Steps] = deque()
-        self._sent: deque[tuple[int, np.ndarray]] = deque()
+        self._sent: dict[str, deque[tuple[int, np.ndarray]]] = {name: deque() for name in names}
+        self._end: int | None = None        # of the segment before, ns
         self.changed = self.foreign = 0
+        self.recorded = False
+
+    def take(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray) -> None:
+        """Samples (n,) of the bag: ``places`` among ``names``, stamps, ns, and values, SI."""
+        for name, sent in self._sent.items():
+            own = places == names.index(name) if name in names else np.zeros(0, dtype=bool)
+            if own.any():
+                sent.append((int(stamps[own][-1]), values[own]))
+
+    def take_single(self, samples: Sequence[Sample]) -> None:
+        """The same of single ones."""
+        for name, sent in self._sent.items():
+            own = [(sample[1], sample[2]) for sample in samples if sample[0] == name]
+            if own:
+                sent.append((own[-1][0], np.array([value for _, value in own])))
 
     def of(self, segment: Segment) -> Segment:
         """The segment with the commands that were used."""
@@ -59,9 +77,9 @@ class RecordedCommands:
         if self._next is None and not self._held:
             return segment
         start, end = segment.start_ns + segment.step_ns, segment.stamp_ns
-        if self._sent and start < self._sent[-1][0]:        # the clock went back
-            self._sent.clear()
+        if self._end is not None and start < self._end:        # the clock went back
             self._held.clear()
+        self._end = end
         while self._next is not None and self._next.first <= end and (
                 not self._held or self._next.first > self._held[-1].first):
             self._held.append(self._next)
@@ -69,10 +87,11 @@ class RecordedCommands:
         while self._held and self._held[0].last < start:
             self._held.popleft()
         own = segment.command_values
-        self._sent.append((end, own))
-        while self._sent[0][0] < end - MEMORY_NS:
-            self._sent.popleft()
+        for sent in self._sent.values():
+            while len(sent) > 1 and sent[0][0] < end - MEMORY_NS:
+                sent.popleft()
         used = self._used(segment, start, end)
+        self.recorded |= used is not None
         if used is None or np.array_equal(used, own):
             return segment
         return replace(segment, command_values=self._checked(used, own))
@@ -92,9 +111,10 @@ class RecordedCommands:
         return used
 
     def _checked(self, used: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Commands (n, k) that were used, where the topic had sent them by then."""
-        before = np.vstack([values for _, values in self._sent])
-        sent = np.column_stack([np.isin(column, before[:, k]) for k, column in enumerate(used.T)])
+        """Commands (n, k) that were used, where a topic has sent them."""
+        known = [np.concatenate([values for _, values in self._sent[name]] or [own[:, k]])
+                 for k, name in enumerate(self._names)]
+        sent = np.column_stack([np.isin(column, known[k]) for k, column in enumerate(used.T)])
         differs = used != own
         self.foreign += int((differs & ~sent).any(axis=1).sum())
         self.changed += int((differs & sent).any(axis=1).sum())

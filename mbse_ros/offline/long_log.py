@@ -87,9 +87,14 @@ class LongLog:
 
     def _segments(self) -> Generator[Sequence[Segment], None, None]:
         """What the samples complete, some at a time, with the commands that were used where they were recorded."""
-        used = self._commands
+        if (used := self._commands) is None:
+            yield from self._completed()
+            return
+        waiting: Sequence[Segment] = ()     # for the samples of the next block: a late command may be one of them
         for segments in self._completed():
-            yield segments if used is None else [used.of(segment) for segment in segments]
+            yield [used.of(segment) for segment in waiting]
+            waiting = segments
+        yield [used.of(segment) for segment in waiting]
 
     def _completed(self) -> Generator[Sequence[Segment], None, None]:
         if isinstance(self._reader, SampleReader):
@@ -104,6 +109,8 @@ class LongLog:
             self.samples += len(block.stamps)
             if self._keep is not None:
                 self._keep.add(names, *block)
+            if self._commands is not None:
+                self._commands.take(names, *block)
             yield self.pipeline.all_segments(names, *block, self._refuse)
 
     def _segments_one_by_one(self, reader: Iterable[Sample]) -> Iterator[Sequence[Segment]]:
@@ -113,6 +120,8 @@ class LongLog:
             self.samples += len(part)
             if self._keep is not None:
                 self._keep.add_single(part)
+            if self._commands is not None:
+                self._commands.take_single(part)
             found: list[Segment] = []
             for row, sample in enumerate(part):
                 try:

@@ -33,12 +33,14 @@ def unused_lines(dropped: dict[str, int]) -> list[str]:
 
 
 def command_lines(late: Mapping[str, int], used: RecordedCommands | None) -> list[str]:
-    """Steps whose command came after their segment: here, and while the log was recorded."""
-    lines = [f'{command}: came too late for {count} steps, which had the one before it; a segment waits for '
-             'interpolation.command_wait' for command, count in sorted(late.items()) if count]
-    if used is not None and used.changed:
-        lines.append(f'{used.changed} steps with the commands that the recorded segments have: they came '
-                     'too late while this was recorded')
+    """Steps whose command came after their segment: in the log, or, where it has a record of them, live."""
+    lines = []
+    if used is None or not used.recorded:
+        lines += [f'{command}: came too late for {count} steps, which had the one before it; a segment waits for '
+                  'interpolation.command_wait' for command, count in sorted(late.items()) if count]
+    elif used.changed:
+        lines.append(f'{used.changed} steps with the commands that the recorded segments have: commands came too late '
+                     'for their segments, live or in the bag')
     if used is not None and used.foreign:
         lines.append(f'{used.foreign} steps of the recorded segments with commands that no topic has sent: '
                      'those of the topics are used')
