@@ -229,3 +229,20 @@ def test_a_cut_bag_still_gives_samples_and_series(whole, tmp_path):
     assert 'cut off' in reader.warnings[0]
     for read in (read_states, read_payload, read_truth):
         assert COUNT // 3 < len(read(tmp_path / 'cut').stamp_ns) < COUNT
+
+
+def test_messages_of_ros_1_in_an_mcap_are_named(tmp_path):
+    """As converters of bags keep them; what other topics hold is read."""
+    from mcap.writer import Writer  # here, for this test alone
+    path = tmp_path / 'x.mcap'
+    with path.open('wb') as stream:
+        writer = Writer(stream)
+        writer.start('ros1')
+        schema = writer.register_schema('std_msgs/Float64', 'ros1msg', b'float64 data')
+        channel = writer.register_channel('/boom', 'ros1', schema)
+        writer.add_message(channel, 5, bytes(8), 5)
+        writer.finish()
+    bag = Bag(path)
+    assert bag.topics == {'/boom': 'std_msgs/Float64'} and len(list(bag.messages())) == 1
+    warning, = bag.warnings
+    assert "/boom: messages in 'ros1' of ROS 1" in warning and 'rosbags-convert' in warning

@@ -28,6 +28,7 @@ from .chunk_index import BEFORE, HEAD, messages_in
 from .expand import Budget, expanded
 
 MAGIC = b'\x89MCAP0\r\n'
+ENCODINGS = ('cdr', '')     # of messages that can be read
 LOOSE_BYTES = 1 << 20       # messages outside chunks are taken in blocks of this size
 _RECORD, _MESSAGE = struct.Struct('<BQ'), struct.Struct('<HIQQ')
 _DAMAGE = (McapError, ValueError, KeyError, IndexError, struct.error, zstandard.ZstdError, RuntimeError, EOFError,
@@ -149,6 +150,11 @@ class McapFile:
             self.definitions[schema.name] = schema.data.decode(errors='replace')
 
     def _add_channel(self, channel: Channel) -> None:
+        if channel.message_encoding not in ENCODINGS and channel.id not in self._channels:
+            encoding = channel.message_encoding
+            what = ' of ROS 1: convert the bag it was made of with rosbags-convert' * (encoding == 'ros1')
+            self.warnings.append(f'{self.path.name}: {channel.topic}: messages in {encoding!r}{what}, expected cdr, '
+                                 'that of ROS 2')
         self._channels[channel.id] = channel.topic
         self.topics[channel.topic] = self._schemas.get(channel.schema_id, '')
 
