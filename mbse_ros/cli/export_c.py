@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from ..dynamics.model import load_model
+from ..dynamics.singular import check_regular
 from ..export.write import export_c
 from ..report.files import check_folder
 from .arguments import independent_of, names_of
@@ -18,6 +19,7 @@ def export_command(mechanism: str, output: Path, dt: float, order: str, coordina
     """Write a mechanism as C and say what was written."""
     check_folder(output)
     model = load_model(mechanism, coordinates, independent_of(independent), tuple(names_of(free)), 'vm')
+    check_regular(model, model.start)
     export = export_c(model, output, dt, order)
     names = export.names
     typer.echo(f'wrote {output}: {names.prefix}.h, {len(export.files)} files; {len(names.q)} coordinates, state of '

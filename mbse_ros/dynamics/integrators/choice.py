@@ -8,7 +8,6 @@ import numpy as np
 
 from ...compiled import Kernel
 from ...errors import MbseError, SettingError, SingularConfigurationError
-from ..formulations.decomposition import row_sizes
 from ..model import Model
 from ..partition import WORST, alternatives, choose_independent, condition
 from ..partitioned import Partitioned
@@ -17,7 +16,7 @@ from .task import Record, Task, at_time
 HYSTERESIS = 2.0        # a choice may be so many times worse than the best before it is changed
 NEAR = 1e4              # volume that is a dead point to a solver with error control
 REVIEW = 64             # steps after which the best choice is looked for anyway
-RANK_LOST = 1e-3        # smallest singular value of the rows of unit length at a singular position
+RANK_LOST = 1e-3        # smallest singular value of the rows, by their scales, at a singular position
 
 
 class Choice:
@@ -71,17 +70,20 @@ class Choice:
         Steps under error control only creep to them.
         """
         J = self._jacobian(q, t)
-        if self._volume(J, self.partition.independent) > NEAR or smallest(J) < 3 / NEAR:
+        if self._volume(J, self.partition.independent) > NEAR or self._rank(J) < 3 / NEAR:
             raise self.refuse(q, t)
 
     def refuse(self, q: np.ndarray, t: float) -> MbseError:
         """The error of fixed coordinates at a dead point near q."""
         J, names = self._jacobian(q, t), self.model.names
-        would_do = [[names[i] for i in found] for found in alternatives(J, self.partition.independent)]
-        if self.partition.independent:
+        lost = self.partition.independent and self._rank(J) < RANK_LOST
+        would_do = [] if lost else [[names[i] for i in found] for found in alternatives(J, self.partition.independent)]
+        if lost:
+            kept, worst = self.partition.names, np.inf
+        elif self.partition.independent:
             kept, worst = self.partition.names, condition(J, self.partition.independent)
         else:
-            kept, worst = tuple(self.model.rows[i] for i in self.model.system.driven), 1 / smallest(J)
+            kept, worst = tuple(self.model.rows[i] for i in self.model.system.driven), 1 / self._rank(J)
         return at_time(SingularConfigurationError(kept, worst, would_do), t)
 
     def _pass(self, q: np.ndarray, ahead: np.ndarray, t: float, t_ahead: float) -> bool:
@@ -89,7 +91,7 @@ class Choice:
         at = self._crossing(q, ahead, t, t_ahead)
         between, t_between = q + at * (ahead - q), t + at * (t_ahead - t)
         J = self._jacobian(between, t_between)
-        if smallest(J) < RANK_LOST:       # no choice would do: inertia carries on
+        if self._rank(J) < RANK_LOST:       # no choice would do: inertia carries on
             self.record.singular_times.append(float(t_between))
             self._sign = -self._sign
             return False
@@ -132,6 +134,9 @@ class Choice:
         self._limit = HYSTERESIS * self._volume(J, self._best(J)) if self.auto else np.inf
         self.record.choices.append((float(t), self.partition.names))
 
+    def _rank(self, J: np.ndarray) -> float:
+        return smallest(J, self.model.row_scale[self.model.active])
+
     def _best(self, J: np.ndarray) -> list[int]:
         return choose_independent(J, names=self.model.names)
 
@@ -154,14 +159,9 @@ class Choice:
         self._run = kernel.bind([self._q, self._t, np.array(self.model.parameters, dtype=float)], [out])
 
 
-def unit_rows(J: np.ndarray) -> np.ndarray:
-    """Rows (m, n) by what they are measured by: of unit length, but for those that nearly vanish."""
-    return J / row_sizes(J)[:, None]
-
-
-def smallest(J: np.ndarray) -> float:
-    """Smallest singular value of the rows of unit length; 1 without rows."""
-    return float(np.linalg.svd(unit_rows(J), compute_uv=False)[-1]) if J.size else 1.0
+def smallest(J: np.ndarray, scale: np.ndarray) -> float:
+    """Smallest singular value of rows (m, n), each by its scale (m,) (``Model.row_scale``); 1 without rows."""
+    return float(np.linalg.svd(J / scale[:, None], compute_uv=False)[-1]) if J.size else 1.0
 
 
 def next_singular(model: Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, t: float,
@@ -174,13 +174,13 @@ def next_singular(model: Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, 
     def jacobian(s: float) -> np.ndarray:
         return model.residual(q + s * (qd + s / 2 * qdd), t + s)[1][model.active]
 
-    here, there = jacobian(0.0), jacobian(horizon)
+    here, there, scale = jacobian(0.0), jacobian(horizon), model.row_scale[model.active]
     if not here.size or not np.isfinite(there).all():
         return None
-    change = np.linalg.norm(unit_rows(there) - unit_rows(here), 2)
-    if smallest(here) + smallest(there) > 1.2 * change:
+    change = np.linalg.norm((there - here) / scale[:, None], 2)
+    if smallest(here, scale) + smallest(there, scale) > 1.2 * change:
         return None
-    found = minimize_scalar(lambda s: smallest(jacobian(s)), bounds=(0.0, horizon), method='bounded',
+    found = minimize_scalar(lambda s: smallest(jacobian(s), scale), bounds=(0.0, horizon), method='bounded',
                             options={'xatol': 1e-7 * horizon})
     inside = 1e-3 * horizon < found.x < (1 - 1e-6) * horizon
     return float(found.x) if inside and found.fun < RANK_LOST else None
