@@ -98,6 +98,7 @@ function judge() {
   put('link', trouble || (!open ? 'no connection to the machine' : stale ? 'connected, no data' : 'live'));
   put('why', !stale ? by('why').dataset.text || '' : framed < 0 ? 'no data yet'
     : `STALE: no data for ${Math.floor((now - framed) / 1000)} s`);
+  if (!open) for (const [key, one] of asked) if (now - one.at > WAITS) lost(key, one);
   if (socket && now - heard > SILENT) { const dead = socket; dead.onclose({ code: 1006 }); dead.close(); }
 }
 
@@ -164,9 +165,11 @@ function order(label, action, more = {}) {
 }
 
 function send(key, one) {
-  if (performance.now() - one.at > WAITS) tell(false, `${one.label}: the connection was lost, look whether it was done`, key);
+  if (performance.now() - one.at > WAITS) lost(key, one);
   else socket.send(one.text);
 }
+
+function lost(key, one) { tell(false, `${one.label}: the connection was lost, look whether it was done`, key); }
 
 for (const button of document.querySelectorAll('[data-do]')) button.onclick = () =>
   order(button.textContent, button.dataset.do, button.dataset.do === 'undo' && last ? { expected: last.live.last_load || 0 } : {});
