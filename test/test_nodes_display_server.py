@@ -92,12 +92,37 @@ def test_connections_that_do_nothing_keep_nobody_out(monkeypatch, stage):
         server.close()
 
 
+def test_a_crowd_makes_room(monkeypatch):
+    """However long each may wait: of those of the address that has most the oldest goes, except pages."""
+    monkeypatch.setattr(_display_connections, 'GREETING', 1e6)
+    server, crowd = Server(Door('127.0.0.1', 0)), []
+    server.say('machine', '"hello"', keep=True)
+    try:
+        with opened(server) as page:
+            assert page.recv(timeout=10) == '"hello"'
+            guest = socket.create_connection(('127.0.0.1', server.port), timeout=10, source_address=('127.0.0.2', 0))
+            for _ in range(CONNECTIONS + 6):
+                crowd.append(socket.create_connection(('127.0.0.1', server.port), timeout=10))
+            with opened(server) as other:
+                assert other.recv(timeout=10) == '"hello"' and len(server._open) <= CONNECTIONS and server.closed >= 9
+            assert crowd[0].recv(1) == b''
+            guest.sendall(f'GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n'.encode())
+            assert guest.recv(64).startswith(b'HTTP/1.1 200')
+            server.say('frame', '"next"')
+            assert page.recv(timeout=10) == '"next"'
+            guest.close()
+    finally:
+        for one in crowd:
+            one.close()
+        server.close()
+
+
 @pytest.mark.parametrize('words', [
     b'nonsense\r\n\r\n', b'GET / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n' * 3, b'\xff\xfe\0' * 100,
     b'GET / HTTP/1.1\r\nX: ' + b'x' * 100_000,
     b'GET /live HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
     b'GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'])
-def test_a_stranger_writes_nothing_into_the_log(capfd, words):
+def test_a_stranger_writes_nothing_into_the_log(caplog, words):
     """Nor with frames of a WebSocket that are none, and half-closed connections."""
     server = Server(Door('127.0.0.1', 0))
     try:
@@ -109,11 +134,13 @@ def test_a_stranger_writes_nothing_into_the_log(capfd, words):
                 while one.recv(65536):
                     pass
             one.close()
+        server._call(lambda: 1 / 0)
         with opened(server):
             pass
+        assert server.failed and 'ZeroDivisionError' in server.failure
     finally:
         server.close()
-    assert capfd.readouterr() == ('', '')
+    assert not [record for record in caplog.records if record.name in ('asyncio', 'uvicorn.error', 'websockets')]
 
 
 def test_too_many_pages_and_a_wrong_token(tmp_path):
