@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cli_support import COMMAND, PISTON, POSITION, START_NS, lift, mbse, recorded, stamped
-from plausibility_logs import MACHINES, changed, log_of, machine_of, named, verdict
+from plausibility_logs import FIRST, HIGH, MACHINES, SECOND, changed, log_of, machine_of, named, plant, verdict
 
 from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.offline.checks.channel_series import Series
+from mbse_ros.offline.checks.offset_rules import offset_findings
 from mbse_ros.offline.checks.time_rules import time_findings
 from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.simulation.crane import CraneSettings, SimulatedCrane
+from mbse_ros.simulation.cycle import WorkCycle
 from mbse_ros.streams.interpolation import InterpolationSettings
 
 S, MS = 1_000_000_000, 1_000_000
@@ -96,8 +101,9 @@ def test_a_position_beyond_its_limits(name: str, channel: str, off: float) -> No
     assert 'multiply by 0.001' not in ' '.join(item.remedy for item in found)
 
 
-def arrived(folder: Path, wrong: str, by: float, late: float = 0.0) -> Path:
-    """A bag of the lift of which one topic is stamped ``by`` s too late, recorded after 2 to 6 ms, and ``late`` s."""
+def arrived(folder: Path, wrong: str, by: float, late: float = 0.0, slow: str = '') -> Path:
+    """A bag of the lift of which one topic is stamped ``by`` s too late, recorded after 2 to 6 ms and ``late`` s; one
+    that is ``slow`` after 0.3 s more."""
     rows: list[tuple[int, str, str, Any]] = []
     dice = np.random.default_rng(1)
     for raw in lift():
@@ -106,7 +112,7 @@ def arrived(folder: Path, wrong: str, by: float, late: float = 0.0) -> Path:
             message = decode(raw)
             if raw.topic == wrong:
                 message = stamped(message, raw.stamp_ns + round(by * S))
-            arrival = raw.stamp_ns + round((late + dice.uniform(0.002, 0.006)) * S)
+            arrival = raw.stamp_ns + round((late + 0.3 * (raw.topic == slow) + dice.uniform(0.002, 0.006)) * S)
             rows.append((arrival, raw.topic, raw.msgtype, message))
     with BagWriter(folder, frame='patu655_lift') as writer:
         for stamp, topic, kind, message in sorted(rows, key=lambda row: row[0]):
@@ -127,6 +133,44 @@ def test_stamps_against_the_times_of_the_recorder(wrong: str, by: float, tmp_pat
     assert any(channel in line and f'delay: {by:.2f} s' in line for line in done.warnings)
     assert payload['trusted'] is False and payload['status'] == 'implausible'
     assert 'payload not trusted' in done.out or 'payload unknown' in done.out
+
+
+def test_a_sensor_that_comes_late_with_right_stamps(tmp_path: Path) -> None:
+    """It moves with the other chamber: no finding, though it is recorded 0.3 s later."""
+    assert mbse('check-data', arrived(tmp_path / 'bag', '', 0.0, slow=PISTON)).status == 0
+
+
+@cache
+def moved(name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """18 s in which a machine moves at random, 50 Hz."""
+    machine = machine_of(name)
+    rest = {valve: SECOND for valve in machine.valves[1:]}
+    frames = [*SimulatedCrane(machine, 0.3 * HIGH[name], 5, WorkCycle(0.35, (*FIRST, *SECOND, *FIRST), {
+        valve: (*moves, *FIRST, *moves) for valve, moves in rest.items()}), CraneSettings(rate=50.0),
+        plant=plant(name)).run()]
+    t = np.array([frame.stamp_ns for frame in frames]) * 1e-9
+    return {c: (t, np.array([frame.samples[c] for frame in frames])) for c in machine.channels}
+
+
+@pytest.mark.parametrize('name, channel', [
+    ('patu655_lift', 'pressure/lift_rod'), ('patu655', 'pressure/tilt_piston'), ('patu655', 'pressure/lift_piston')])
+@pytest.mark.parametrize('by', [0.3, -0.45])
+def test_stamps_against_what_moves_together(name: str, channel: str, by: float) -> None:
+    """As of a table, whose rows say nothing of their arrival."""
+    series = {c: Series(t + by * (c == channel), values) for c, (t, values) in moved(name).items()}
+    (found,), _ = offset_findings(series)
+    assert found.channels == (channel,) and found.kind == 'offset'
+    assert float(found.remedy.partition('delay: ')[2].partition(' s')[0]) == pytest.approx(by, abs=0.06)
+
+
+@pytest.mark.parametrize('name', ['patu655_lift', 'patu655'])
+@pytest.mark.parametrize('every', [1, 5, 10])
+def test_what_moves_together_at_any_rate(name: str, every: int) -> None:
+    """At 50, 10 and 5 Hz, phases apart, and with a few ms of delay, nothing is found."""
+    series = {c: Series(t[k % every::every] + 0.02 * (k % 3), values[k % every::every])
+              for k, (c, (t, values)) in enumerate(moved(name).items())}
+    assert offset_findings(series)[0] == []
+    assert offset_findings({c: Series(item.t[:200], item.values[:200] + 0.3) for c, item in series.items()})[0] == []
 
 
 @pytest.mark.parametrize('late', [0.0, 0.4])

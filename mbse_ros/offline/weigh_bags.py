@@ -134,7 +134,8 @@ class _Run:
             self._last_ns = output.state.stamp_ns
             self._judge()
         name = Path(bag).resolve().name
-        self.warnings += [f'{name}: {line}' for line in (*reader.warnings, *log.dropped.lines(), *machine_lines(
+        self.warnings += [f'{name}: {line}' for line in (
+            *reader.warnings, *log.dropped.lines(), *filter(None, [reader.ages.words]), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
         if first is None:
             missing = ', '.join(log.pipeline.interpolator.waiting_for)

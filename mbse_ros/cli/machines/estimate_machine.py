@@ -94,7 +94,7 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': status.name.lower(), 'samples': payload.samples,
-                    'trusted': not estimate.mistimed,
+                    **({'trusted': False} if estimate.mistimed else {}),
                     'seconds': {status.name.lower(): seconds
                                 for status, seconds in held_seconds(estimate.track).items()},
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],

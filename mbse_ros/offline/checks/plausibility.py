@@ -20,6 +20,7 @@ from ..log_samples import LogSamples
 from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
 from .force_fit import Fit, ForceFit
+from .offset_rules import comes_late, offset_findings
 from .remedies import Finding, Remedy, least, position_reversals, swap_sets, together
 from .sensor_rules import sensor_findings
 from .suspects import Suspects, suspects
@@ -44,10 +45,8 @@ class Verdict:
 def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
            settings: InterpolationSettings = InterpolationSettings()) -> Verdict:
     """Findings on samples of a machine's channels and commands, SI; ``ages`` on arrival, if they are known."""
-    times = time_findings(samples, settings)
-    told = {name for finding in times for name in finding.channels}
-    times += [item for item in joined(age_findings(ages) if ages else ()) if not told & set(item.channels)]
     series = series_of(samples)
+    times = _times(samples, series, ages, settings)
     means, fit = means_of(series), ForceFit(machine)
     findings = [finding for channel in machine.all_channels if channel.name in series
                 for finding in sensor_findings(channel, series[channel.name])]
@@ -67,6 +66,22 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     if not findings and now is not None:
         findings += _mass_findings(machine, now)
     return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),))
+
+
+def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None, settings: InterpolationSettings
+           ) -> list[Finding]:
+    """Findings on stamps: by themselves, by their arrival, by what moves together; of each channel the first.
+
+    What comes late, and yet moves with the others, has right stamps.
+    """
+    times = time_findings(samples, settings)
+    moved, lags = offset_findings(series)
+    apart = ages.apart if ages else {}
+    aged = age_findings({name: age for name, age in apart.items() if not comes_late(name, lags, apart)})
+    for findings in joined(aged), moved:
+        told = {name for finding in times for name in finding.channels}
+        times += [finding for finding in findings if not told & set(finding.channels)]
+    return times
 
 
 def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:

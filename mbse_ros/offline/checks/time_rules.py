@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...streams.ages import Ages, offsets
+from ...streams.ages import Age, offsets
 from ...streams.interpolation import InterpolationSettings
 from ..log_samples import LogSamples
 from .remedies import Finding
@@ -71,11 +71,11 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
     return [Finding(kind, tuple(channels), seen, remedy) for (kind, seen, remedy), channels in same.items()]
 
 
-def age_findings(ages: Ages) -> list[Finding]:
+def age_findings(apart: Mapping[str, Age]) -> list[Finding]:
     """Channels whose stamps are not those of the others by the times at which they came."""
     return [Finding('offset', (name,), f'{age.words} (scatter {1e3 * age.jitter:.0f} ms)', delayed(-age.offset, (
         'or it comes late, and its stamps are right' if age.offset > 0.0 else '')))
-            for name, age in ages.apart.items()]
+            for name, age in apart.items()]
 
 
 def delayed(offset: float, doubt: str = '') -> str:
