@@ -126,7 +126,7 @@ class SampleError(MbseError):
 
 
 class StampError(SampleError):
-    """The stamp of a message is no time."""
+    """The stamp of a message is not a time."""
 
 
 class BagError(MbseError):

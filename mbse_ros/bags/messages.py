@@ -79,7 +79,7 @@ def stamp_of(message: Any) -> int:
 
 
 def checked_stamp(topic: str, message: Any, last_ns: int = SENSOR_LAST_NS) -> int:
-    """Stamp of a message's header, ns; raises StampError for one that is no time."""
+    """Stamp of a message's header, ns; raises StampError for one that is not a time."""
     stamp = stamp_of(message)
     if not 0 <= message.header.stamp.nanosec < SECOND or abs(stamp) > last_ns:
         raise StampError(topic, stamp, f'{message.header.stamp.sec} s and {message.header.stamp.nanosec} ns',

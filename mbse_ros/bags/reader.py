@@ -49,7 +49,7 @@ class SampleReader:
 
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:
-        """How many messages of a topic had a stamp that is no time, and the first one's in words."""
+        """How many messages of a topic had a stamp that is not a time, and the first such stamp."""
         return {first.channel: (count, str(first.value)) for first, count in self._refused.values()
                 if isinstance(first, StampError)}
 

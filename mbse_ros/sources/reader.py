@@ -82,7 +82,7 @@ class SourceReader:
 
     @property
     def untimed(self) -> dict[str, tuple[int, str]]:
-        """How many messages of a topic, or for a channel, had no stamp or one that is no time, the first in words."""
+        """How many messages of a topic, or for a channel, had no stamp or one that is not a time, and the first."""
         return {first.channel: (count, 'a stamp of 0' if isinstance(first, LeftOut) else str(first.value))
                 for first, count in self._refused.values()
                 if isinstance(first, StampError) or isinstance(first, LeftOut) and first.why == UNSTAMPED}

@@ -23,6 +23,7 @@ WHOLE = 3               # whole seconds, and samples in each, from which on sub-
 APART_NS = 500_000_000  # between the clocks of two channels that begin and end as far apart
 ALIKE = 0.2             # of that: by how much the two ends may differ
 SCALED = 50.0           # times the span of the others with as many samples, or so much less
+SELDOM = 0.105          # s between samples, to 5 %: at 10 Hz and more a machine that moves slowly is seen
 SHORTEST = 2e-5         # s between samples of a sensor
 ZONE, NEAR = 3600.0, 5.0            # s: whole hours are a time zone, to some seconds
 LEAPS = (18.0, 19.0, 37.0)          # s between UTC, GPS and TAI
@@ -84,8 +85,8 @@ def delayed(offset: float, doubt: str = '') -> str:
 
 
 def refused_stamps(counts: Mapping[str, tuple[int, str]]) -> list[Finding]:
-    """Messages without a time, that a reader refused: how many by topic or channel, and the first in words."""
-    return [Finding('unstamped', (name,), f'{count} message{"s" * (count != 1)} whose stamp is no time, the first with '
+    """Messages without a time, that a reader refused: how many by topic or channel, and the first of their stamps."""
+    return [Finding('unstamped', (name,), f'{count} message{"s" * (count != 1)} whose stamp is not a time, such as '
                     f'{first}', f'{RECORD}: nanosec is below {SECOND}') for name, (count, first) in counts.items()]
 
 
@@ -199,12 +200,14 @@ def _rate(item: _Stamps, settings: InterpolationSettings) -> list[Finding]:
     if usual < SHORTEST:
         return [Finding('stamp', (item.name,), f'a sample each {usual:.3g} s',
                         f'the unit of its stamps is wrong; {RECORD}')]
-    if usual <= settings.max_gap * (1.0 + 1e-6):
+    if usual <= SELDOM:
         return []
-    return [Finding('rate', (item.name,), f'comes at {1 / usual:.3g} Hz, each {usual:.3g} s: longer than '
-                    f'interpolation.max_gap ({settings.max_gap:g} s), so nothing between its samples is used',
-                    f'record it at {1 / settings.max_gap:.3g} Hz or more, or estimate with --set '
-                    f'interpolation.max_gap={1.5 * usual:.2g}, where the machine moves slowly')]
+    used = (f'what moves in between is not seen, though it is interpolated up to interpolation.max_gap '
+            f'({settings.max_gap:g} s)' if usual <= settings.max_gap else
+            f'nothing is interpolated over more than interpolation.max_gap ({settings.max_gap:g} s)')
+    higher = '' if usual <= settings.max_gap else f', or estimate with --set interpolation.max_gap={1.5 * usual:.2g}'
+    return [Finding('rate', (item.name,), f'comes at {1 / usual:.3g} Hz, each {usual:.3g} s: {used}',
+                    f'record it at 20 Hz or more{higher}')]
 
 
 def _share(count: int, total: int) -> str:
