@@ -2,6 +2,7 @@
 """Sensors of every kind and commands of every valve: from the plant's messages to the state, in one process."""
 
 import math
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from source_tree import ROOT
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
-from nodes_in_process import SECOND, go, hand_clock, make, making  # noqa: F401
+from nodes_in_process import SECOND, clock, go, hand_clock, make, making  # noqa: F401
 from nodes_support import Peer, joint_state, ros
 from rclpy.duration import Duration
 from rclpy.serialization import deserialize_message, serialize_message
@@ -325,3 +326,24 @@ def test_commands_that_come_late_are_in_the_diagnostics(make):     # noqa: F811
     values = {item.key: item.value for item in texts[-1].values}
     assert values['late, steps with another command/lift_valve'] == str(count)
     assert any('came too late' in line for line in node.warned)
+
+
+def test_stamps_that_are_not_those_of_the_others_are_named(make, clock):     # noqa: F811
+    """By their arrival, in the diagnostics; not when all are late."""
+    for topics, words in (({'sensors/pressure/lift_piston'}, 'pressure/lift_piston: stamps are 0.30 s older'),
+                          (None, 'OK')):
+        chain = Chain(make, clock, 'patu655_lift', payload=50.0)
+        deliver = chain.interpolation.on_message
+
+        def late(topic, cdr, topics=topics, deliver=deliver):
+            data = bytearray(cdr)
+            stamp = sum(part * scale for part, scale in zip(struct.unpack_from('<iI', data, 4), (SECOND, 1)))
+            if topics is None or topic in topics:
+                struct.pack_into('<iI', data, 4, *divmod(stamp - 3 * SECOND // 10, SECOND))
+            deliver(topic, bytes(data))
+        chain.interpolation.on_message = late
+        chain.go(3.0)
+        chain.interpolation.tick()
+        status = chain.interpolation.sinks['/diagnostics'].messages[-1].status[0]
+        assert status.message.startswith(words), status.message
+        assert status.level == (b'\x00' if topics is None else b'\x01')

@@ -175,6 +175,17 @@ def test_what_moves_together_at_any_rate(name: str, every: int) -> None:
     assert offset_findings({c: Series(item.t[:200], item.values[:200] + 0.3) for c, item in series.items()})[0] == []
 
 
+def test_a_clock_that_is_set_ahead_while_it_records(tmp_path: Path) -> None:
+    """It looks like a pause, and the recorder knows that there was none; the data cover what they did."""
+    with BagWriter(tmp_path / 'bag', frame='patu655_lift') as writer:
+        for raw in lift():
+            if raw.topic != '/truth' and raw.stamp_ns < START_NS + 10 * S:
+                stamp = raw.stamp_ns + HOURS * (raw.stamp_ns > START_NS + 5 * S)
+                writer.write(raw.topic, raw.msgtype, raw.stamp_ns, stamped(decode(raw), stamp))
+    done = mbse('check-data', tmp_path / 'bag')
+    assert done.status == 1 and 'stamps leap by 7200.0 s' in done.out and done.out.endswith(' samples, 10.0 s\n')
+
+
 @pytest.mark.parametrize('late', [0.0, 0.4])
 def test_a_recorder_that_is_late_with_all(late: float, tmp_path: Path) -> None:
     done = mbse('check-data', arrived(tmp_path / 'bag', '', 0.0, late))

@@ -22,7 +22,7 @@ from ..errors import SampleError
 from ..machine import Machine
 from ..sources.machine import left_over
 from ..sources.map import ARRIVAL
-from ..streams.ages import RECENT, Ages
+from ..streams.ages import Ages
 from ..streams.gaps import Gaps
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.rates import too_slow
@@ -63,7 +63,7 @@ class InterpolationNode(ManagedNode[Machine]):
         """Take the sensors from here on."""
         self.interpolator.reset()
         self._gaps, self._missing = Gaps(), ''
-        self._ages, self._aged = Ages(RECENT), ''
+        self._ages, self._aged = Ages(stream=True), ''
         ways = self.sources.channels.items() if self.sources is not None else ()
         self._untimed = {name for name, own in ways if any(way.stamp == ARRIVAL or way.delay_ns for way in own)}
         self._told_late, self._late = self.interpolator.late, ''

@@ -13,6 +13,7 @@ from ..bags.channel_samples import Sample
 from ..bags.reader import SampleReader
 from ..errors import SampleError
 from ..sources.reader import SourceReader
+from ..streams.elapsed import PAUSE_NS
 from .growing import Growing
 
 MANY = 4096     # single samples that become arrays at once
@@ -73,6 +74,12 @@ class LogSamples:
         """The first and the last stamp, ns; 0 without samples."""
         stamps = [self[name].stamps for name in self.names]
         return min((int(s.min()) for s in stamps), default=0), max((int(s.max()) for s in stamps), default=0)
+
+    @property
+    def covered(self) -> float:
+        """What the log covers, s, by the channel with most: without steps of its clock and long pauses."""
+        steps = [np.diff(self[name].stamps) for name in self.names]
+        return max((int(own[(own > 0) & (own <= PAUSE_NS)].sum()) for own in steps), default=0) * 1e-9
 
     def add(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, values: np.ndarray) -> None:
         """Samples (n,) that follow: ``places`` among ``names``, stamps, ns, and values, SI."""

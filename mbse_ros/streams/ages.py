@@ -19,7 +19,9 @@ EACH = 24           # samples of each channel that are compared at once, so that
 PARTS = 8           # of a block of samples that are looked at
 KEPT = 512          # comparisons; of a stream the last ones
 RECENT = 16
-FEWEST = 3          # comparisons that say something
+FEWEST, SURE = 3, 8     # comparisons that say something: of a bag, and of a stream, in which samples may have waited
+SET = 1.0           # s by which the age of all changes where their clock is set, ...
+STEADY = 10.0       # ... and times that it changes else, as of a bag that was played slowly
 T = TypeVar('T')
 
 
@@ -40,16 +42,17 @@ class Age:
 
 
 class Ages:
-    """Compares the ages of channels, ns, some at a time; ``kept`` comparisons, see ``KEPT`` and ``RECENT``."""
+    """Compares the ages of channels, ns, some at a time; of a ``stream`` the last ones only."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, stream: bool = False) -> None:
+        self._kept, self._fewest = (RECENT, SURE) if stream else (KEPT, FEWEST)
         self.reset()
 
     def reset(self) -> None:
         """Forget all."""
         self._found: dict[str, deque[tuple[float, float]]] = {}
         self._rows: list[tuple[str, int]] = []
+        self._common: deque[float] = deque(maxlen=self._kept)
 
     def take(self, name: str, stamp_ns: int, arrival_ns: int) -> None:
         """A sample and when it came."""
@@ -71,7 +74,14 @@ class Ages:
     def found(self) -> dict[str, Age]:
         """By channel, of those of which enough is known."""
         return {name: Age(*np.median(np.array(rows), axis=0).tolist()) for name, rows in self._found.items()
-                if len(rows) >= FEWEST}
+                if len(rows) >= self._fewest}
+
+    @property
+    def set_ahead(self) -> float:
+        """By how much, s, the clock of all stamps was set ahead at once against that of the arrivals; 0: not."""
+        steps = -np.diff(np.array(self._common))
+        largest = float(steps.max(initial=0.0))
+        return largest if largest > max(SET, STEADY * float(np.median(np.abs(steps)))) else 0.0
 
     @property
     def apart(self) -> dict[str, Age]:
@@ -89,6 +99,7 @@ class Ages:
     def _compare(self, names: Sequence[str], places: np.ndarray, ages: np.ndarray) -> None:
         own = {int(place): ages[places == place] * 1e-9 for place in np.unique(places)}
         middle = {place: float(np.median(values)) for place, values in own.items()}
+        self._common.append(float(np.median(list(middle.values()) or [0.0])))
         for place, offset in offsets(middle).items():
             low, high = np.percentile(own[place], [10, 90])
             self._found.setdefault(names[place], deque(maxlen=self._kept)).append((offset, (high - low) / 2.563))

@@ -47,6 +47,9 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
         findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
     verdict = judged(samples, machine, reader.ages)
     notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
-    first, last = samples.span_ns
+    if reader.ages.set_ahead:
+        findings.append(Finding('jump', samples.names, f'stamps leap by {reader.ages.set_ahead:.1f} s between messages '
+                                'that were recorded one after the other', 'keep the clock from being set while it '
+                                'records, or cut the log there: the estimate starts again'))
     findings += [*refused_stamps(reader.untimed), *verdict.findings]
-    return Checked(tuple(findings), verdict.unchecked, notes, samples.count, (last - first) * 1e-9)
+    return Checked(tuple(findings), verdict.unchecked, notes, samples.count, samples.covered)
