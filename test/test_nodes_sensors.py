@@ -342,7 +342,7 @@ def test_stamps_that_are_not_those_of_the_others_are_named(make, clock):     # n
                 struct.pack_into('<iI', data, 4, *divmod(stamp - 3 * SECOND // 10, SECOND))
             deliver(topic, bytes(data))
         chain.interpolation.on_message = late
-        chain.go(3.0)
+        chain.go(5.0)
         chain.interpolation.tick()
         status = chain.interpolation.sinks['/diagnostics'].messages[-1].status[0]
         assert status.message.startswith(words), status.message

@@ -16,10 +16,12 @@ import numpy as np
 
 APART = 0.1         # s by which ages of channels may differ: a bus and its gateway
 EACH = 24           # samples of each channel that are compared at once, so that a clock that is set changes all alike
-PARTS = 8           # of a block of samples that are looked at
+PARTS = 8           # of a block of samples that are looked at, of a later one 1
+MANY = 64           # blocks, from which on fewer and fewer are looked at
 KEPT = 512          # comparisons; of a stream the last ones
 RECENT = 16
-FEWEST, SURE = 3, 8     # comparisons that say something: of a bag, and of a stream, in which samples may have waited
+PAUSE = 2           # times as many samples of a stream that are then left out
+FEWEST, SURE = 3, 6     # comparisons that say something: of a bag, and of a stream, in which samples may have waited
 SET = 1.0           # s by which the age of all changes where their clock is set, ...
 STEADY = 10.0       # ... and times that it changes else, as of a bag that was played slowly
 T = TypeVar('T')
@@ -52,21 +54,30 @@ class Ages:
         """Forget all."""
         self._found: dict[str, deque[tuple[float, float]]] = {}
         self._rows: list[tuple[str, int]] = []
+        self._blocks = self._rest = 0
         self._common: deque[float] = deque(maxlen=self._kept)
 
     def take(self, name: str, stamp_ns: int, arrival_ns: int) -> None:
         """A sample and when it came."""
+        if self._rest:
+            self._rest -= 1
+            return
         self._rows.append((name, arrival_ns - stamp_ns))
         if len(self._rows) >= EACH * max(len(self._found), 4):
-            names = list(dict.fromkeys(name for name, _ in self._rows))
-            self._compare(names, np.array([names.index(name) for name, _ in self._rows]),
-                          np.array([age for _, age in self._rows], dtype=np.int64))
+            known: dict[str, int] = {}
+            places = np.array([known.setdefault(name, len(known)) for name, _ in self._rows])
+            self._compare(tuple(known), places, np.array([age for _, age in self._rows], dtype=np.int64))
+            self._rest = PAUSE * len(self._rows)
             self._rows.clear()
 
     def take_block(self, names: Sequence[str], places: np.ndarray, stamps: np.ndarray, arrivals: np.ndarray) -> None:
         """The same of samples (n,) as arrays, ``places`` among ``names``: some of them."""
+        self._blocks += 1
+        if self._blocks % (1 + self._blocks // MANY):
+            return
         size = EACH * max(len(names), 4)
-        for first in np.unique(np.linspace(0, max(len(places) - size, 0), PARTS).astype(int)).tolist():
+        parts = np.linspace(0, max(len(places) - size, 0), PARTS if self._blocks <= PARTS else 1)
+        for first in np.unique(parts.astype(int)).tolist():
             part = slice(first, first + size)
             self._compare(names, places[part], arrivals[part] - stamps[part])
 
@@ -97,11 +108,12 @@ class Ages:
         return '; '.join(f'{", ".join(names)}: {words}' for words, names in same.items())
 
     def _compare(self, names: Sequence[str], places: np.ndarray, ages: np.ndarray) -> None:
-        own = {int(place): ages[places == place] * 1e-9 for place in np.unique(places)}
-        middle = {place: float(np.median(values)) for place, values in own.items()}
+        own = {place: np.sort(ages[places == place]) * 1e-9 for place in set(places.tolist())}
+        middle = {place: float(values[len(values) // 2]) for place, values in own.items()}
         self._common.append(float(np.median(list(middle.values()) or [0.0])))
         for place, offset in offsets(middle).items():
-            low, high = np.percentile(own[place], [10, 90])
+            cut = len(own[place]) // 10
+            low, high = float(own[place][cut]), float(own[place][-1 - cut])
             self._found.setdefault(names[place], deque(maxlen=self._kept)).append((offset, (high - low) / 2.563))
 
 
