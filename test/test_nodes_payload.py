@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip('rclpy')
 pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, make  # noqa: F401
 from nodes_support import ros, sent, state
 
+from mbse_ros.description.fingerprint import fingerprint
+from mbse_ros.description.load import known_machines
 from mbse_ros.estimators.hydraulic_model import MASS, state_names
 from mbse_ros.machine import load_machine
+from mbse_ros.nodes.messages.wire import packed_record
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
 from mbse_ros.streams.stages import OUTSIDE
@@ -128,3 +132,19 @@ def test_the_level_of_each_status(stream):
     stream(1, 100.0)
     stream(1.2, 100.0, speed=0.0)
     assert stream.status[0].level == OK and stream.status[0].message.startswith('TOO_SLOW: piston too slow')
+
+
+def test_a_machine_whose_sensors_weigh_nothing(make, tmp_path):     # noqa: F811
+    """Its states are answered with no mass, the status and the sensors to add."""
+    tree = yaml.safe_load(known_machines()['patu655_lift'].read_text())
+    tree['sensors'] = {name: item for name, item in tree['sensors'].items() if item['kind'] != 'pressure'}
+    file = tmp_path / 'strokes.yaml'
+    file.write_text(yaml.safe_dump(tree, sort_keys=False))
+    node = make(PayloadNode, machine=str(file), backend='vm')
+    machine = load_machine(str(file))
+    for k in range(1, 31):
+        given = state(k, k * PERIOD, names=state_names(machine)[0])
+        node.on_record(packed_record(given, machine.name, fingerprint(machine.description)))
+    status = node.sinks['/diagnostics'].messages[-1].status[0]
+    assert status.level == OK and 'pressure/lift_piston and pressure/lift_rod' in status.message
+    assert {item.key: item.value for item in status.values}['mass'] == 'no mass yet'
