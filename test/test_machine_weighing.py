@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,10 +14,14 @@ from machine_variants import REMOVED, changed
 
 from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
+from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.sight.mass_accuracy import mass_accuracy
+from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
 from mbse_ros.machine.equations import check_weighs, pressure_needs, why_unweighed
+from mbse_ros.payload.load_log import LoadLog
+from mbse_ros.payload.mass import Mass
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import PayloadStatus
 
@@ -135,3 +140,27 @@ def test_an_equation_whose_pressure_falls_silent_weighs_no_more() -> None:
     pressure = np.array([output.state.mean[-1, column] for output in outputs])
     assert (pressure[away] >= 0).all() and (pressure[away] <= 30e6).all()
     assert pressure[-1] == pytest.approx(frames[-1].samples['pressure/arm_piston'], abs=3e5)
+
+
+def test_what_moves_unweighed_may_change_the_load() -> None:
+    """A bucket without pressure sensors moves while the boom rests: when this moves again the mass is open, once."""
+    alone, whole = with_pressures('zx200', both('boom')), changed('zx200', {})
+    for machine, opened in ((alone, [False, True, False]), (whole, [False, False, False])):
+        model = hydraulic_model(machine, True)
+        size, count = len(model.names), len(machine.weighing)
+        motion, x = UnweighedMotion(machine, model, slice(size, size + count)), np.zeros(size + count)
+        x[model.names.index('velocity/bucket')] = 0.2
+        found = [motion.may_change_the_load(x, 0.5)]
+        x[size:] = 1.0
+        assert [*found, motion.may_change_the_load(x, 0.1), motion.may_change_the_load(x, 0.1)] == opened
+
+
+def test_the_first_mass_counts_after_motion_where_not_all_cylinders_weigh() -> None:
+    """A jerk of some milliseconds gives a mass that nothing contradicts while the boom rests."""
+    jerk = Mass(700.0, 50.0, 100.0, 700.0, 700.0, 20, 'open', 50.0, taken=20)
+    rest = replace(jerk, taken=0)
+    for least, found in ((0.0, True), (0.5, False)):
+        loads = LoadLog((0.0, 2500.0), least=least)
+        for k in range(30):
+            loads.take(0.1 * k, jerk if k < 3 else rest, 0.0)
+        assert loads.found is found

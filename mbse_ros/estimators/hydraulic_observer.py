@@ -30,6 +30,7 @@ from .sample_plan import SamplePlan, SamplePlans
 from .segment_result import SegmentResult
 from .silent_pressures import UNKNOWN_FLOW, SilentPressures
 from .swing import SPREAD, spread_of_rate
+from .unweighed_motion import UnweighedMotion
 from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
@@ -82,6 +83,8 @@ class HydraulicObserver:
                                   + [True] * held, dtype=bool)
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.weighing)
+        moved = self._mass_activity + mass_numbers(self.machine, self.model)
+        self._unweighed = UnweighedMotion(self.machine, self.model, slice(moved, moved + len(self.machine.weighing)))
         first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
         first += len(self.machine.volumes)
         slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
@@ -173,6 +176,7 @@ class HydraulicObserver:
         self._lines.reset()
         self._outside.reset()
         self._silent.reset()
+        self._unweighed.reset()
         self._open[:] = 1.0
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
@@ -195,6 +199,8 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u, plan)
+        if self._unweighed.may_change_the_load(self._x, n * dt):
+            self._x[self._mass_activity] = LARGEST_ACTIVITY
         slopes = self._x.take(self._slopes)     # for one deviation each
         covariance = self._x.take(self._full)
         covariance += slopes @ slopes.T

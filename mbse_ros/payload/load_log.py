@@ -65,11 +65,13 @@ def plain_difference(new: Mass, old: Mass) -> tuple[float, float]:
 
 
 class LoadLog:
-    """Loads of one machine; ``limits``, kg, of its payload; ``difference``: see ``PayloadEstimator.difference``."""
+    """Loads of one machine; ``limits``, kg, of its payload; ``difference``: see ``PayloadEstimator.difference``;
+    ``least``: s of weighing before the first mass counts."""
 
     def __init__(self, limits: tuple[float, float],
-                 difference: Callable[[Mass, Mass], tuple[float, float]] = plain_difference) -> None:
-        self._difference = difference
+                 difference: Callable[[Mass, Mass], tuple[float, float]] = plain_difference,
+                 least: float = 0.0) -> None:
+        self._difference, self._least, self._weighed = difference, least, 0.0
         self._limits, self._span = limits, limits[1] - limits[0]
         self.closed: deque[Load] = deque(maxlen=KEPT)
         self._recent: deque[tuple[float, float, Mass]] = deque()
@@ -82,12 +84,14 @@ class LoadLog:
         """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
         first information that still counts; ``look_back``, s, over which forgetting counts as a change."""
         self._start = min(self._start, t)
+        self._weighed += t - self._recent[-1][0] if mass.taken and self._recent else 0.0
         self._recent.append((t, kept, mass))
         while t - self._recent[0][0] > look_back:
             self._recent.popleft()
         begin, most, old = self._recent[0]
         if not self.found:
-            self.found = self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
+            self.found = (self._agree(mass, old, AGREES * old.noise, AGREES) and t - begin > LOOK_BACK / 2
+                          and self._weighed >= self._least)
         elif self._before is None:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
             if most - kept > ANOTHER:

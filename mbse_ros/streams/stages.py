@@ -34,6 +34,7 @@ WINDOW = 200         # innovations from which the health is computed
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers', FAINT
 FIRST = 'the first mass does not agree yet with the one half a second before'
+FIRST_WEIGHED = 0.5     # s of weighing before the first mass counts where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
@@ -231,7 +232,9 @@ class PayloadStage:
         self._estimator.reset()
         self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ''
         self._trust, self._drift = Trust(), Drift(self._estimator.difference)
-        self._loads = LoadLog(self._limits, self._estimator.difference)
+        machine = self._estimator.machine
+        whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
+        self._loads = LoadLog(self._limits, self._estimator.difference, 0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
         self._elapsed = Elapsed()
 
