@@ -328,7 +328,7 @@ def test_a_quaternion_of_version_1_1_is_the_same_rotation(tmp_path):
 @pytest.mark.parametrize('old, new, name', [
     ('<robot name="arm"', '<robot name="arm" colour="red"', 'colour'),
     ('</robot>', '<mujoco><compiler meshdir="m"/></mujoco></robot>', 'mujoco'),
-    ('</robot>', '<drake:joint name="x"/></robot>', 'joint'),           # an undeclared namespace, as urdfdom takes it
+    ('</robot>', '<a:joint name="x"/></robot>', 'joint'),       # an undeclared namespace, as urdfdom takes it
     ('<material', '<plugin filename="x"/><material', 'plugin'),
     ('<visual>', '<contact><lateral_friction value="1"/></contact><visual>', 'contact'),
     ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><hardwareInterface>x</hardwareInterface>', 'hardwareInterface'),

@@ -44,7 +44,7 @@ class Tag:
 
     def unknown(self, name: str, known: Collection[str], what: str) -> None:
         """A foreign name; raises DescriptionError where it is nearly a known one."""
-        if difflib.get_close_matches(name.lower(), known, 1, NEARLY):
+        if '}' not in name and difflib.get_close_matches(name.lower(), known, 1, NEARLY):
             raise self.error(f'one of the {what} ' + ', '.join(known), name)
         self.reading.foreign.add(name.rpartition('}')[2])
 
