@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,9 +17,6 @@ SHORT = 3
 LONGER = 2.5
 """A longer one is, up to the largest gap, where it is up to so many times as long as one of the two before it."""
 
-USED = 1000
-"""Segments in which a late command is looked for."""
-
 
 class ChannelBuffer:
     """Samples of one input, from the newest at or before the grid's cursor (the last released instant) on.
@@ -27,13 +24,12 @@ class ChannelBuffer:
     ``stamps`` (ns) and ``values`` (SI) run in parallel. ``interval`` is the time between the two samples before the
     cursor, where none counts before ``since``, ``earlier`` the one before that; 0 or less while there is none.
     ``suspect`` is the last refused sample with a stamp far back. ``target`` is the index of the sample that the next
-    segment aims at, -1 while not known. ``share`` of the newest sample, see `Interpolator.add`. Of a held input
-    ``used``: where the newest segments began, ns, and their columns; ``late``: whether the oldest sample came after its
-    segment.
+    segment aims at, -1 while not known. ``share`` of the newest sample, see `Interpolator.add`. ``late``: whether the
+    oldest sample of a held input came after its segment.
     """
 
     __slots__ = ('name', 'held', 'stamps', 'values', 'newest', 'seen', 'lost', 'suspect', 'interval', 'earlier',
-                 'since', 'target', 'share', 'used', 'late')
+                 'since', 'target', 'share', 'late')
 
     def __init__(self, name: str, held: bool) -> None:
         self.name, self.held = name, held
@@ -50,7 +46,6 @@ class ChannelBuffer:
         self.drop(len(self.stamps))
         self.newest, self.interval, self.earlier, self.since = NEVER, 0, 0, NEVER
         self.suspect: tuple[int, float] | None = None
-        self.used: deque[tuple[int, np.ndarray]] = deque(maxlen=USED)
         self.late = False
 
     @property
@@ -181,21 +176,18 @@ class ChannelBuffer:
             if row >= steps:
                 break
             column[row:] = value
-        self.used.append((cursor, column))
 
-    def late_steps(self, cursor: int, step: int) -> int:
+    def late_steps(self, cursor: int, step: int, used: Iterable[tuple[int, np.ndarray]]) -> int:
         """Of the steps up to the cursor whose command is known now, how many had another one; of a held input, once a
-        sample has come late, until the one after it has come."""
+        sample has come late, until the one after it has come. ``used``: where the newest segments began, ns, and their
+        columns."""
         count, stamps = 0, self.stamps
-        for stamp, value, after in zip(stamps, self.values, stamps[1:]):
-            if stamp > cursor:
-                break
-            count += sum(self._other(*used, step, stamp, min(after, cursor + 1), value) for used in self.used)
+        for start, column in used:
+            for stamp, value, after in zip(stamps, self.values, stamps[1:]):
+                if stamp > cursor:
+                    break
+                rows = slice(max(-((start - stamp) // step) - 1, 0),
+                             max(-((start - min(after, cursor + 1)) // step) - 1, 0))
+                count += int(np.count_nonzero(column[rows] != value))
         self.late = stamps[1] <= cursor
         return count
-
-    @staticmethod
-    def _other(start: int, column: np.ndarray, step: int, first: int, stop: int, value: float) -> int:
-        """How many steps of a column from ``start`` on lie from ``first`` to before ``stop`` and have another value."""
-        rows = slice(max(-((start - first) // step) - 1, 0), max(-((start - stop) // step) - 1, 0))
-        return int(np.count_nonzero(column[rows] != value))

@@ -7,7 +7,7 @@ The rules are those of ``interpolation``; all stamps are integer nanoseconds.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .records import Segment
 
 SIMILAR_RATE = 3
 """A command is waited for if its interval is at most so many intervals of the slowest channel."""
+
+USED = 1000
+"""Segments in which a late command is looked for."""
 
 
 class SegmentGrid:
@@ -44,6 +47,7 @@ class SegmentGrid:
         self.blocker, self.deadline = self.sensors[0], UNKNOWN
         self.cursor: int | None = None
         self.restart = True
+        self._used: deque[tuple[int, np.ndarray]] = deque(maxlen=USED)
 
     def inputs(self) -> dict[str, ChannelBuffer]:
         """The buffers by name."""
@@ -88,6 +92,8 @@ class SegmentGrid:
         if resume is not None:
             for buffer in self.held:
                 buffer.trim(resume)
+        else:
+            self._used.clear()      # their instants may come again
         self.cursor = None
 
     def prune(self, buffer: ChannelBuffer, span: int, longest: int) -> None:
@@ -212,8 +218,11 @@ class SegmentGrid:
         commands = np.empty((steps, len(self.held)))
         for column, buffer in enumerate(self.held):
             if len(buffer.stamps) > 1 and (buffer.late or buffer.stamps[1] <= cursor):
-                self.late[buffer.name] += buffer.late_steps(cursor, step)
+                self.late[buffer.name] += buffer.late_steps(
+                    cursor, step, [(start, rows[:, column]) for start, rows in self._used])
             buffer.hold(commands[:, column], cursor, step)
+        if self.held:
+            self._used.append((cursor, commands))
         self.sequence += 1
         segment = Segment(self.sequence, cursor, step, self.restart, self.channels, values, repeats, self.commands,
                           commands)
