@@ -309,7 +309,8 @@ class PayloadStage:
         rare = bool(reason) and reason == self._rare      # no alarm: it is not said what else there is
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not rare
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
-        wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible)
+        hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
+        wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible or hidden)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          not known and self._doubted_ns == self._elapsed.total)
         if status is PayloadStatus.UPDATING and self._trust.lost:
