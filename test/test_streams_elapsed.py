@@ -15,9 +15,11 @@ from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
 from mbse_ros.offline.weigh_bags import recorded_loads
 from mbse_ros.scale.detection import Detector
+from mbse_ros.scale.load import Load
 from mbse_ros.scale.reading import Reading
-from mbse_ros.scale.record import Record
+from mbse_ros.scale.record import load_record
 from mbse_ros.scale.store import RecordStore
+from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.elapsed import Elapsed, elapsed_at, set_back
 from mbse_ros.streams.records import PayloadStatus
 
@@ -75,14 +77,10 @@ def test_a_load_over_a_clock_that_is_set_for_the_first_time() -> None:
 
 
 def test_records_of_a_clock_that_was_set_back(tmp_path: Path) -> None:
-    data = {'mass': 800.0, 'own': 1.0, 'common': {}, 'interval': [798.0, 802.0], 'stddev': 1.0, 'truck': 'a',
-            'most': 800.0, 'taken': None, 'dropped': None, 'status': 'weighed', 'counts': True, 'trusted': True,
-            'who': 'scale'}
     store = RecordStore(tmp_path / 'x.db', 'zx200')
     for number, start in enumerate((0, 100, 100 - 3600, 200 - 3600)):
         stamp = START_NS + start * S
-        store.append(Record('load', stamp + 30 * S, {**data, 'start_ns': stamp, 'end_ns': stamp + 30 * S},
-                            f'load {number}'), number)
+        store.append(load_record(Load(stamp, stamp + 30 * S, UncertainMass(800.0, 1.0), most=800.0), 'a'), number)
     store.close()
     loads = recorded_loads(tmp_path / 'x.db').loads
     times = [time for load in loads for time in (load.start, load.end)]

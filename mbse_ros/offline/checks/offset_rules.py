@@ -29,6 +29,7 @@ SHORTEST = 12.0         # s of log
 DEVIATIONS, INDEPENDENT = 3.5, 0.2      # by which a correlation is not by chance, where so many s are one sample of it
 PLAINLY = 0.12          # by which it is larger than without a shift
 ALIKE = {True: 0.12, False: 0.26}       # s between channels of one kind, or of two: a force comes before its motion
+LOOKED = 1000           # parts among which they are chosen, of a log of days
 DEEPEST = 3             # channels that may be wrong
 MOSTLY = 0.6            # share of its partners that a channel with other stamps comes closer to
 EQUAL = 0.9             # of the gain: another channel explains it as well
@@ -89,6 +90,8 @@ def _partners(channels: Mapping[str, Series]) -> Lags:
     if end - begin < SHORTEST:
         return found
     starts = _blocks(channels, float(begin), float(end))
+    if not starts:
+        return found
     length = min(BLOCK, float(end - begin))
     grid = np.arange(0.0, length, STEP)
     spectra = {name: np.array([_spectrum(item, start + grid, _kind(name)) for start in starts])
@@ -113,8 +116,12 @@ def _partners(channels: Mapping[str, Series]) -> Lags:
 
 
 def _blocks(channels: Mapping[str, Series], begin: float, end: float) -> list[float]:
-    """Starts, s, of the parts of the log in which most moves."""
-    starts = np.arange(begin, max(end - BLOCK, begin) + 1e-6, BLOCK)
+    """Starts, s, of the parts in which most moves, of those that have samples: a clock may be set by years."""
+    rarest = min(channels.values(), key=lambda item: item.t.size).t
+    last = int(max(end - BLOCK - begin, 0.0) / BLOCK + 1e-9)
+    numbers = np.unique(((rarest - begin) / BLOCK).astype(np.int64))
+    numbers = numbers[(numbers >= 0) & (numbers <= last)]
+    starts = begin + BLOCK * numbers[:: max(1, len(numbers) // LOOKED)]
     motion = np.zeros(len(starts))
     for name, item in channels.items():
         if name.startswith('position/') and len(starts) > MOST:
