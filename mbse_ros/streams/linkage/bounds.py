@@ -36,7 +36,7 @@ class Bounds:
 
     def reset(self) -> None:
         """Forget where it was, and what the sensors read."""
-        self._known: tuple[float, np.ndarray, np.ndarray] | None = None
+        self._known: tuple[float, list[float], list[float]] | None = None
         self.beyond: dict[str, str] = {}        # channels whose last sample lies beyond the limits, and what it is
 
     def refuses(self, place: int, value: float, stddev: float) -> bool:
@@ -53,24 +53,24 @@ class Bounds:
 
     def know(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Remember a state that can be trusted."""
-        self._known = t, q, qd
+        self._known = t, q.tolist(), qd.tolist()
 
-    def broken(self, t: float, q: np.ndarray, qd: np.ndarray, fast: float) -> str:
+    def broken(self, t: float, q: list[float], qd: list[float], fast: float) -> str:
         """What is where it cannot be, '' for nothing; ``fast``: speed that a coordinate may have at a start."""
         for name, low, high in self._limits.values():
-            at = float(q[self._names.index(name)])
+            at = q[self._names.index(name)]
             if not _within(at, low, high, 0.0):
                 return f'{name} at {at:.4g}, beyond its limits, {low:.4g} to {high:.4g}'
         if self._known is None:
             return ''
         since, q_known, qd_known = self._known
         for k in self._z:
-            speed = FASTER * max(fast, abs(float(qd_known[k])))
-            at, was = float(q[k]), float(q_known[k])
+            speed = FASTER * max(fast, abs(qd_known[k]))
+            at, was = q[k], q_known[k]
             if not abs(at - was) <= ANYWHERE + speed * (t - since):
                 return f'{self._names[k]} at {at:.4g}, which it cannot have reached since it was at {was:.4g}'
-            if not abs(float(qd[k])) <= 10.0 * FASTER * (speed + ANYWHERE):
-                return f'{self._names[k]} moves at {float(qd[k]):.4g} per s, and moved at {float(qd_known[k]):.4g}'
+            if not abs(qd[k]) <= 10.0 * FASTER * (speed + ANYWHERE):
+                return f'{self._names[k]} moves at {qd[k]:.4g} per s, and moved at {qd_known[k]:.4g}'
         return ''
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -32,6 +33,11 @@ class Tuned:
     tuning: np.ndarray
     threshold: float
     stddev: np.ndarray
+
+    @cached_property
+    def deviations(self) -> list[float]:
+        """``stddev`` as numbers."""
+        return list(map(float, self.stddev))
 
 
 class Engine:

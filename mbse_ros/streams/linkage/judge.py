@@ -95,8 +95,9 @@ class Judge:
                o: Sequence[float], threshold: float, settings: LinkageSettings) -> Judgement:
         """Of the state at a time, s: entries ``names`` (l,) with their covariance (l, l), and samples ``o`` (s,)."""
         self._now, self._settings, watch = (t, q, qd), settings, self.watch
-        wrong = self._nonsense(t, names, q, qd, covariance)
-        vague = '' if wrong else _vague(names, covariance, settings)
+        variance = covariance.diagonal().tolist()
+        wrong = self._nonsense(t, names, q, qd, variance)
+        vague = '' if wrong else _vague(names, variance, settings)
         rejected = watch.rejected(threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if wrong or vague:
@@ -120,17 +121,18 @@ class Judge:
         self.bounds.know(t, q, qd)
         return Judgement(ObserverStatus.OK, refused)
 
-    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, covariance: np.ndarray) -> str:
+    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, variance: list[float]) -> str:
         """Why nothing of a state can be kept; '' where it can."""
-        variance, most = covariance.diagonal(), NONSENSE * max(self._settings.start_velocity, 1.0)
-        if not (np.isfinite(covariance).all() and np.isfinite(q).all() and np.isfinite(qd).all()):
+        most = (NONSENSE * max(self._settings.start_velocity, 1.0)) ** 2
+        if not (isfinite(sum(variance)) and isfinite(sum(q.tolist())) and isfinite(sum(qd.tolist()))):
             return 'the state left the finite numbers'
-        if variance.min(initial=0.0) < 0.0:
+        if min(variance, default=0.0) < 0.0:
             return 'the covariance has a negative variance'
-        for name, value in zip(names, variance.tolist()):
-            if value > most ** 2 and name.startswith(('position/', 'velocity/')):
-                return f'{name} known to {sqrt(value):.3g} only'
-        return self.bounds.broken(t, q, qd, self._settings.start_velocity)
+        if max(variance, default=0.0) > most:
+            for name, value in zip(names, variance):
+                if value > most and name.startswith(('position/', 'velocity/')):
+                    return f'{name} known to {sqrt(value):.3g} only'
+        return self.bounds.broken(t, q.tolist(), qd.tolist(), self._settings.start_velocity)
 
     def _again(self, t: float, doubted: Sequence[int], o: Sequence[float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Coordinates that start again, and the channels by which: those that are refused for long and alone see a
@@ -160,6 +162,8 @@ class Judge:
     def _reasons(self, t: float, doubted: Sequence[int], refused: str) -> list[str]:
         """What is wrong, one reason each."""
         watch, settings, names = self.watch, self._settings, self.problem.channels
+        if not self.bounds.beyond and self.raised == 1.0 and watch.calm(t, settings.coast_after):
+            return []
         idle = watch.since_used(t, self.start)
         found = [f'no sample used for {idle:.3g} s'] if idle > settings.coast_after else []
         found += [f'{name} {what}' for name, what in self.bounds.beyond.items()]
@@ -172,7 +176,7 @@ class Judge:
             found.append('the model or the stated noise does not fit: the noise of the motion is raised '
                          f'{self.raised:g} times to follow {self._raised_by}')
         found += [f'the model or the stated noise does not fit: mean NIS of {names[i]} {mean:.3g}, expected 1'
-                  for i, mean in watch.misfits()]
+                  for i, mean in watch.misfits(settings.lost_after)]
         if doubted or found and refused:
             found.append(self._refusal(doubted, refused))
         return found
@@ -199,9 +203,11 @@ class Judge:
         return not self.seen.alone(self._rows(), place, others)
 
 
-def _vague(names: Sequence[str], covariance: np.ndarray, settings: LinkageSettings) -> str:
+def _vague(names: Sequence[str], variance: list[float], settings: LinkageSettings) -> str:
     """Which position is not known; '' where all are."""
-    for name, value in zip(names, covariance.diagonal().tolist()):
-        if name.startswith('position/') and value > settings.lost_stddev ** 2:
-            return f'{name} known to {sqrt(value):.3g} only'
+    most = settings.lost_stddev ** 2
+    if max(variance, default=0.0) > most:
+        for name, value in zip(names, variance):
+            if value > most and name.startswith('position/'):
+                return f'{name} known to {sqrt(value):.3g} only'
     return ''

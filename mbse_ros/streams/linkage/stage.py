@@ -29,6 +29,7 @@ from .march import march, sampled
 from .refusals import Refusals
 from .start import first_pose, moved_to, restart_pose
 
+Made = tuple[dict[str, np.ndarray], list[float], list[float], list[bool]]
 INPUT = 'input/'
 MOST_BRIDGED = 20_000   # instants without a sample, of a second or so to compute: one wrong stamp must not cost hours
 
@@ -193,11 +194,12 @@ class LinkageStage:
                 measured[self._places[name]] = value
             else:
                 self._inputs.add(index, place, value)
+        deviations = self._choice.work.tuned.deviations
         if measured:
             self._cells.extend(index, self._choice.work)
             changed = index
         for place, value in measured.items():
-            if self._judge.usable(place, value, float(self._choice.work.tuned.stddev[place])):
+            if self._judge.usable(place, value, deviations[place]):
                 self._cells[index].o[place] = value
             else:
                 constant = self._judge.watch.constant[place]
@@ -226,10 +228,11 @@ class LinkageStage:
         judgement = Judgement(ObserverStatus.OK)
         estimates: list[LinkageEstimate] = []
         for cell in changed:
-            judgement = self._judged(cell)
+            out = cell.work.engine.outputs(cell.output)
+            judgement = self._judged(cell, out)
             if judgement.broken:
                 return (*estimates, self._broken_off(cell, judgement.reason))
-            estimates.append(self._estimate(cell, judgement))
+            estimates.append(self._estimate(cell, out, judgement))
         self._cells.trim(round(self.settings.delay_window / self._engine.dt))
         if judgement.again:
             if self._judge.raise_noise(judgement.by):
@@ -241,32 +244,30 @@ class LinkageStage:
 
     def _noted(self, cell: Cell, row: np.ndarray) -> None:
         """Health of the channels at an instant that is new."""
-        self._watched(cell, cell.o.tolist())
-        engine = cell.work.engine
-        out = engine.outputs(cell.output)
-        used = [item > 0.5 for item in out['used'].tolist()]
-        innovation, spread = out['innovation'].tolist(), out['spread'].tolist()
-        if engine is self._engine:
+        out, innovation, spread, used = self._watched(cell, cell.o.tolist())
+        if cell.work.engine is self._engine:
             ratio = [v / sqrt(max(s, 1e-300)) if use else nan for v, s, use in zip(innovation, spread, used)]
             self._choice.watch.take(ratio, out['q'], out['qd'], row)
 
-    def _watched(self, cell: Cell, o: list[float]) -> None:
-        """What the filter made of samples of an instant, NaN where there is none."""
-        out, tuned = cell.work.engine.outputs(cell.output), cell.work.tuned
-        self._judge.take(cell.index * self._engine.dt, out['q'], out['qd'], o, out['innovation'].tolist(),
-                         out['spread'].tolist(), [item > 0.5 for item in out['used'].tolist()], tuned.stddev.tolist(),
-                         self.settings)
+    def _watched(self, cell: Cell, o: list[float]) -> Made:
+        """What the filter made of samples of an instant, NaN where there is none: its outputs, innovations, their
+        spread, and whether they were used."""
+        out = cell.work.engine.outputs(cell.output)
+        innovation, spread = out['innovation'].tolist(), out['spread'].tolist()
+        used = [item > 0.5 for item in out['used'].tolist()]
+        self._judge.take(cell.index * self._engine.dt, out['q'], out['qd'], o, innovation, spread, used,
+                         cell.work.tuned.deviations, self.settings)
+        return out, innovation, spread, used
 
-    def _judged(self, cell: Cell) -> Judgement:
+    def _judged(self, cell: Cell, out: dict[str, np.ndarray]) -> Judgement:
         engine = cell.work.engine
-        out = engine.outputs(cell.output)
         return self._judge.judged(cell.index * self._engine.dt, engine.names, out['q'], out['qd'],
                                   engine.covariance(cell.state), cell.o.tolist(), cell.work.tuned.threshold,
                                   self.settings)
 
-    def _estimate(self, cell: Cell, judgement: Judgement) -> LinkageEstimate:
+    def _estimate(self, cell: Cell, out: dict[str, np.ndarray], judgement: Judgement) -> LinkageEstimate:
         engine, tuned = cell.work.engine, cell.work.tuned
-        out, P = engine.outputs(cell.output), engine.covariance(cell.state)
+        P = engine.covariance(cell.state)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
         at = sampled(self._cells, cell)
@@ -302,9 +303,10 @@ class LinkageStage:
         """An estimate that says so, without values; the next sample starts again."""
         of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
         cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
+        out = cell.work.engine.outputs(cell.output)
         estimate = replace(
-            self._estimate(cell, Judgement(ObserverStatus.LOST, reason)), revision=0, parameters={}, innovation=none,
-            innovation_stddev=none, measured=(Measured.MISSING,) * len(none))
+            self._estimate(cell, out, Judgement(ObserverStatus.LOST, reason)), revision=0, parameters={},
+            innovation=none, innovation_stddev=none, measured=(Measured.MISSING,) * len(none))
         self.reset()
         self._broken, self._last_q = reason, self.model.start.q
         return estimate

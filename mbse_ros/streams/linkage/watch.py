@@ -43,7 +43,8 @@ class Watch(Channels):
         s = len(self.names)
         self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
         self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
-        self._noisy, self._since_outside = [False] * s, [2 * NEAR] * s
+        self._noisy: list[bool | None] = [None] * s
+        self._since_outside = [2 * NEAR] * s
         self.begin()
 
     def begin(self) -> None:
@@ -52,7 +53,7 @@ class Watch(Channels):
         self._recent: list[deque[tuple[float, bool]]] = [deque() for _ in range(s)]
         self.refusals = [0] * s         # among the recent samples
         self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
-        self._large, self._fits_since, self._judged = [0] * s, [nan] * s, [False] * s
+        self._large, self._fits_since = [0] * s, [nan] * s
 
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
@@ -69,19 +70,18 @@ class Watch(Channels):
         """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""
         recent, squares = self._recent[i], self._squares[i]
         recent.append((t, refused))
-        self.refusals[i] += refused
-        while len(recent) > FEWEST and recent[0][0] <= t - longest:
+        if refused:
+            self.refusals[i] += 1
+        while recent[0][0] <= t - longest and len(recent) > FEWEST:
             self.refusals[i] -= recent.popleft()[1]
-        if squares and t - squares[-1][0] > longest:        # after a gap it settles first
+        if not squares or t - squares[-1][0] > longest:     # after a gap it settles first
             squares.clear()
-            self._large[i] = 0
-        if not squares:
-            self._fits_since[i] = t
+            self._large[i], self._fits_since[i] = 0, t
         squares.append((t, square))
-        self._large[i] += square > MISFIT
-        while len(squares) > FITTED and squares[0][0] <= t - TWICE * longest:
+        if square > MISFIT:
+            self._large[i] += 1
+        while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
             self._large[i] -= squares.popleft()[1] > MISFIT
-        self._judged[i] = t - self._fits_since[i] >= TWICE * longest and len(squares) >= FITTED
 
     def _follow(self, t: float, i: int, value: float, outside: bool, stddev: float) -> None:
         """Look for a jump once as many samples came after it as before, where any of these was outside."""
@@ -106,18 +106,26 @@ class Watch(Channels):
 
     def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
         if value != self._value[i]:
+            self._noisy[i] = None
+        elif self._noisy[i] is None:        # repeated for the first time
             self._noisy[i] = self.step[i] == 0.0 and self._grain(i) > GRAIN * stddev
         super()._watch(t, i, value, predicted, stddev, longest)
 
     def _grain(self, i: int) -> float:
-        """Median of the second differences of the last samples."""
-        values = [value for _, value in self._series[i]]
+        """Median of the second differences of the samples before the last one."""
+        values = [value for _, value in self._series[i]][:-1]
         bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
         return median(bends) if bends else 0.0
 
     def _is_stuck(self, i: int, stddev: float) -> bool:
         """A sensor with noise does not repeat itself; a quantised one does, at rest: then others must see it move."""
-        return self._noisy[i] or super()._is_stuck(i, stddev) and self._seen_by_others(i)
+        return bool(self._noisy[i]) or super()._is_stuck(i, stddev) and self._seen_by_others(i)
+
+    def calm(self, t: float, longest: float) -> bool:
+        """Whether all channels have sent within ``longest``, s, and nothing speaks against any of them."""
+        return not (any(self.refusals) or any(self.constant) or any(self.jumped)) and all(
+            t - at <= longest or at != at for at in self.seen_at) and all(
+            2 * large <= len(squares) for large, squares in zip(self._large, self._squares))
 
     def doubted(self, longest: float, t: float) -> list[int]:
         """Places of channels most of whose samples were refused in the last ``longest``, s, up to ``lost_after``."""
@@ -133,10 +141,11 @@ class Watch(Channels):
         usual = 0.5 * longest / self.period[i] if self.period[i] > 0 else 0.0
         return count >= FEWEST and 2 * bad > max(count, usual)
 
-    def misfits(self) -> list[tuple[int, float]]:
+    def misfits(self, longest: float) -> list[tuple[int, float]]:
         """Channels whose innovations are, by their median, 2.5 times what is stated, or more, with their mean NIS."""
         return [(i, sum(square for _, square in squares) / len(squares)) for i, squares in enumerate(self._squares)
-                if self._judged[i] and 2 * self._large[i] > len(squares)]
+                if 2 * self._large[i] > len(squares) >= FITTED
+                and squares[-1][0] - self._fits_since[i] >= TWICE * longest]
 
     def cautious(self) -> bool:
         """Whether the innovations of all channels are far smaller than they are stated."""
