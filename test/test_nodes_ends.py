@@ -15,7 +15,7 @@ from visualization_msgs.msg import Marker
 
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.nodes.inputs.silence import Silence
-from mbse_ros.nodes.messages.markers import payload_text
+from mbse_ros.nodes.messages.markers import TEXT, payload_text
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
@@ -202,7 +202,8 @@ def test_what_is_drawn_ages_when_no_state_comes(make, monkeypatch):      # noqa:
     last = node.sinks['markers'].messages[-1].markers
     assert [m.text for m in last if m.text] == ['no estimate for 4 s'] and all(m.action == Marker.ADD for m in last)
     node.on_state(seen(node.machine, 9 * SECOND, 0.3))
-    assert (0.95, 0.55, 0.1) in map(colour, groups(node)['estimated'])
+    back = groups(node)['estimated']
+    assert (0.95, 0.55, 0.1) in map(colour, back) and [m.id for m in back if m.action == Marker.DELETE] == [TEXT]
 
 
 def test_a_slow_replay_is_not_silent():

@@ -11,7 +11,7 @@ import numpy as np
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point
 from rclpy.publisher import Publisher
-from std_msgs.msg import ColorRGBA
+from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ...streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
@@ -61,8 +61,11 @@ class Canvas:
         about any other; ``others``: markers that belong to it."""
         self._silence.heard()
         self._pace.done(ESTIMATED, stamp_ns)
-        text = [] if status is ObserverStatus.OK else [
-            self._text(stamp_ns, frame, status_text(status, reason), [row for line in lines.values() for row in line])]
+        told = self._shown.pop((ESTIMATED, TEXT), None)
+        text = [] if told is None else [_removed(told, header(stamp_ns, frame))]
+        if status is not ObserverStatus.OK:
+            points = [point for line in lines.values() for point in line]
+            text = [self._text(stamp_ns, frame, status_text(status, reason), points)]
         drawn = self._lines(ESTIMATED, stamp_ns, lines, frame, width, *COLOURS.get(status, colours),
                             GHOST if status is ObserverStatus.LOST else 1.0)
         waiting, self._waiting = self._waiting, []
@@ -80,7 +83,7 @@ class Canvas:
         silent, due = self._silence.look()
         last = next((marker for marker in self._shown.values() if marker.ns == ESTIMATED), None)
         if silent is not None and last is not None:
-            self._fade(f'no estimate for {silent:.0f} s', None, last.header.frame_id)
+            self._fade(f'no estimate for {silent:.{0 if silent >= 1.0 else 1}f} s', None, last.header.frame_id)
         return due
 
     def _fade(self, text: str, stamp_ns: int | None, frame: str) -> None:
@@ -91,7 +94,7 @@ class Canvas:
                 marker.color = _colour(GREY, GHOST)
                 kept.append(marker)
             elif marker.id != TEXT:
-                gone.append(Marker(header=marker.header, ns=marker.ns, id=marker.id, action=Marker.DELETE))
+                gone.append(_removed(marker, marker.header))
         if kept:
             points = [np.array([p.x, p.y, p.z]) for marker in kept for p in marker.points]
             stamp = kept[0].header.stamp if stamp_ns is None else header(stamp_ns, frame).stamp
@@ -171,6 +174,10 @@ def _marker(kind: int, namespace: str, number: int, stamp_ns: int, frame: str, c
     marker.pose.orientation.w = 1.0
     marker.color = _colour(colour, opacity)
     return marker
+
+
+def _removed(marker: Marker, head: Header) -> Marker:
+    return Marker(header=head, ns=marker.ns, id=marker.id, action=Marker.DELETE)
 
 
 def _colour(colour: Colour, opacity: float) -> ColorRGBA:
