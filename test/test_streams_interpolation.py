@@ -131,14 +131,17 @@ def test_settings_change_from_the_next_segment_on() -> None:
     segments = feed(interpolator, rows(0, 50))
     interpolator.configure(InterpolationSettings(step=0.002))
     segments += feed(interpolator, rows(60, 70))
-    interpolator.configure(InterpolationSettings(step=0.02))
+    interpolator.configure(InterpolationSettings(step=0.0005))
     segments += feed(interpolator, rows(80, 120))
     check_lines(segments)
-    assert [span(segment) for segment in segments[5:]] == [(50, 60), (60, 70), (70, 90), (90, 110)]
-    assert segments[5].repeats.tolist() == [5.0] * 3 and segments[-1].repeats.tolist() == [1.0] * 3
+    assert [span(segment) for segment in segments[5:]] == [(50, 60), (60, 70)] + [
+        (ms, ms + 10) for ms in range(70, 120, 10)]
+    assert segments[5].repeats.tolist() == [5.0] * 3 and segments[-1].repeats.tolist() == [20.0] * 3
     assert not any(segment.restart for segment in segments[1:])
     with pytest.raises(SettingError):
         InterpolationSettings(step=0.0)
+    with pytest.raises(SettingError, match='0.002'):        # beyond, a linearised fluid is predicted for too long
+        InterpolationSettings(step=0.005)
 
 
 def test_reset_starts_again_and_counts_on() -> None:

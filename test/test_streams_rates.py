@@ -17,6 +17,7 @@ from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
+from mbse_ros.payload.filter import gain_of, window_of
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.gaps import Gaps
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
@@ -159,3 +160,9 @@ SLOW, FAST = [k * 400_000_000 for k in range(10)], [k * 10_000_000 for k in rang
 def test_each_cause_of_no_segment_has_its_reason(stamps: list[int], values: float, reason: str) -> None:
     samples = LogSamples.of([('a', stamp, 1.0) for stamp in FAST] + [('b', stamp, values) for stamp in stamps])
     assert reason in no_segment(samples, ('a', 'b'), 300_000_000)
+
+
+def test_gain_and_window_of_the_mass_are_as_long_at_any_step() -> None:
+    gains = [(1.0 - gain_of(2e-4, dt)) ** (0.5 / dt) for dt in (5e-4, 1e-3, 2e-3)]
+    assert gains == pytest.approx([gains[1]] * 3) and gain_of(2e-4, 1e-3) == 2e-4
+    assert [window_of(401, dt) for dt in (5e-4, 1e-3, 2e-3)] == [802, 401, 200]

@@ -22,7 +22,7 @@ from mbse_ros.streams.stretch import Stretch
 CHANNELS, COMMANDS = ['a', 'b', 'c'], ['d', 'e']
 NAMES = CHANNELS + COMMANDS
 TUNING = [{}, {'step': 0.0007}, {'command_wait': 0.0}, {'command_wait': 0.012}, {'lost_after': 0.03},
-          {'max_gap': 0.012, 'step': 0.002}, {'delay': 0.02}, {'step': 0.01}]
+          {'max_gap': 0.012, 'step': 0.002}, {'delay': 0.02}, {'step': 0.0013}]
 EVENTS = ['nothing', 'nothing', 'period', 'gap', 'hole', 'repeat', 'back', 'late', 'lost sample', 'lost row', 'nan',
           'infinite', 'command nan', 'order', 'silent', 'half rate', 'rare command', 'apart', 'huge', 'hole of one']
 

@@ -15,7 +15,7 @@ from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
-from ..payload.filter import triangular_weights
+from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
@@ -69,7 +69,8 @@ class EstimatorSetup:
     @property
     def window(self) -> int:
         """Samples of the triangular window, odd."""
-        return len(triangular_weights(self.payload.window + 1 - self.payload.window % 2))
+        samples = window_of(self.payload.window, self.step)
+        return len(triangular_weights(samples + 1 - samples % 2))
 
     @property
     def batch(self) -> int:
@@ -92,7 +93,7 @@ def student_coefficients() -> np.ndarray:
 
 def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, float]:
     """Single numbers by their macros."""
-    gain, (low, high) = of.payload.low_pass_gain, of.machine.payload_data.limits
+    gain, (low, high) = gain_of(of.payload.low_pass_gain, of.step), of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
             'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'LOST_SHARE': LOST_SHARE, 'TICK': 1.0 / of.rate,
             'DECAY': 1.0 - gain, 'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND,

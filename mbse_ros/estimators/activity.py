@@ -21,7 +21,8 @@ from .hydraulic_model import HydraulicModel
 SURPRISE = 5.0      # squared innovations over their variances, mean over a coordinate's channels, that are not chance
 MEMORY = 0.1        # share of the trend that a sample forgets
 RATE = 0.03         # growth of the activity by the product of innovation and trend
-BALANCED = 3e-3     # the same by a residual of the force balance, of which every step has one
+BALANCED = 3e-3     # the same by a residual of the force balance, of which every step has one, and ...
+STEP_TIME = 1e-3    # s, of a step for which that and the memory hold; others take as much in the same time
 STEP = 0.7          # at most so much of its logarithm at a sample
 
 
@@ -43,26 +44,29 @@ class Activity:
         return ca.vertcat(*(ca.SX(1) if item is None else item for item in found))
 
     def after(self, activity: ca.SX, trend: ca.SX, largest: ca.SX, innovations: list[ca.SX], variances: list[ca.SX],
-              weights: list[ca.SX], balance: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
+              weights: list[ca.SX], balance: ca.SX | None = None, dt: ca.SX | float = STEP_TIME
+              ) -> tuple[ca.SX, ca.SX]:
         """Activity (g,), within 1/``largest`` and ``largest``, and trend (channels, or channels and equations) after a
-        step with these innovations and, where given, residuals of the force ``balance`` over their deviations.
+        step ``dt``, s, with these innovations and, where given, residuals of the force ``balance`` over their
+        deviations.
 
         The trend is the sum of the ratios of innovations to their deviations, older ones forgotten.
         """
         ratios = [item / ca.sqrt(variance) for item, variance in zip(innovations, variances)]
         trends, residuals = ca.vertsplit(trend), ca.vertsplit(balance) if balance is not None else []
-        result = []
+        steps, result = dt / STEP_TIME, []
+        scaled = [residual * ca.sqrt(steps) for residual in residuals]      # white noise has one density at any step
         for k, channels in enumerate(self.channels):
             count = ca.fmax(sum((weights[i] for i in channels), ca.SX(0)), 1)
             square = sum((ratios[i] ** 2 for i in channels), ca.SX(0)) / count
             drive = sum((ratios[i] * trends[i] for i in channels), ca.SX(0)) / count
             rate = _growth(RATE * drive, square)
             for i in self.equations[k] if residuals else ():
-                rate = rate * _growth(BALANCED * residuals[i] * trends[len(ratios) + i], residuals[i] ** 2)
+                rate = rate * _growth(BALANCED * scaled[i] * trends[len(ratios) + i], residuals[i] ** 2)
             result.append(ca.fmin(ca.fmax(activity[k] * rate, 1 / largest), largest))
         after = [ca.if_else(weight, (1 - MEMORY) * trends[i] + ratio, trends[i])
                  for i, (weight, ratio) in enumerate(zip(weights, ratios))]
-        after += [(1 - MEMORY) * old + residual for old, residual in zip(trends[len(ratios):], residuals)]
+        after += [(1 - MEMORY) ** steps * old + residual for old, residual in zip(trends[len(ratios):], scaled)]
         return ca.vertcat(*result), ca.vertcat(*after)
 
 

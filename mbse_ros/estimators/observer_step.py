@@ -108,7 +108,7 @@ def observer_step(machine: Machine, model: HydraulicModel, order: str, noise: st
         after, ratios, mass_after, reported = _weighing(machine, model, (X, P, T, solved), balance, moved, expected,
                                                         mass, dt)
     later = lively.after(activity, trend, largest, ca.vertsplit(innovations), ca.vertsplit(spreads),
-                         [measured[k] > MISSING for k in range(m)], ratios)
+                         [measured[k] > MISSING for k in range(m)], ratios, dt)
     low = below_tank(machine, model.names, after[0])
     emptied = ca.fmin(ca.if_else(low, empty + dt, ca.fmax(empty - dt, 0)), 2 * BRIEFLY)
     weigh = stage('weigh', [*state, innovations, spreads, doubts, expected, kept, ca.vertcat(measured, commands), p,
@@ -182,7 +182,7 @@ def _weighing(machine: Machine, model: HydraulicModel, at: tuple[ca.SX, ca.SX, c
     X[-c:], P[-c:, -c:] = ca.if_else(says, X[-c:], expected), ca.if_else(says, P[-c:, -c:], walked)
     T[-c:, :] = ca.if_else(says, T[-c:, :], slopes)      # at rest friction alone would be weighed
     found = mass_information((expected[-1], slopes[-1, :k].T, known, walked[-1, -1]),
-                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:])
+                             (X[-1], T[-1, :k].T, P[-1, -1]), model.W[-1, -1] * dt, mass[0], mass[1:], dt)
     unit = model.scale[-1]
     return ((X, P, T, at[3]), ratios, [found.activity, found.trend, moved_now],
             [found.information / unit ** 2, found.weighted / unit, found.forgotten, found.slopes / unit])

@@ -25,6 +25,7 @@ import numpy as np
 from ..compiled.lanes import WIDTH
 from ..machine import Machine
 from ..transition.noise import symmetric
+from .activity import STEP_TIME
 from .force_balance import ForceBalance, force_balance
 from .hydraulic_model import MPA, HydraulicModel, center_numbers
 
@@ -38,11 +39,11 @@ FAR = 3.0           # of the file's standard deviations of the centre, from whic
 WIDE = 1.2          # the same of its uncertainty
 LEAST = 0.02        # of the range of the payload's limits, from which a load has a centre
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
-MEMORY = 0.005       # share of the trend of the mass that a step forgets
+MEMORY = 0.005       # share of the trend of the mass that is forgotten in 1 ms: STEP_TIME
 SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance
-GROWTH = 0.03       # of the logarithm of the mass's activity in a step, by the square of what is beyond
-FADE = 0.004        # decrease of that logarithm in a step
-STEP = 0.7          # at most so much in a step
+GROWTH = 0.03       # of the logarithm of the mass's activity in 1 ms, by the square of what is beyond
+FADE = 0.004        # decrease of that logarithm in 1 ms
+STEP = 0.7          # at most so much in a step: it sees what it has done only in the next
 LARGEST_ACTIVITY = 1e6
 END = 0.005         # m from an end of the stroke, where the stop may carry the piston, if its damper is not longer
 NOTHING = 1e12      # factor on variances of an equation without information
@@ -331,9 +332,9 @@ class MassInformation:
 
 
 def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.SX, ca.SX, ca.SX], walk: ca.SX,
-                     activity: ca.SX, trend: ca.SX) -> MassInformation:
-    """From a step that took mass, its derivatives (k,) and its variance from ``before``, where the variance is that
-    before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
+                     activity: ca.SX, trend: ca.SX, dt: ca.SX | float = STEP_TIME) -> MassInformation:
+    """From a step ``dt``, s, that took mass, its derivatives (k,) and its variance from ``before``, where the variance
+    is that before and that after the random walk, to ``after``; ``walk``: variance that a calm mass walks.
 
     The changes in a consistent filter are independent of those before; where they keep one direction, and by more
     than what the uncertain numbers do to the mass in another pose, the load has changed, and the activity of the mass
@@ -343,10 +344,11 @@ def mass_information(before: tuple[ca.SX, ca.SX, ca.SX, ca.SX], after: tuple[ca.
     learnt = old - new
     informative = learnt > 1e-12 * old
     changes = ca.vertcat(found - mass, steeper - slopes)
-    trend = (1 - MEMORY) * trend + ca.if_else(informative, changes / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
-    variance = 1 / (1 - (1 - MEMORY) ** 2) + ca.sumsqr(trend[1:])
+    steps, kept = dt / STEP_TIME, (1 - MEMORY) ** (dt / STEP_TIME)
+    trend = kept * trend + ca.if_else(informative, changes / ca.sqrt(ca.fmax(learnt, 1e-300)), 0)
+    variance = 1 / (1 - kept ** 2) + ca.sumsqr(trend[1:])
     beyond = ca.fmax(trend[0] ** 2 / variance - SIGNIFICANT ** 2, 0)
-    grown = ca.exp(ca.fmin(GROWTH * beyond, STEP) - FADE)
+    grown = ca.exp(ca.fmin(steps * GROWTH * beyond, STEP) - steps * FADE)
     return MassInformation(ca.if_else(informative, learnt / (old * new), 0),
                            ca.if_else(informative, found / new - mass / old, 0),
                            ca.if_else(informative, steeper / new - slopes / old, 0), ca.log(known / (old - walk)),

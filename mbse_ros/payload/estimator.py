@@ -14,7 +14,7 @@ from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
-from .filter import BatchScatter, LowPass, TriangularWindow, t_quantile
+from .filter import SAMPLE_TIME, BatchScatter, LowPass, TriangularWindow, gain_of, t_quantile, window_of
 from .gates import GATES
 from .inverse_dynamics import InverseDynamics
 from .mass import NORMAL, Cause, Mass
@@ -62,6 +62,7 @@ class PayloadEstimator:
         self.settings = settings
         self._dynamics.configure(settings)
         self._gates.configure(settings)
+        self._dt = SAMPLE_TIME
         self.reset()
 
     def configure(self, settings: PayloadSettings) -> None:
@@ -72,15 +73,19 @@ class PayloadEstimator:
         """
         shape = ('low_pass_gain', 'window', 'batch_time')
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in shape)
-        sums, self.settings = self._low_pass.sums, settings
+        self.settings = settings
         self._dynamics.configure(settings)
         self._gates.configure(settings)
         if changed:
-            self._memories.clear()
-            self._make_filters()
-            self._low_pass.sums = sums
-            if self._window_value is not None:
-                self._window_value = self._window.update(self._low_pass.value[None, :])
+            self._continue_in_new_filters()
+
+    def _continue_in_new_filters(self) -> None:
+        sums = self._low_pass.sums
+        self._memories.clear()
+        self._make_filters()
+        self._low_pass.sums = sums
+        if self._window_value is not None:
+            self._window_value = self._window.update(self._low_pass.value[None, :])
 
     def reset(self) -> None:
         """Forget the mass, and the errors that all masses have in common."""
@@ -120,6 +125,9 @@ class PayloadEstimator:
         ``compared``: whether these masses may say something of the errors that all have in common.
         Raises PositionProblemError where the cylinders cannot reach.
         """
+        if dt != self._dt:
+            self._dt = dt
+            self._continue_in_new_filters()
         if reported is not None and reported.size:
             return self._weighed(mean, dt, reported, compared)
         samples, before = self._dynamics.process(mean, covariance), self._samples
@@ -223,7 +231,8 @@ class PayloadEstimator:
             self._low_pass.sums *= kept
             self._kept *= kept
             if self._kept < RESTART:
-                self._window, self._scatter, self._kept = TriangularWindow(self.settings.window, self._width), None, 1.0
+                self._window, self._scatter = TriangularWindow(self._window.window, self._width), None
+                self._kept = 1.0
 
     def hold(self, reported: np.ndarray | None = None) -> Mass:
         """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
@@ -284,8 +293,9 @@ class PayloadEstimator:
         return value[self._own] * self._stated_deviations
 
     def _make_filters(self) -> None:
-        s = self.settings
-        self._low_pass, self._window = LowPass(s.low_pass_gain, self._width), TriangularWindow(s.window, self._width)
+        self._gain = gain_of(self.settings.low_pass_gain, self._dt)
+        self._low_pass = LowPass(self._gain, self._width)
+        self._window = TriangularWindow(window_of(self.settings.window, self._dt), self._width)
         self._scatter = None
         self._kept = 1.0
 
@@ -295,7 +305,7 @@ class PayloadEstimator:
         self._samples += len(rows)
         self._window_value = self._window.update(self._low_pass.update(rows, forgotten))
         if self._scatter is None:
-            self._scatter = BatchScatter(self.settings.low_pass_gain, max(1, round(self.settings.batch_time / dt)))
+            self._scatter = BatchScatter(self._gain, max(1, round(self.settings.batch_time / dt)))
         weight, weighted = np.add.reduce(rows[:, :2]).tolist()
         self._scatter.update(weight, weighted, len(rows))
 

@@ -13,8 +13,19 @@ import numpy as np
 
 from .mass import NORMAL
 
+SAMPLE_TIME = 1e-3  # s between the samples for which gain and window of the settings hold
 LONGEST = 256       # rows at once: the powers of the decay are kept as a matrix
 STEEPEST = 5.0      # of the logarithm of what counts, up to which sums are divided by it: 2 of 16 digits are lost
+
+
+def gain_of(gain: float, dt: float) -> float:
+    """The low-pass's gain for samples each ``dt``, s, that forgets as fast as ``gain`` at ``SAMPLE_TIME``."""
+    return gain if dt == SAMPLE_TIME else 1.0 - (1.0 - gain) ** (dt / SAMPLE_TIME)
+
+
+def window_of(window: int, dt: float) -> int:
+    """Samples each ``dt``, s, in a window as long as ``window`` of them at ``SAMPLE_TIME``."""
+    return max(1, round(window * SAMPLE_TIME / dt))
 
 
 def triangular_weights(window: int) -> np.ndarray:

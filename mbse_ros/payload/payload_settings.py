@@ -12,8 +12,10 @@ from ..settings import Settings, setting
 class PayloadSettings(Settings):
     """Tuning of the payload estimator (Pyrhönen et al., mass estimation, section 3.3)."""
 
-    low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample', '', 1e-6, 1.0)
-    window: int = setting(401, 'Samples in the triangular window (made odd)', '', 1, 20001)
+    low_pass_gain: float = setting(2e-4, 'Gain Kf of the low-pass filter at each sample of 1 ms; at another step it '
+                                         'forgets as much in the same time', '', 1e-6, 1.0)
+    window: int = setting(401, 'Samples of 1 ms in the triangular window (made odd); at another step it is as long', '',
+                          1, 20001)
     min_speed: float = setting(0.0, "Slowest piston whose friction is trusted; 0: 1.2 times the transition velocity of "
                                     "each cylinder's friction", 'm/s', 0.0, 1.0)
     significance: float = setting(3.0, 'Standard deviations by which a piston must move, and the acceleration exceed '

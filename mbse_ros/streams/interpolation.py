@@ -66,7 +66,7 @@ from .stretch import Stretch
 class InterpolationSettings(Settings):
     """Tuning of the interpolation."""
 
-    step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.1)
+    step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, 0.002)
     max_gap: float = setting(0.3, 'longest interval between samples that is interpolated, of a sensor that is usually '
                                   'so slow; of faster ones a third of it. Where all sensors are silent for longer the '
                                   'estimate starts again', 's', 0.001, 10.0)
