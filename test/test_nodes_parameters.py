@@ -104,7 +104,7 @@ def test_a_parameter_of_another_node_is_let_through(make):
 
 
 @pytest.mark.parametrize('name, parameter, value, stage', [
-    ('interpolation_node', 'step', 0.002, 'interpolator'),
+    ('interpolation_node', 'step', 0.001, 'interpolator'),
     ('observer_node', 'acceleration_psd', 0.25, 'stage'),
     ('payload_node', 'min_speed', 0.05, 'stage'),
 ])
