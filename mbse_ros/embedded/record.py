@@ -11,11 +11,12 @@ import numpy as np
 from ..errors import DescriptionError, SettingError
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
+from ..settings import setting
 from ..simulation.work import frame_count, working_machine
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
-from .tables import EstimatorSetup, started
+from .tables import ALMOST, LONGEST_TICK, EstimatorSetup, started
 
 ENOUGH = 60             # ticks with a mass, from which on faults begin
 AFTER = 60              # ticks from there on
@@ -87,13 +88,20 @@ def _standing(of: EstimatorSetup) -> np.ndarray:
     return np.array(middle) + noise * np.sqrt(variances(of.machine))
 
 
+@dataclass(frozen=True)
+class TickSettings(InterpolationSettings):
+    """The same with steps up to a tick: the exported observer is that of the motion alone."""
+
+    step: float = setting(0.001, 'step of the observer', 's', 1e-6, LONGEST_TICK + ALMOST)
+
+
 class PythonEstimator:
     """The pipeline, tick by tick, as the C has it."""
 
     def __init__(self, of: EstimatorSetup, backend: str = 'vm') -> None:
         self._machine, self._rate, self._samples, self._ticks = of.machine, of.rate, 0, 0
         self._nothing = np.full(3 + len(of.machine.coordinates), np.nan)
-        self.pipeline = Pipeline(of.machine, InterpolationSettings(step=of.step), of.observer, of.payload, backend)
+        self.pipeline = Pipeline(of.machine, TickSettings(step=of.step), of.observer, of.payload, backend)
 
     def step(self, sample: np.ndarray, command: np.ndarray | Sequence[float]) -> Told:
         """Statuses of observer and mass, and mass, interval and positions, after samples and commands of one instant;

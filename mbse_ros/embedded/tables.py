@@ -19,7 +19,6 @@ from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
-from ..streams.interpolation import LONGEST_STEP
 from ..streams.jumps import Jumps
 from ..streams.limits import Limits
 from ..streams.linkage.channels import MOVED
@@ -51,8 +50,6 @@ class EstimatorSetup:
                                                     'prediction is too long')
         if not (self.step > 0 and abs(self.substeps * self.step * self.rate - 1.0) < 1e-9):
             raise SettingError('--step', self.step, f'a whole number of times in a tick of {1.0 / self.rate:g} s')
-        if self.step > LONGEST_STEP + ALMOST * self.step:
-            raise SettingError('--step', self.step, f'up to {LONGEST_STEP:g} s, as interpolation.step')
         if self.observer.weighing != 'apart':
             raise SettingError('observer.weighing', self.observer.weighing, 'apart: the exported estimator is that of '
                                'the papers, motion first, then the mass')
