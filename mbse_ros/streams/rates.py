@@ -16,7 +16,7 @@ from .records import Segment
 RARE = 'samples too rare for this motion'   # how the reason begins
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
-REMEMBERED_NS = 10_000_000_000      # for which that is so, and masses that change or wander are no reason for doubt
+REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm
 
 
 def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:
