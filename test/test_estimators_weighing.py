@@ -255,24 +255,6 @@ def test_the_information_of_the_steps_adds_up_to_the_filter() -> None:
     assert activity > 1.0       # the load has changed
 
 
-def test_a_change_of_the_load_is_found_as_soon_at_any_step() -> None:
-    """A mass that steps by many deviations: its activity after the same time, at 0.5, 1 and 2 ms; and how it fades."""
-    symbols, _ = information_of_a_step()
-    dt, found, calm = ca.SX.sym('dt'), [], []
-    it = mass_information(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:], dt)
-    function = ca.Function('information', [*symbols, dt], [it.activity, it.trend])
-    for step in (5e-4, 1e-3, 2e-3):
-        activity, trend = 1.0, np.zeros(2)
-        for _ in range(round(0.04 / step)):     # of white noise of one density, and a bias
-            learnt, change = 1e-3 * step, 1.5 * step
-            activity, trend = function(0, 0, 1, 1, change, 0, 1 - learnt, 0, activity, trend, step)
-        found.append(np.log(float(activity)))
-        calm.append(float(function(0, 0, 1, 1, 0, 0, 1, 0, 100.0, np.zeros(2), step)[0]) ** (1e-3 / step))
-    assert found[1] > 0.5 and found == pytest.approx([found[1]] * 3, rel=0.25)
-    assert [np.log(item / 100.0 ** (1e-3 / step)) for item, step in zip(calm, (5e-4, 1e-3, 2e-3))] == pytest.approx(
-        [-0.004] * 3)
-
-
 def test_the_activity_of_a_calm_mass_stays_at_one() -> None:
     """Changes that have nothing to do with each other: the factor stays at 1 for nearly all of the time."""
     rng, activity, trend, some = np.random.default_rng(2), 1.0, np.zeros(2), []

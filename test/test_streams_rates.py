@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 from core_support import crane, feed, work_cycle
@@ -15,6 +16,7 @@ from streams_samples import feed as segments_of
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
@@ -166,3 +168,21 @@ def test_gain_and_window_of_the_mass_are_as_long_at_any_step() -> None:
     gains = [(1.0 - gain_of(2e-4, dt)) ** (0.5 / dt) for dt in (5e-4, 1e-3, 2e-3)]
     assert gains == pytest.approx([gains[1]] * 3) and gain_of(2e-4, 1e-3) == 2e-4
     assert [window_of(401, dt) for dt in (5e-4, 1e-3, 2e-3)] == [802, 401, 200]
+
+
+def test_a_change_of_the_load_is_found_as_soon_at_any_step() -> None:
+    """A mass that steps by many deviations: its activity after the same time, at 0.5, 1 and 2 ms; and how it fades."""
+    symbols = [ca.SX.sym(name, 2 if name == 'j' else 1) for name in 'abcdefghij']
+    dt, found, calm = ca.SX.sym('dt'), [], []
+    it = mass_information(tuple(symbols[:4]), tuple(symbols[4:7]), *symbols[7:], dt)
+    function = ca.Function('information', [*symbols, dt], [it.activity, it.trend])
+    for step in (5e-4, 1e-3, 2e-3):
+        activity, trend = 1.0, np.zeros(2)
+        for _ in range(round(0.04 / step)):     # of white noise of one density, and a bias
+            learnt, change = 1e-3 * step, 1.5 * step
+            activity, trend = function(0, 0, 1, 1, change, 0, 1 - learnt, 0, activity, trend, step)
+        found.append(np.log(float(activity)))
+        calm.append(float(function(0, 0, 1, 1, 0, 0, 1, 0, 100.0, np.zeros(2), step)[0]) ** (1e-3 / step))
+    assert found[1] > 0.5 and found == pytest.approx([found[1]] * 3, rel=0.25)
+    assert [np.log(item / 100.0 ** (1e-3 / step)) for item, step in zip(calm, (5e-4, 1e-3, 2e-3))] == pytest.approx(
+        [-0.004] * 3)
