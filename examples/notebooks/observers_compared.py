@@ -70,7 +70,7 @@ print(f'{"error after 2 s, rad RMS":<26}' + ''.join(f'{sensor:>12}' for sensor i
 for name in FILTERS:
     print(f'{name:<26}' + ''.join(f'{late[sensor][name]:>12.5f}' for sensor in late))
 assert max(late['encoder'].values()) < 0.01
-assert late['crank_gyro']['DEKF'] > 0.1 > 10 * late['crank_gyro']['errorEKF_FE']
+assert late['crank_gyro']['DEKF'] > 0.05 > 100 * late['crank_gyro']['errorEKF_FE']
 
 # %% [markdown]
 # ## Which directions does the gyro see?
