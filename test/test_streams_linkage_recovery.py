@@ -259,3 +259,18 @@ def test_a_mechanism_held_by_forces_that_the_model_lacks_is_followed_with_more_n
     assert 'does not fit: the noise of the motion is raised 1' in run.reasons(6.0, 11.0)
     assert 'constant' not in run.reasons(0.0, 11.0) and not any(e.status is ObserverStatus.LOST
                                                                 for e in run.estimates[120:])
+
+
+def test_a_position_that_the_encoder_alone_sees_starts_again_though_the_gyro_agrees():
+    model = load_model('four_bar', backend='vm')
+    one = LinkageStage(model, LinkageSettings(estimator='errorEKF_EJ', noises='acceleration=0.2'),
+                       ('encoder', 'crank_gyro'), 0.01, 'vm')
+    rng, t = np.random.default_rng(0), 0.01 * np.arange(250)
+    angle, rate = model.start.q[model.z[0]] + 0.3 * np.sin(2.0 * t), 0.6 * np.cos(2.0 * t)
+    found = []
+    for k, at in enumerate(t):
+        encoder = angle[k] + 2e-3 * rng.normal() + (0.6 if at >= 1.0 else 0.0)
+        found += one.add(ORIGIN + round(at * 1e9), {'encoder': encoder, 'crank_gyro': rate[k] + 1e-3 * rng.normal()})
+    places = np.array([e.q[model.z[0]] for e in found]) - angle
+    assert 0.5 < places[-60:].mean() < 0.7 and any('theta starts again' in e.reason for e in found)
+    assert not any(e.status is ObserverStatus.OK for e in found[110:])     # it jumped, and nothing shows which is right
