@@ -17,7 +17,8 @@ from .linkage_settings import LinkageSettings
 from .seen import Seen
 from .watch import FEWEST, Watch
 
-PATIENCE = 3        # restarts one after the other, after which the noise of the motion is what is wrong
+PATIENCE = 3        # restarts one after the other, over LASTING lost_after, after which the noise is what is wrong
+LASTING = 5.0
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
 NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing
@@ -50,7 +51,7 @@ class Judge:
         self.watch.reset()
         self.bounds.reset()
         self._restarts, self.in_row, self.raised, self._raised_by = 0, 0, 1.0, ''
-        self._episodes, self._peak = 0, 1.0
+        self._episodes, self._peak, self._since = 0, 1.0, 0.0
         self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
         self.begin(0.0, 0.0, '')
 
@@ -63,8 +64,10 @@ class Judge:
     def raise_noise(self, by: Sequence[int]) -> bool:
         """Count a restart by channels; whether ``raised``, the factor of the noise of the motion, has risen: it rises
         where restarts follow each other, until the filter follows its sensors, and at once as far as before."""
+        self._since = self._now[0] if not self.in_row else self._since
         self.in_row += 1
-        if self.in_row < PATIENCE and self._peak == 1.0 or self.raised >= HIGHEST:
+        lasts = self.in_row >= PATIENCE and self._now[0] - self._since >= LASTING * self._settings.lost_after
+        if not (lasts or self._peak > 1.0) or self.raised >= HIGHEST:
             return False
         self._episodes += self.raised == 1.0
         self.raised = self._peak = max(self.raised * STEP, self._peak if self.raised == 1.0 else 1.0)
