@@ -16,7 +16,7 @@ def main(seconds=5.0, estimators=()):
     errors = {}
     for name in estimators or [name for name in tuned_filters() if name not in CHOOSY]:
         try:
-            found = mbse.Observer(model, name, ['crank_gyro']).start(start).run(truth.samples)
+            found = mbse.Observer(model, name, ['crank_gyro'], gate=1.0).start(start).run(truth.samples)
         except mbse.errors.DivergenceError:
             errors[name] = np.nan
             print(f'  {name:<20} left the finite numbers')
