@@ -307,12 +307,14 @@ class PayloadStage:
         known, contact, implausible = (self._loads.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
         rare = bool(reason) and reason == self._rare      # no alarm: it is not said what else there is
-        alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not rare
+        doubted = self._doubted_ns == self._elapsed.total
+        missing = state.status is ObserverStatus.COASTING and not doubted       # which speaks against nothing
+        alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (rare or missing)
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible or hidden)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
-                         not known and self._doubted_ns == self._elapsed.total)
+                         doubted and not known)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
                 f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
