@@ -137,7 +137,7 @@ def test_angles_of_all_kinds_of_sensors_come_back(tmp_path):
     (lambda r: mbse.estimate({'position/lift': (r.t, r['position/lift'])}, 'patu655_lift'), SettingError,
      "got 'pressure/lift_piston'"),
     (lambda r: mbse.estimate(mbse.Samples(r.t[:1], r.samples.names, r.samples.values[:1]), 'patu655_lift'), SampleError,
-     'two samples of every sensor'),
+     'only one sample of position/lift'),
     (lambda r: mbse.estimate(r.samples, 'patu655_lift', sensors=['lift']), SettingError, 'it is for a mechanism'),
     (lambda r: mbse.estimate(r.samples, 'patu655_lift', tuning={'observer.speed': 1}), SettingError, 'pressure_psd'),
     (lambda r: mbse.estimate(r.samples, 'four_bar'), SettingError, 'channels of encoder'),

@@ -150,8 +150,8 @@ def test_the_command_line(tmp_path):
     assert done.status == 0 and 'singular positions at t = 0.1508' in ' '.join(done.warnings), done
     summary = json.loads((tmp_path / 'out' / 'summary.json').read_text())
     assert summary['singular_times_s'] == pytest.approx([0.150882], abs=1e-4) and summary['states'] == 301
-    lost = mbse('simulate', file, '-o', tmp_path / 'lost', '--duration', '0.3', '--dt', '0.02', '--scheme', 'forward_euler',
-                '--no-pictures')
+    lost = mbse('simulate', file, '-o', tmp_path / 'lost', '--duration', '0.3', '--dt', '0.02', '--scheme',
+                'forward_euler', '--no-pictures')
     assert lost.status == 1 and 'singular positions' in ' '.join(lost.warnings), lost
     file.write_text(parallelogram(0.0))
     for command in (['check', file], ['simulate', file, '-o', tmp_path / 'no']):

@@ -159,7 +159,7 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     found.run(take, str(source.path))
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
-        raise BagError(str(source.path), _nothing(found.log, found.samples, warnings))
+        raise BagError(str(source.path), f'nothing to estimate: {_nothing(found.log, found.samples, warnings)}')
     warnings += machine_lines(frame_of(source, reader, topics), machine)
     return found.judged(warnings, read_truth(source, topics), reader.ages)
 
@@ -171,7 +171,8 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
     found.run()
     warnings = found.log.dropped.lines()
     if not found.tracker:
-        raise SampleError('samples', 0, len(samples), _nothing(found.log, found.samples, warnings))
+        raise SampleError('samples', 0, len(samples),
+                          f'samples to estimate from; {_nothing(found.log, found.samples, warnings)}')
     return found.judged(warnings, None)
 
 
@@ -226,7 +227,7 @@ def _nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
         reason += ' (--valve unknown needs no command)'
     reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
     others = [line for line in warnings if line.partition(':')[0] not in silent]
-    return '; '.join([f'nothing to estimate: {reason} ({samples.count} samples read)', *others])
+    return '; '.join([f'{reason} ({samples.count} samples read)', *others])
 
 
 def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap) -> str:
