@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...resources import regular
+
 MCAP, SQLITE3 = '.mcap', '.db3'         # as the files are named
 _MAGIC = {b'\x89MCAP0\r\n': MCAP, b'SQLite format 3\x00': SQLITE3}
 _ROS1 = b'#ROSBAG V'
@@ -12,7 +14,7 @@ _ROS1 = b'#ROSBAG V'
 
 def storage_of(path: Path) -> str | None:
     """'.mcap' or '.db3' by the first bytes of a regular file, None of another; raises OSError."""
-    with path.open('rb') as stream:
+    with regular(path).open('rb') as stream:
         start = stream.read(16)
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
 
@@ -20,7 +22,7 @@ def storage_of(path: Path) -> str | None:
 def why_none(path: Path) -> str:
     """What a file is that is no storage file of rosbag2, with the way to convert it; '' where that is not known."""
     try:
-        with path.open('rb') as stream:
+        with regular(path).open('rb') as stream:
             start = stream.read(len(_ROS1))
     except OSError:
         return ''
