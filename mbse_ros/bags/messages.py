@@ -37,6 +37,7 @@ MOST_STEPS, LONGEST_NS = 100_000, 10 * SECOND     # of a record: the largest gap
 _STAMP = struct.Struct('<iI')
 PACKAGE = 'mbse_ros/msg/'
 # Records: their topic in TopicMap and type. Arrays in them: whose number of entries, or which number, their sizes are.
+OWN = 'periods',        # of a record alone, not of its message
 RECORDS = {Segment: ('segment', SEGMENT), StateEstimate: ('state', STATE), PayloadEstimate: ('payload', PAYLOAD)}
 SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_values': ('steps', 'commands'),
           'mean': ('steps', 'names'), 'covariance': ('names', 'names'), 'measured': ('channels',),
@@ -126,8 +127,8 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
-    """Fields of a record but its stamp, which is in the header."""
-    return tuple(item.name for item in fields(kind) if item.name != 'stamp_ns')
+    """Fields of a record but its stamp, which is in the header, and what messages do not have."""
+    return tuple(item.name for item in fields(kind) if item.name not in ('stamp_ns', *OWN))
 
 
 def record_of(kind: type, message: Any) -> Any:
@@ -138,6 +139,8 @@ def record_of(kind: type, message: Any) -> Any:
     if kind is not PayloadEstimate:
         _check_steps(RECORDS[kind][0], stamp, message)
     for item in fields(kind):
+        if item.name in OWN:
+            continue
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
         value: Any = stamp if name == 'stamp_ns' else getattr(message, name)
         if name in SHAPES:

@@ -79,5 +79,5 @@ def _force(kinematics: Kinematics, force: Force, symbol: ca.SX | None) -> ca.SX:
     turning = ca.jacobian(frame.omega, qd).T
     if frame.omega.numel() == 1:
         return turning * value
-    vector = value * ca.SX(list(force.direction))
+    vector = value * ca.SX(list(force.direction)) if force.direction else value
     return turning @ (frame.rotation.T @ vector)      # omega is along the body's axes, the torque the machine's

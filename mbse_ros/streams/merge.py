@@ -15,8 +15,7 @@ from .stretch import Stretch
 class Merger:
     """Joins segments that follow each other on one grid until they last ``duration_ns``.
 
-    The states at all steps stay what they are, bit for bit; there are fewer covariances, innovations and masses. A
-    joined segment has the sequence of its first.
+    The states at all steps stay what they are, bit for bit; there are fewer covariances, innovations and masses.
     A restart, a hole, another step or another sharing of samples begins a new one; a segment in which a sample is
     missing stays alone, since it is judged as a whole.
     """
@@ -53,7 +52,8 @@ class Merger:
         waiting, self._waiting = self._waiting, []
         if len(waiting) < 2:
             return tuple(waiting)
-        return (replace(waiting[0], values=np.concatenate([s.values for s in waiting]),
+        return (replace(waiting[0], sequence=waiting[-1].sequence, periods=sum(s.periods for s in waiting),
+                        values=np.concatenate([s.values for s in waiting]),
                         command_values=np.concatenate([s.command_values for s in waiting])),)
 
     def _follows(self, segment: Segment) -> bool:

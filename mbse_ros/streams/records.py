@@ -37,7 +37,8 @@ class Segment:
     """One sensor period of samples on the observer's time grid; step k is at start_ns + (k + 1) step_ns.
 
     ``values`` (n, channels), NaN where missing; ``repeats`` (channels,) steps that share one sample's
-    information; ``command_values`` (n, commands).
+    information; ``command_values`` (n, commands). Several ``periods`` may be joined in one; then ``sequence`` is that of
+    the last. Messages have single ones.
     """
 
     sequence: int
@@ -49,6 +50,12 @@ class Segment:
     repeats: np.ndarray
     commands: tuple[str, ...]
     command_values: np.ndarray
+    periods: int = 1
+
+    @property
+    def begins(self) -> bool:
+        """Whether its stream begins with it."""
+        return self.sequence <= self.periods
 
     @property
     def stamp_ns(self) -> int:

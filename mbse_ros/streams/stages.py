@@ -108,7 +108,7 @@ class ObserverStage:
             first = segment.values[0].copy()
             first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
             # a stream is taken to begin at rest; where it starts again the machine may be in motion
-            self._observer.start(first, segment.command_values[0], moving=segment.sequence > 1)
+            self._observer.start(first, segment.command_values[0], moving=not segment.begins)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)

@@ -35,8 +35,8 @@ class Stretch:
     def joined(self, first: int, stop: int) -> Segment:
         """Segments from ``first`` to before ``stop``, which have the same ``repeats``, as one."""
         rows = slice(int(self.first[first]), int(self.first[stop]))
-        return Segment(self.sequence + first, int(self.bounds[first]), self.step_ns, False, self.channels,
-                       self.values[rows], self.repeats[first], self.commands, self.command_values[rows])
+        return Segment(self.sequence + stop - 1, int(self.bounds[first]), self.step_ns, False, self.channels,
+                       self.values[rows], self.repeats[first], self.commands, self.command_values[rows], stop - first)
 
     def segments(self) -> list[Segment]:
         """One by one."""
