@@ -37,8 +37,8 @@ class Segment:
     """One sensor period of samples on the observer's time grid; step k is at start_ns + (k + 1) step_ns.
 
     ``values`` (n, channels), NaN where missing; ``repeats`` (channels,) steps that share one sample's
-    information; ``command_values`` (n, commands). Several ``periods`` may be joined in one; then ``sequence`` is that of
-    the last. Messages have single ones.
+    information; ``command_values`` (n, commands). Several ``periods`` may be joined in one: ``sequence`` is that
+    of the last. Messages have single ones.
     """
 
     sequence: int
