@@ -163,8 +163,8 @@ def measured_samples(folder: Path) -> list[tuple[str, int, float]]:
     return [(name, round(t * 1e9), float(v)) for t, *values in rows for name, v in zip(names, values)]
 
 
-def measured_run(machine: Machine, samples: list[tuple[str, int, float]]) -> list[Output]:
-    pipeline = Pipeline(machine, segment=SEGMENT)
+def measured_run(machine: Machine, samples: list[tuple[str, int, float]], segment: float = SEGMENT) -> list[Output]:
+    pipeline = Pipeline(machine, segment=segment)
     return [output for sample in samples for output in pipeline.add(*sample)] + list(pipeline.flush())
 
 
@@ -181,3 +181,10 @@ def test_measured_lift(shared_data: Path) -> None:
     lifting = [b.payload.mass - a.payload.mass for a, b in zip(outputs, without)
                if a.payload.status is PayloadStatus.UPDATING and a.state.stamp_ns > 8e9]
     assert len(lifting) * SEGMENT > 2.0 and 20.0 < np.median(lifting) < 35.0
+
+
+def test_nothing_speaks_against_the_measured_lift(shared_data: Path) -> None:
+    samples = measured_samples(shared_data)
+    outputs = measured_run(load_machine('patu655_measured'), [item for item in samples if item[1] < 8e9], 0.0)
+    assert sum(output.payload.status is PayloadStatus.UPDATING for output in outputs) > 500
+    assert not any(output.payload.status is PayloadStatus.IMPLAUSIBLE for output in outputs)

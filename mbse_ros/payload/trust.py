@@ -30,7 +30,7 @@ FADES = 0.5             # ... and each s of motion without an alarm takes off so
 WANDERING = 0.5         # alarms that each s adds in which the mass wanders
 EVERY, OVER = 0.1, 0.5      # s of motion between two masses that are compared, and how far back
 WANDERS = 1.4           # standard deviations of two masses' noise and of what their poses explain, and ...
-FAR = 0.25              # ... half-widths of the interval: what is less is in it
+FAR = 0.5               # ... half-widths of the interval: what is less is in it
 FEWEST = 3              # masses that are compared
 
 
