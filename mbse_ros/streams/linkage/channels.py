@@ -45,6 +45,8 @@ class Channels:
             if value != value:      # NaN: no sample
                 continue
             if self.seen_at[i] < t:
+                if t - self.seen_at[i] > PERIODS * self.period[i]:
+                    self._value[i] = nan        # nothing has shown that a prediction without samples is right
                 self.period[i] = t - self.seen_at[i]
             self.seen_at[i] = t
             if used[i]:
