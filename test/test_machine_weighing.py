@@ -12,11 +12,13 @@ import yaml
 from machine_logs import LOAD, excavated
 from machine_variants import REMOVED, changed
 
+from mbse_ros.calibration.balance import Balance
+from mbse_ros.calibration.plan import plan
 from mbse_ros.description.load import known_machines
 from mbse_ros.errors import DescriptionError
 from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.sight.mass_accuracy import mass_accuracy
+from mbse_ros.estimators.sight.mass_accuracy import check_counts, mass_accuracy
 from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
 from mbse_ros.machine.equations import check_weighs, pressure_needs, why_unweighed
@@ -124,6 +126,20 @@ def test_more_equations_say_the_mass_better() -> None:
 
 
 @pytest.mark.usefixtures('vm')
+def test_loads_count_where_a_set_weighs_to_5_percent_of_full_scale() -> None:
+    for kept in (both('boom'), both('boom', 'arm', 'bucket')):
+        check_counts(with_pressures('zx200', kept))
+    for kept, got in ((both('arm'), '162 kg'), (both('bucket'), '144 kg'), (('boom_piston',), '')):
+        with pytest.raises(DescriptionError, match=f'{got}.*missing: .*boom'):
+            check_counts(with_pressures('zx200', kept))
+
+
+@pytest.mark.parametrize('kept', [(), ('boom_piston',)])
+def test_a_procedure_of_calibration_needs_all_pressures(kept: tuple[str, ...]) -> None:
+    with pytest.raises(DescriptionError, match='missing: .*boom_rod'):
+        plan(Balance(with_pressures('zx200', kept)))
+
+
 def test_an_equation_whose_pressure_falls_silent_weighs_no_more() -> None:
     """Before the arm moves; the pressure stays within its bounds, and the sensor is believed when it is back."""
     machine, frames = with_pressures('zx200', both('arm')), excavated('zx200')

@@ -94,6 +94,15 @@ def test_a_recording_in_two_bags_is_one_and_bags_apart_are_two(frames, bag, tmp_
     assert [(name, tally.count) for name, tally in apart.book.trucks.items()] == [('A', 1), ('B', 1)]
 
 
+def test_why_nothing_was_weighed_is_said(frames, bag, tmp_path) -> None:
+    """A channel without values: no load, with the reason; nothing of it where all is well."""
+    nothing = [replace(frame, samples=frame.samples | {'pressure/lift_rod': float('nan')}) for frame in frames[:300]]
+    found = weigh_bags([write(nothing, tmp_path / 'nan')], crane(), {})
+    assert not found.loads and any('the mass was held for 3.0 s' in line and 'missing: pressure/lift_rod' in line
+                                   for line in found.warnings)
+    assert not any('the mass was held' in line for line in weigh_bags([bag], crane(), {}).warnings)
+
+
 def test_tuning_of_the_scale_is_given_as_that_of_others(bag) -> None:
     tuning = parse_tuning(['scale.least_load=300', 'scale.carry_back=true'], KINDS)
     assert tuning['scale'].carry_back is True

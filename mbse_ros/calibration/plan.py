@@ -14,6 +14,8 @@ from itertools import product
 
 import numpy as np
 
+from ..errors import DescriptionError
+from ..machine.equations import missing_words
 from .balance import Balance, Moments
 
 SHARES = {1: (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2: (0.15, 0.325, 0.5, 0.675, 0.85)}
@@ -149,8 +151,14 @@ def _whole(group: Sequence[Candidate]) -> Candidate:
 
 
 def plan(balance: Balance) -> Plan:
-    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load."""
-    planner, machine = Planner(balance), balance.machine
+    """The procedure for a machine of which nothing but its file is known: poses, a sweep a joint, a load. Raises
+    DescriptionError where pressures are not measured."""
+    machine = balance.machine
+    if missing := missing_words(machine):
+        raise DescriptionError(machine.description.file, 'sensors',
+                               [f'pressure/{name}' for name in machine.measured_volumes],
+                               f'the pressures of all cylinders, to calibrate; missing: {missing}')
+    planner = Planner(balance)
     prior = np.eye(len(machine.parameters.mean))
     poses, covariance = choose([planner.at(k, 0.0) for k in range(len(planner.grid))], prior, FEWEST, MOST)
     sweeps = []

@@ -21,7 +21,7 @@ from ..dynamics.model import Model, load_model
 from ..dynamics.partition import alternatives, choose_independent, condition
 from ..dynamics.singular import check_start
 from ..errors import DescriptionError
-from ..estimators.sight.mass_accuracy import mass_accuracy
+from ..estimators.sight.mass_accuracy import check_counts, mass_accuracy
 from ..machine import Machine
 from ..machine.channels import Channel
 from ..machine.equations import check_weighs, missing_pressures, why_unweighed
@@ -69,6 +69,7 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
     if machine is not None:
         if machine.measured_volumes and machine.description.payload is not None:
             check_weighs(machine)
+            _warn_of_loads(machine)
         unweighed = why_unweighed(machine)
         end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
     console.print(Text('ok', 'green'), f'{description.file}: {end}', sep=': ', soft_wrap=True, markup=False,
@@ -137,6 +138,14 @@ def reach_warnings(machine: Machine, reach: Iterable[Reach]) -> Iterable[str]:
         if item.inside < 0.5:
             raise DescriptionError(machine.description.file, f'joints.{item.joint}', way, advice)
         yield f'joints.{item.joint}: {way}, expected a way ' + advice
+
+
+def _warn_of_loads(machine: Machine) -> None:
+    """That this machine weighs, but not well enough to count loads."""
+    try:
+        check_counts(machine)
+    except DescriptionError as error:
+        typer.echo(f'warning: loads are not counted: {error}', err=True)
 
 
 def weighing_section(machine: Machine) -> Section:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,15 @@ from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap
 from ..sources.reader import sample_reader
 from ..streams.elapsed import Elapsed, set_back
+from ..streams.records import PayloadStatus
 from .bag import TUNING, frame_of
 from .checks.findings import machine_lines
 from .long_log import LongLog
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
+UNWEIGHED = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE
+LONG = 0.25         # share of a bag in which a mass is held so, from which it is said
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class _Run:
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
         """One bag, by the caller's thread alone."""
-        source, first = open_bag(bag), None
+        source, first, begun = open_bag(bag), None, self.seconds
+        held: Counter[str] = Counter()      # s by reason
         reader = sample_reader(source, self.machine, namespace, sources)
         log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
                       commands=RecordedCommands(source, self.machine.commands, reader.namespace))
@@ -127,13 +132,19 @@ class _Run:
                 first = output.state.stamp_ns
                 self._next(str(bag), first, truck)
             self._elapsed.add(segment.start_ns, segment.stamp_ns, segment.restart)
-            self.seconds += 1e-9 * (segment.stamp_ns - segment.start_ns)
+            lasts = 1e-9 * (segment.stamp_ns - segment.start_ns)
+            self.seconds += lasts
+            if output.payload.status in UNWEIGHED:
+                held[output.payload.reason] += lasts
             if begins:
                 self._begin_ns = self._elapsed.total
             self.note(self.stage.process(output.state, output.payload))
             self._last_ns = output.state.stamp_ns
             self._judge()
         name = Path(bag).resolve().name
+        if held.total() > LONG * (self.seconds - begun):
+            self.warnings.append(f'{name}: the mass was held for {held.total():.1f} s, for the longest time: '
+                                 f'{held.most_common(1)[0][0]}')
         self.warnings += [f'{name}: {line}' for line in (
             *reader.warnings, *log.dropped.lines(), *filter(None, [reader.ages.words]), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from ..errors import RecordsError, ScaleError
 from ..estimators.hydraulic_model import center_numbers
+from ..estimators.sight.mass_accuracy import check_counts
 from ..machine import Machine
-from ..machine.equations import check_weighs
 from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
@@ -54,7 +54,7 @@ class ScaleStage:
 
     def __init__(self, machine: Machine, settings: ScaleSettings = ScaleSettings(), file: ScaleFile = ScaleFile(),
                  journal: Journal | None = None, day_starts: float = 0.0) -> None:
-        check_weighs(machine)
+        check_counts(machine)
         self.machine, self.file = machine, file
         self._journal, self.book = journal or MemoryJournal(), Book(day_starts)
         low, high = machine.payload_data.limits

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from ...errors import DescriptionError
 from ...machine import Machine
-from ...machine.equations import cylinders_of
+from ...machine.equations import check_weighs, cylinders_of, missing_words
 from ..force_balance import force_balance
 from ..hydraulic_model import state_names
 from .machine_poses import Poses, all_poses, in_motion
 
 NORMAL = 1.959964       # 95 % quantile, two sides
 SAMPLES = 100           # of the sensors' noise
+LARGEST_SHARE = 0.05    # of the full scale: half-width of a set of sensors whose loads count
 LEAST_PRESSURE = 2e6    # Pa, in chambers before they balance
 
 
@@ -58,6 +60,21 @@ def mass_accuracy(machine: Machine, poses: Poses | None = None) -> MassAccuracy:
     owners = cylinders_of(machine)
     return MassAccuracy({' and '.join(owners[k]): float(value) for k, value in zip(machine.weighing, middle)},
                         float(middle[-1]))
+
+
+def check_counts(machine: Machine) -> None:
+    """Raise DescriptionError where loads of a machine cannot be counted: nothing weighs, or only cylinders that say too
+    little of the mass, and rest while others take or lift the load."""
+    check_weighs(machine)
+    missing = missing_words(machine)
+    if not missing:
+        return
+    low, high = machine.payload_data.limits
+    largest, found = LARGEST_SHARE * (high - low), mass_accuracy(machine).all
+    if not found <= largest:
+        raise DescriptionError(machine.description.file, 'sensors', f'pressures that weigh to +- {found:.0f} kg',
+                               f'{largest:.0f} kg or less to count loads ({LARGEST_SHARE:.0%} of payload.limits); '
+                               f'missing: {missing}')
 
 
 def _terms(machine: Machine) -> ca.Function:
