@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +122,7 @@ class _Run:
              sources: SourceMap | None) -> None:
         """One bag, by the caller's thread alone."""
         source, first, begun = open_bag(bag), None, self.seconds
-        held: Counter[str] = Counter()      # s by reason
+        held: defaultdict[str, float] = defaultdict(float)      # s by reason
         reader = sample_reader(source, self.machine, namespace, sources)
         log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
                       commands=RecordedCommands(source, self.machine.commands, reader.namespace))
@@ -142,9 +142,9 @@ class _Run:
             self._last_ns = output.state.stamp_ns
             self._judge()
         name = Path(bag).resolve().name
-        if held.total() > LONG * (self.seconds - begun):
-            self.warnings.append(f'{name}: the mass was held for {held.total():.1f} s, for the longest time: '
-                                 f'{held.most_common(1)[0][0]}')
+        if sum(held.values()) > LONG * (self.seconds - begun):
+            self.warnings.append(f'{name}: the mass was held for {sum(held.values()):.1f} s, for the longest time: '
+                                 f'{max(held, key=lambda reason: held[reason])}')
         self.warnings += [f'{name}: {line}' for line in (
             *reader.warnings, *log.dropped.lines(), *filter(None, [reader.ages.words]), *machine_lines(
             frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
