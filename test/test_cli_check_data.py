@@ -48,6 +48,18 @@ def test_no_commands(tmp_path):
     assert mbse('check-data', bag, '--valve', 'unknown').status == 0
 
 
+def test_a_sensor_without_values_is_silent(tmp_path):
+    """Half of its samples or more are NaN; a third is no finding."""
+    for first, status in ((2.0, 1), (4.0, 0)):
+        def empty(topic, t, message, first=first):
+            if topic == ROD and t > first:
+                message.fluid_pressure = float('nan')
+            return message
+        done = mbse('check-data', recorded(tmp_path / f'{first}', empty))
+        assert done.status == status
+        assert ('pressure/lift_rod: ' in done.out and 'of its samples have no value (NaN)' in done.out) == bool(status)
+
+
 def test_what_the_reader_refuses_is_a_note(tmp_path):
     def renamed(topic, t, message):
         if topic == POSITION and t > 3.0:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from ...bags.bag import open_bag
 from ...bags.topics import TopicMap
 from ...machine import Machine
@@ -17,6 +19,8 @@ from .findings import machine_lines
 from .plausibility import judged
 from .remedies import Finding
 from .time_rules import refused_stamps
+
+EMPTY = 0.5         # share of samples without a value, from which a sensor counts as silent
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
         if all(name.startswith('command/') for name in silent):
             remedy += ', or do without commands (--valve unknown)'
         findings.append(Finding('silent', silent, 'no sample in the bag', remedy))
+    findings += [Finding('silent', (name,), f'{100 * share:.0f} % of its samples have no value (NaN)',
+                         'look at its cable and its driver') for name in machine.channels if name in samples.names
+                 and (share := float(np.isnan(samples[name].values).mean())) >= EMPTY]
     verdict = judged(samples, machine, reader.ages)
     notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
     if reader.ages.set_ahead:
