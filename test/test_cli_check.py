@@ -38,6 +38,25 @@ def test_a_file_is_checked_by_its_path(tmp_path):
     assert done.status == 0 and '[red]by[/red]' in done.out     # a file's words are not markup
 
 
+@pytest.mark.usefixtures('vm')
+@pytest.mark.parametrize('word, said', [
+    ('payload.min_speed=0.002', 'payload.min_speed: 0.002 m/s is below the speed up to which friction changes'),
+    ('graph.min_speed=0.001', 'graph.min_speed: 0.001 m/s is below'),
+    ('payload.stroke_margin=0.27', 'payload.stroke_margin: 0.27 m at each end leaves nothing of the stroke of lift'),
+    ('scale.least_load=1000', 'scale.least_load: 1000 kg is not below 1000 kg'), ('payload.min_speed=0.02', '')])
+def test_settings_that_contradict_the_file_are_said(word, said):
+    done = mbse('check', 'patu655_lift', '--set', word)
+    assert done.status == 0 and (f'warning: {said}' in done.err if said else not done.err)
+
+
+@pytest.mark.usefixtures('vm')
+def test_settings_that_nothing_has_are_refused():
+    assert "payload.speed: got '1'" in refused('check', 'patu655_lift', '--set', 'payload.speed=1')
+    assert 'linkage.gate: got 2.0' in refused('check', 'four_bar', '--set', 'linkage.gate=2')
+    assert 'options: got' in refused('check', 'four_bar', '--set', 'linkage.options=depth=3')
+    assert mbse('check', 'four_bar', '--set', 'linkage.gate=0.999').status == 0
+
+
 BROKEN = {      # what to replace, by what; what the line must say after the name of the file
     'unknown key': ('bore:', 'boar:', "cylinders.lift.boar: got 'boar', expected one of the keys", 'mean bore?'),
     'unit of another kind': ('100 mm', '100 bar', "cylinders.lift.bore: got '100 bar', expected", 'such as'),

@@ -92,6 +92,30 @@ def test_every_filter_is_right_or_says_that_it_is_not(estimator):
         assert np.isfinite(run.error[-10:]).all()
 
 
+def slow_faults(t, measured):
+    """By name, samples of a slow log without and with a fault of an encoder."""
+    swapped, stuck, step = (measured.copy() for _ in range(3))
+    swapped[:, [0, 1]] = swapped[:, [1, 0]]
+    stuck[:, 1] = stuck[0, 1]
+    step[t >= 1.5, 1] += 0.5
+    return {'healthy': measured, 'swapped': swapped, 'stuck': stuck, 'step': step}
+
+
+@pytest.mark.parametrize('estimator, rate', [('UKF', 5.0), ('errorEKF_FE', 10.0), ('ADEKF', 20.0)])
+def test_samples_that_any_value_would_fit_are_no_good_status(estimator, rate):
+    """Predicted over a long step, or with much noise; and what is LOST states the deviations of all that can be."""
+    t, y = by_hand.motion([-1.1, 0.5, 0.4, 1.9], 4.0, rate)
+    one = LinkageStage(by_hand.model(), LinkageSettings(estimator=estimator), ('enc_a', 'enc_b'), 1.0 / rate, 'vm')
+    for fault, measured in slow_faults(t, by_hand.samples(y)).items():
+        run = Run(one, t, y[:, :2], measured)
+        assert run.silent() <= 0.6, fault
+        lost = [e.status is ObserverStatus.LOST and 'rejected' in e.reason for e in run.estimates]
+        lost &= np.isfinite(run.error).all(axis=1)
+        assert (run.error[lost] < 4.0 * run.stddev[lost]).all() and (run.stddev[lost] > 5.0).all(), fault
+    if estimator == 'ADEKF':        # whose default noise of the forces is that of a machine of tons
+        assert 'nothing checks enc_a' in run.reasons(1.0, 4.0) and not run.ok.any()
+
+
 def test_a_log_that_starts_in_motion_is_right_at_once():
     """Row of a free swing at 1 kHz: the gate does not take the first speed for a fault."""
     t, truth, measured = log(1000.0, 0.6)

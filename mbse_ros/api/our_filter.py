@@ -134,7 +134,8 @@ class OurFilter:
         variance = np.diagonal(run.covariances, axis1=1, axis2=2)
         places = [k for k, name in enumerate(self.names) if name.startswith('position/')]
         large = (run.innovation ** 2 > MISFIT * run.spread).mean(axis=0)
-        return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and (
+        checked = run.spread[:, self.judge.seen.places] < self.settings.lost_stddev ** 2
+        return bool((run.used > 0.5).all() and (variance >= 0.0).all() and (large < RARE).all() and checked.all() and (
             variance[:, places] < self.settings.lost_stddev ** 2).all())
 
     def _start_again(self, judgement: Judgement, values: np.ndarray, t: float, run: LinkageEstimates) -> None:
@@ -151,7 +152,9 @@ class OurFilter:
         of, here = self.observer, np.isfinite(measured)
         columns = {name: np.concatenate([getattr(run, name) for run in runs]) for name in (
             'mean', 'q', 'qd', 'qdd', 'force', 'innovation', 'spread', 'used', 'covariances')}
-        stddev = np.sqrt(np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0))
+        unknown = self.judge.bounds.unknown(self.names, self.settings.start_velocity) ** 2
+        variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
+        stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
         first: dict[str, int] = {}      # of each kind of reason, without its numbers
         for k, item in enumerate(said):
             if item.status in DOUBTFUL:

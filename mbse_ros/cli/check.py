@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +38,11 @@ FAR = 0.05             # change of the guess by the assembly, m or rad, that is 
 _LONGEST = 40          # coordinates of the start that are listed
 
 
-def check_described(name: str, draw: Path | None = None, coordinates: str | None = None) -> None:
+def check_described(name: str, draw: Path | None = None, coordinates: str | None = None, words: Sequence[str] = ()
+                    ) -> None:
     """Print the tables of a file and of its model; warnings go to stderr; draw the start where asked.
+
+    ``words``: settings that are checked against the file, ``room.name=value``.
 
     Of a machine, that its sensors determine its motion and its cylinders reach over their strokes is part of the check;
     and, where it has pressure sensors and a payload, that they weigh it.
@@ -54,6 +57,10 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
     sections = [*explain(description), equation_section(model, coordinates or description.coordinate_type),
                 start_section(model)]
     odd = list(warnings(model))
+    if words and machine is not None:
+        odd += contradictions(machine, words)
+    elif words:
+        _try_filter(model, words)
     if machine is not None:
         reach = reach_of(machine)
         odd += reach_warnings(machine, reach)
@@ -74,6 +81,35 @@ def check_described(name: str, draw: Path | None = None, coordinates: str | None
         end += ', the cylinders reach over their strokes' + (f'; no mass: {unweighed}' if unweighed else '')
     console.print(Text('ok', 'green'), f'{description.file}: {end}', sep=': ', soft_wrap=True, markup=False,
                   highlight=False)
+
+
+def contradictions(machine: Machine, words: Sequence[str]) -> Iterable[str]:
+    """Settings of a machine that its file contradicts; raises SettingError for those that nothing has."""
+    from ..graph.machines.machine_settings import MachineGraphSettings  # here, as all below: few checks need them
+    from ..offline.bag import TUNING, parse_tuning
+    from ..payload.gates import too_slow
+    from ..scale.scale_settings import ScaleSettings
+    tuning = parse_tuning(words, {**TUNING, 'graph': MachineGraphSettings, 'scale': ScaleSettings})
+    if machine.description.payload is None or not machine.weighing:
+        return
+    for room in ('payload', 'graph'):
+        yield from filter(None, [too_slow(machine, f'{room}.min_speed', tuning[room].min_speed)])
+        margin = tuning[room].stroke_margin
+        short = [name for name, (low, high) in zip(machine.cylinders, machine.stroke) if 2.0 * margin >= high - low]
+        if short:
+            yield (f'{room}.stroke_margin: {margin:g} m at each end leaves nothing of the stroke of {", ".join(short)} '
+                   f'({machine.description.file}): it never weighs')
+    largest, least = machine.payload_data.limits[1], tuning['scale'].least_load
+    if least >= largest:
+        yield (f'scale.least_load: {least:g} kg is not below {largest:g} kg ({machine.description.file}: '
+               'payload.limits): no load counts')
+
+
+def _try_filter(model: Model, words: Sequence[str]) -> None:
+    """Raises SettingError where no filter of a mechanism works with these settings."""
+    from ..offline.linkage import linkage_settings  # here: few checks need filters
+    from ..streams.linkage.stage import LinkageStage
+    LinkageStage(model, linkage_settings(words), backend='vm')
 
 
 def _draw(console: Console, model: Model, path: Path) -> None:

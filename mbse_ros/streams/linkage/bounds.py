@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 import numpy as np
@@ -54,6 +55,17 @@ class Bounds:
     def know(self, t: float, q: np.ndarray, qd: np.ndarray) -> None:
         """Remember a state that can be trusted."""
         self._known = t, q.tolist(), qd.tolist()
+
+    def unknown(self, names: Sequence[str], fast: float) -> np.ndarray:
+        """Standard deviations (l,) of the entries of a mean of which nothing is known but where its coordinates can be;
+        0 of all but positions and velocities."""
+        found = []
+        for name in names:
+            kind, _, of = name.partition('/')
+            _, low, high = self._limits.get(of, (of, -ANYWHERE, ANYWHERE))
+            width = min(high - low, 2.0 * ANYWHERE)     # a joint may have one limit
+            found.append(width if kind == 'position' else FASTER * fast if kind == 'velocity' else 0.0)
+        return np.array(found)
 
     def broken(self, t: float, q: list[float], qd: list[float], fast: float) -> str:
         """What is where it cannot be, '' for nothing; ``fast``: speed that a coordinate may have at a start."""

@@ -27,13 +27,14 @@ NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation t
 @dataclass(frozen=True)
 class Judgement:
     """``again``: places, among the independent ones, of coordinates that start again from the samples of the channels
-    at ``by``; ``broken``: nothing of the state can be kept."""
+    at ``by``; ``broken``: nothing of the state can be kept; ``astray``: its covariance says nothing, either."""
 
     status: ObserverStatus
     reason: str = ''
     again: tuple[int, ...] = ()
     by: tuple[int, ...] = ()
     broken: bool = False
+    astray: bool = False
 
 
 class Judge:
@@ -106,14 +107,15 @@ class Judge:
         if wrong or vague:
             beyond = [f'{name} {what}' for name, what in self.bounds.beyond.items()]
             reason = '; '.join(part for part in (wrong, vague, *beyond, refused) if part)
-            return Judgement(ObserverStatus.LOST, reason, broken=bool(wrong))
+            return Judgement(ObserverStatus.LOST, reason, broken=bool(wrong), astray=bool(rejected))
         doubted = watch.doubted(settings.lost_after, t)
         again, by = self._again(t, doubted, o)
         if again:
             unseen = ', '.join(self.problem.model.independent[k] for k in again)
-            return Judgement(ObserverStatus.LOST, f'{self._refusal(by, refused)}; {unseen} starts again', again, by)
+            return Judgement(ObserverStatus.LOST, f'{self._refusal(by, refused)}; {unseen} starts again', again, by,
+                             astray=True)
         if t < self._settled and self._why and refused:
-            return Judgement(ObserverStatus.LOST, refused)
+            return Judgement(ObserverStatus.LOST, refused, astray=True)
         if t < self._settled:
             return Judgement(ObserverStatus.STARTING, self._why or 'settling after a start')
         reasons = self._reasons(t, doubted, refused)
@@ -123,6 +125,14 @@ class Judge:
             return Judgement(ObserverStatus.COASTING, '; '.join(reasons))
         self.bounds.know(t, q, qd)
         return Judgement(ObserverStatus.OK, refused)
+
+    def stated(self, names: Sequence[str], covariance: np.ndarray, judgement: Judgement, settings: LinkageSettings
+               ) -> np.ndarray:
+        """Covariance (l, l) that an estimate is published with: the filter's, and at least all that can be where
+        samples contradict it for long."""
+        if not judgement.astray:
+            return covariance
+        return covariance + np.diag(self.bounds.unknown(names, settings.start_velocity) ** 2)
 
     def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, variance: list[float]) -> str:
         """Why nothing of a state can be kept; '' where it can."""
@@ -165,7 +175,8 @@ class Judge:
     def _reasons(self, t: float, doubted: Sequence[int], refused: str) -> list[str]:
         """What is wrong, one reason each."""
         watch, settings, names = self.watch, self._settings, self.problem.channels
-        if not self.bounds.beyond and self.raised == 1.0 and watch.calm(t, settings.coast_after):
+        unchecked = self._unchecked(doubted)
+        if not (unchecked or self.bounds.beyond) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
             return []
         idle = watch.since_used(t, self.start)
         found = [f'no sample used for {idle:.3g} s'] if idle > settings.coast_after else []
@@ -175,6 +186,9 @@ class Judge:
                  'jumped': [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]}
         found += [f'{word}: {", ".join(items)}' for word, items in lists.items() if items]
         doubted = sorted({*doubted, *watch.doubted(settings.coast_after, t)})
+        found += [f'nothing checks {names[i]}: its samples are predicted to {sqrt(watch.predicted[i]):.3g} only '
+                  f'(lost_stddev {settings.lost_stddev:g}): too few samples, or too much noise of the motion'
+                  for i in unchecked]
         if self.raised > 1.0:
             found.append('the model or the stated noise does not fit: the noise of the motion is raised '
                          f'{self.raised:g} times to follow {self._raised_by}')
@@ -183,6 +197,15 @@ class Judge:
         if doubted or found and refused:
             found.append(self._refusal(doubted, refused))
         return found
+
+    def _unchecked(self, doubted: Sequence[int]) -> list[int]:
+        """Places of channels that alone see a coordinate, and that any sample would fit."""
+        most = self._settings.lost_stddev ** 2
+        wide = [i for i, variance in enumerate(self.watch.predicted) if variance > most and self.seen.places[i]]
+        if not wide:
+            return []
+        rows, others = self._rows(), self._in_order(doubted)
+        return [i for i in wide if self.seen.alone(rows, i, others)]
 
     def _refusal(self, doubted: Sequence[int], refused: str) -> str:
         """Rejected samples in words, of channels in doubt also where the last one was used."""

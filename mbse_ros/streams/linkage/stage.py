@@ -267,7 +267,7 @@ class LinkageStage:
 
     def _estimate(self, cell: Cell, out: dict[str, np.ndarray], judgement: Judgement) -> LinkageEstimate:
         engine, tuned = cell.work.engine, cell.work.tuned
-        P = engine.covariance(cell.state)
+        P = self._judge.stated(engine.names, engine.covariance(cell.state), judgement, self.settings)
         restart, self._restart = self._restart, False
         self._last_q, self._last_qd = out['q'], out['qd']
         at = sampled(self._cells, cell)

@@ -42,6 +42,7 @@ class Watch(Channels):
         super().reset()
         s = len(self.names)
         self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
+        self.predicted = [0.0] * s      # variance of the last sample, before it was there
         self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
         self._noisy: list[bool | None] = [None] * s
         self._since_outside = [2 * NEAR] * s
@@ -62,6 +63,7 @@ class Watch(Channels):
             if value == value:
                 square = innovation[i] ** 2 / spread[i] if spread[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
+                self.predicted[i] = spread[i]
                 self._remember(t, i, square, refused, settings.lost_after)
                 self._follow(t, i, value, refused or square > OUTSIDE, stddev[i])
         super().take(t, o, innovation, spread, used, stddev, settings)
