@@ -11,10 +11,11 @@ from importlib import import_module
 from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__  # noqa: F401
+
 # Running from the source tree finds this file first, where the generated mbse_ros.msg is not:
 # look for it in the other mbse_ros folders on sys.path (those of the installed package).
 __path__ = extend_path(__path__, __name__)
-__version__ = '0.2.0'
 
 # Wheels that the CMake build put there where packages were missing or too old: first, they are the tested versions.
 sys.path[:0] = [_folder for _part in __path__ if os.path.isdir(_folder := os.path.join(_part, '_vendored'))

@@ -10,8 +10,8 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
-from . import __version__
 from .errors import MissingModuleError, SettingError
+from .version import __version__
 
 T = TypeVar('T')
 R = TypeVar('R')

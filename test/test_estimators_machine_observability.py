@@ -15,7 +15,7 @@ from mbse_ros.estimators.sight.machine_poses import Poses, all_poses, in_motion,
 from mbse_ros.estimators.sight.machine_sight import machine_sight, sensor_slopes
 from mbse_ros.estimators.sight.payload_observability import payload_regressor, payload_sight
 from mbse_ros.machine import Machine, load_machine
-from mbse_ros.machine.equations import measured_equations, pressure_needs
+from mbse_ros.machine.equations import measured_equations
 
 PRESSURES = [f'{cylinder}_{side}' for cylinder in ('boom', 'arm', 'bucket') for side in ('piston', 'rod')]
 
@@ -130,7 +130,7 @@ def test_stddev_is_that_of_least_squares() -> None:
 
 def test_needs_and_what_is_refused() -> None:
     machine = machine_of('zx200_can')
-    assert pressure_needs(machine) == [{'boom_piston', 'boom_rod'}, {'arm_piston', 'arm_rod'},
+    assert machine.pressure_needs == [{'boom_piston', 'boom_rod'}, {'arm_piston', 'arm_rod'},
                                        {'bucket_piston', 'bucket_rod'}]
     assert measured_equations(machine, ['boom_piston', 'arm_piston', 'arm_rod']) == [1]
     with pytest.raises(SettingError, match='all pressures of a cylinder'):

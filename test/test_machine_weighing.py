@@ -21,7 +21,7 @@ from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.sight.mass_accuracy import check_counts, mass_accuracy
 from mbse_ros.estimators.unweighed_motion import UnweighedMotion
 from mbse_ros.machine import Machine
-from mbse_ros.machine.equations import check_weighs, pressure_needs, why_unweighed
+from mbse_ros.machine.equations import check_weighs, why_unweighed
 from mbse_ros.payload.load_log import LoadLog
 from mbse_ros.payload.mass import Mass
 from mbse_ros.streams.pipeline import Output, Pipeline
@@ -62,7 +62,7 @@ def test_equations_weigh_whose_pressures_are_all_measured(name: str) -> None:
     rng, whole = np.random.default_rng(1), changed(name, {})
     for kept in (rng.permutation(whole.measured_volumes)[:k] for k in (0, 1, 3, 4)):
         machine = with_pressures(name, tuple(kept))
-        expected = [i for i, needs in enumerate(pressure_needs(machine)) if needs <= set(kept)]
+        expected = [i for i, needs in enumerate(machine.pressure_needs) if needs <= set(kept)]
         assert list(machine.weighing) == expected
         if not expected:
             assert all(volume in kept or volume in why_unweighed(machine) for volume in machine.volumes)

@@ -9,8 +9,7 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, SettingError
-from mbse_ros.graph.smoother import LinkageSmoother
-from mbse_ros.graph.solvers.strided_window import StridedWindow
+from mbse_ros.graph.smoother import LinkageSmoother, StridedWindow
 from mbse_ros.simulation.linkage import SimulatedLinkage
 from mbse_ros.streams.linkage import LinkageSettings, LinkageStage, Measured
 from mbse_ros.streams.linkage import lagged as module

@@ -14,7 +14,8 @@ from ..dynamics.model import Model
 from ..errors import SettingError
 from .load import Loadable, model_of
 from .results.motion_series import motion_series
-from .results.result import Result, Series
+from .results.result import Result
+from .results.series import Series
 
 if TYPE_CHECKING:
     from ..dynamics.forces.driven_motion import InverseDynamics

@@ -16,7 +16,8 @@ from ..estimators.sight.information import BLIND
 from ..machine import Machine
 from ..report.chart import Curve, Panel
 from .load import Loadable, loaded
-from .results.result import Result, Series
+from .results.result import Result
+from .results.series import Series
 from .results.simulations import MotionSimulation
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import SettingError
-from .results.result import Result, Series
+from .results.result import Result
+from .results.series import Series
 
 if TYPE_CHECKING:
     from ..bags.channel_samples import Sample

@@ -17,7 +17,8 @@ from .load import Loadable, loaded
 from .results.machine_estimate import KINDS, MachineEstimate
 from .results.machine_units import entry_unit
 from .results.motion_estimate import MotionEstimate
-from .results.result import Result, Series
+from .results.result import Result
+from .results.series import Series
 
 if TYPE_CHECKING:
     from ..graph.machines.machine_smoother import MachineSmoothed

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import __version__
 from ..errors import MbseError
+from ..version import __version__
 
 HELP = 'State and payload estimation of hydraulic machines: simulate, record, estimate, replay, explain.'
 BENCHMARK = 'benchmark'

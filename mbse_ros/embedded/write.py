@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__
 from ..description.fingerprint import fingerprint
 from ..errors import SettingError
 from ..estimators.hydraulic_observer import HydraulicObserver
@@ -20,6 +19,7 @@ from ..estimators.hydraulic_sensors import variances
 from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, write_files
 from ..export.text import render, wrapped
 from ..machine.equations import check_weighs
+from ..version import __version__
 from . import template_beside as beside
 from .functions import EstimatorCode, estimator_functions, generated
 from .record import Recorded, record

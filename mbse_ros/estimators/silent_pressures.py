@@ -12,7 +12,6 @@ from math import isnan
 import numpy as np
 
 from ..machine import Machine
-from ..machine.equations import pressure_needs
 from .hydraulic_model import HydraulicModel, largest_pressure
 from .sample_plan import SamplePlan
 
@@ -27,7 +26,7 @@ class SilentPressures:
 
     def __init__(self, machine: Machine, model: HydraulicModel, full: np.ndarray, slopes: np.ndarray) -> None:
         self._machine, self._model, self._full, self._slopes = machine, model, full, slopes
-        self.volumes, needs = machine.measured_volumes, pressure_needs(machine)
+        self.volumes, needs = machine.measured_volumes, machine.pressure_needs
         self._columns = np.array([machine.channels.index(f'pressure/{volume}') for volume in self.volumes], dtype=int)
         self._needs = np.array([[volume in needs[k] for k in machine.weighing] for volume in self.volumes],
                                dtype=bool).reshape(len(self.volumes), len(machine.weighing))

@@ -38,14 +38,14 @@ def pull(machine: Machine, zdd: ca.SX, u: ca.SX, v: ca.SX) -> Pull:
     """In the mechanism's q and ``reduced.zd``, at accelerations (g,), ``u`` (s,) and ``v`` = u' (s,)."""
     system, reduced = machine.system, machine.reduced
     assert machine.payload_data.hanging is not None     # else nothing swings
-    place, length = hook(machine), system.values(machine.payload_data.hanging)
+    place, length = hook(machine.payload_data, system), system.values(machine.payload_data.hanging)
     velocity = ca.jtimes(place, system.q, system.qd)
     acceleration = (ca.jtimes(velocity, system.q, system.qd)
                     + ca.jtimes(place, system.q, reduced.R @ zdd + reduced.S @ reduced.c))
     field = ca.substitute(system.gravity - acceleration, system.qd, reduced.qd)
     axes = ca.DM(np.eye(field.numel())[['xyz'.index(axis) for axis in machine.swings]])
     w = ca.sqrt(ca.fmax(1 - ca.sumsqr(u), STEEPEST))
-    d = axes.T @ u + w * ca.DM(down(machine))
+    d = axes.T @ u + w * ca.DM(down(machine.description))
     along = ca.dot(field, d) + length * (ca.sumsqr(v) + (ca.dot(u, v) / w) ** 2)
     force = reduced.R.T @ ca.jtimes(place, system.q, machine.payload * (field - along * d), True)
     return Pull((axes @ field - along * u) / length - 2 / LASTING * v, force)

@@ -8,54 +8,31 @@ not replace a sensor: its error is not in the file, so it would be in no interva
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
 from ..errors import DescriptionError
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .machine import Machine
 
 
 def by_cylinder(machine: Machine, g: ca.SX) -> tuple[ca.SX, np.ndarray]:
     """Equations (a,) along the coordinates that cylinders move, combined to those with the friction of as few cylinders
     each as can be, and whose friction that is (a, cylinders)."""
-    if _separable(machine):
+    if machine.separable:
         return ca.solve(machine.piston_rates[:, machine.actuated].T, g), np.eye(len(machine.cylinders), dtype=bool)
-    return g, _moves(machine).T
-
-
-def pressure_needs(machine: Machine) -> list[set[str]]:
-    """Volumes whose pressures push in each equation of ``by_cylinder``."""
-    chambers = np.kron(np.eye(len(machine.cylinders)) if _separable(machine) else _moves(machine).T, [1.0, 1.0])
-    pushes = chambers @ machine.circuit.T_Vcyl.T
-    return [{name for name, some in zip(machine.volumes, row) if some} for row in pushes]
+    return g, machine.moved.T
 
 
 def measured_equations(machine: Machine, volumes: Collection[str]) -> list[int]:
     """Equations of ``by_cylinder``, by their place, of which all pressures are among ``volumes``."""
-    return [k for k, needed in enumerate(pressure_needs(machine)) if needed and needed <= set(volumes)]
+    return [k for k, needed in enumerate(machine.pressure_needs) if needed and needed <= set(volumes)]
 
 
 def cylinders_of(machine: Machine) -> list[tuple[str, ...]]:
     """Names of the cylinders whose forces are in each equation of ``by_cylinder``."""
-    concerns = np.eye(len(machine.cylinders), dtype=bool) if _separable(machine) else _moves(machine).T
+    concerns = np.eye(len(machine.cylinders), dtype=bool) if machine.separable else machine.moved.T
     return [tuple(name for name, own in zip(machine.cylinders, row) if own) for row in concerns]
-
-
-def _separable(machine: Machine) -> bool:
-    """Whether there are as many cylinders as coordinates that they move, and one of these moves several."""
-    moves = _moves(machine)
-    return moves.shape[0] == moves.shape[1] and not (moves.sum(axis=0) == 1).all()
-
-
-def _moves(machine: Machine) -> np.ndarray:
-    """(cylinders, a): whether a coordinate that cylinders move moves this one."""
-    S = machine.piston_rates[:, machine.actuated]
-    return np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])],
-                    dtype=bool).reshape(S.shape)
 
 
 def why_unweighed(machine: Machine) -> str:
@@ -89,6 +66,6 @@ def missing_words(machine: Machine) -> str:
 
 def missing_pressures(machine: Machine) -> dict[str, list[str]]:
     """By the cylinders of each equation that does not weigh: volumes whose pressures no sensor measures."""
-    needs, names = pressure_needs(machine), cylinders_of(machine)
+    needs, names = machine.pressure_needs, cylinders_of(machine)
     return {' and '.join(names[k]): [name for name in machine.volumes if name in needed - set(machine.measured_volumes)]
             for k, needed in enumerate(needs) if k not in machine.weighing}

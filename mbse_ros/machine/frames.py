@@ -107,14 +107,15 @@ def _load_kernel(machine: Machine) -> Kernel:
     """Of coordinates, components of the swing and all numbers: the entries of a LoadPose."""
     system, payload = machine.system, machine.payload_data
     swing, frame = ca.SX.sym('swing', len(machine.swings)), system.frames[payload.body]
-    place, rotation = _space(hook(machine)), turned(frame.rotation)
+    place, rotation = _space(hook(payload, system)), turned(frame.rotation)
     turning = ca.jacobian(frame.omega, system.qd) @ machine.reduced.R
     turns = rotation @ turning if machine.description.dimension == 3 else ca.vertcat(
         ca.SX.zeros(2, turning.shape[1]), turning)
     if payload.hanging is not None:
         axes = ca.DM(np.eye(machine.description.dimension)[['xyz'.index(axis) for axis in machine.swings]])
         upright = ca.sqrt(ca.fmax(1 - ca.sumsqr(swing), 0))
-        place = place + _space(system.values(payload.hanging) * (axes.T @ swing + upright * ca.DM(down(machine))))
+        rod = axes.T @ swing + upright * ca.DM(down(machine.description))
+        place = place + _space(system.values(payload.hanging) * rod)
         rotation, turns = ca.SX.eye(3), ca.SX.zeros(turns.shape)
     moves = ca.horzcat(ca.jacobian(place, system.q) @ machine.reduced.R, ca.jacobian(place, swing))
     jacobian = ca.vertcat(moves, ca.horzcat(turns, ca.SX.zeros(3, swing.numel())))

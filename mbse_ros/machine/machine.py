@@ -19,6 +19,7 @@ from ..dynamics.partitioned import newton_function
 from ..errors import DescriptionError, PositionProblemError, SingularConfigurationError
 from ..hydraulics.circuit import Circuit
 from ..mechanism.assembly import MechanismSystem
+from ..mechanism.sensors import sensor_model
 from ..mechanism.values import state_keys
 from .channels import Channel, machine_channels
 from .hanging import down, hook, swing_axes
@@ -26,6 +27,8 @@ from .parameters import Parameters
 
 UNLIMITED = np.pi       # rad, half the range of a joint without limits
 DEAD = 1e5              # |R| at a position found to 1e-15 m^2 where two branches meet
+SEEN = 1e-6     # smallest share of a motion that counts as seen
+POSITIONS = ('encoder', 'inclinometer', 'distance')
 NEWTON = 2              # steps from the last coordinates to the exact ones within one step of a filter
 
 
@@ -151,7 +154,10 @@ class Machine:
     @cached_property
     def swings(self) -> tuple[str, ...]:
         """Horizontal axes of the machine's frame along which a load that hangs swings; none of a rigid load."""
-        return swing_axes(self)
+        payload = self.description.payload
+        if payload is None or payload.hanging is None:
+            return ()
+        return swing_axes(payload, self.system, self.reduced.R, self.parameters, self.model.start.q)
 
     @cached_property
     def reduced(self) -> Reduced:
@@ -173,11 +179,30 @@ class Machine:
         return [k for k in range(len(self.coordinates)) if any(row[k] for row in exact)]
 
     @cached_property
+    def moved(self) -> np.ndarray:
+        """(cylinders, a): whether a cylinder's position depends on an actuated coordinate."""
+        S = self.piston_rates[:, self.actuated]
+        return np.array([[not S[i, k].is_zero() for k in range(S.shape[1])] for i in range(S.shape[0])],
+                        dtype=bool).reshape(S.shape)
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether there are as many cylinders as coordinates that they move, and one of these moves several."""
+        return self.moved.shape[0] == self.moved.shape[1] and not (self.moved.sum(axis=0) == 1).all()
+
+    @cached_property
+    def pressure_needs(self) -> list[set[str]]:
+        """Volumes whose pressures push in each equation of ``equations.by_cylinder``."""
+        chambers = np.kron(np.eye(len(self.cylinders)) if self.separable else self.moved.T, [1.0, 1.0])
+        pushes = chambers @ self.circuit.T_Vcyl.T
+        return [{name for name, some in zip(self.volumes, row) if some} for row in pushes]
+
+    @cached_property
     def weighing(self) -> tuple[int, ...]:
         """Equations of the force balance, by their place among those of ``equations.by_cylinder``, that carry
         information on the mass: sensors measure all their pressures."""
-        from .equations import measured_equations  # here, because it takes the machine apart
-        return tuple(measured_equations(self, self.measured_volumes))
+        measured = set(self.measured_volumes)
+        return tuple(k for k, needed in enumerate(self.pressure_needs) if needed and needed <= measured)
 
     @property
     def weighed(self) -> list[int]:
@@ -259,7 +284,7 @@ class Machine:
     def _rod(self) -> np.ndarray:
         """From the hook to a load that hangs (3,), m."""
         hanging = self.payload_data.hanging
-        rod = (0.0 if hanging is None else hanging.value) * down(self)
+        rod = (0.0 if hanging is None else hanging.value) * down(self.description)
         return np.pad(rod, (0, 3 - len(rod)))
 
     @cached_property
@@ -267,14 +292,35 @@ class Machine:
         payload = self.description.payload
         places = list(self.system.points.values())
         if payload is not None:
-            places.append(hook(self))
+            places.append(hook(payload, self.system))
         stacked = ca.horzcat(*places).T
         return Kernel(ca.Function('mbse_points', [self.system.q, self.system.values.symbol], [stacked]), 'vm')
 
+    def _blind_motion(self) -> str:
+        """Names of the independent coordinates that move where no position sensor changes, at the start, else ''."""
+        system, model = self.system, self.model
+        kinds = [sensor.kind for sensor in self.description.sensors.values()]
+        outputs = sensor_model(system)
+        owners = [name.partition('.')[0] for name in outputs.channels]
+        rows = [i for i, name in enumerate(owners) if self.description.sensors[name].kind in POSITIONS]
+        if not kinds or not rows:
+            return ', '.join(self.coordinates)
+        slopes = ca.Function('slopes', [system.q, system.qd, outputs.qdd, outputs.lam, system.u, system.t,
+                                        system.values.symbol], [ca.jacobian(outputs.output[rows], system.q)])
+        q = model.start.q
+        n, m = system.n, system.m
+        H = slopes(q, np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(system.u.numel()), 0.0, model.parameters).full()
+        R = np.column_stack([model.partition().velocity(q, unit) for unit in np.eye(len(self.coordinates))])
+        _, seen, motions = np.linalg.svd(H @ R / np.maximum(np.abs(H).max(axis=1, keepdims=True), 1e-12))
+        full = np.zeros(len(motions))
+        full[:len(seen)] = seen
+        unseen = motions[full <= SEEN * max(full.max(), 1.0)]
+        moving = np.abs(unseen).max(axis=0) > 1e-3 if len(unseen) else np.zeros(len(self.coordinates), dtype=bool)
+        return ', '.join(name for name, moves in zip(self.coordinates, moving) if moves)
+
     def _check_positions(self) -> None:
         """Raise DescriptionError where the measured positions leave a motion blind."""
-        from .blind import blind_motion  # here, because it takes the machine apart
-        blind = blind_motion(self)
+        blind = self._blind_motion()
         if blind:
             raise DescriptionError(
                 self.description.file, 'sensors', self.channels,

@@ -20,7 +20,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from .. import __version__
 from ..description.fingerprint import fingerprint
 from ..description.load import parse_mechanism
 from ..errors import MbseError, SettingError
@@ -31,6 +30,7 @@ from ..scale.export import PARQUET
 from ..scale.scale_file import scale_of
 from ..scale.table import rows, write_csv, write_parquet
 from ..sources.map import SourceMap
+from ..version import __version__
 from .bag import parse_tuning
 from .weigh_bags import KINDS, weigh_bags
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads as rows of plain values: what CSV and Parquet are written from."""
+"""Loads as rows of plain values, from which CSV and Parquet are written, and in words."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from ..errors import MissingModuleError
 from .record import LOAD, UNDO, Record
+from .uncertain import UncertainMass
 
 COLUMNS = {         # name: type, for Parquet
     'number': int, 'truck': str, 'start': str, 'end': str, 'start_ns': int, 'end_ns': int, 'mass_kg': float,
@@ -19,12 +21,13 @@ COLUMNS = {         # name: type, for Parquet
     'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
     'counts': bool, 'trusted': bool}
 UNDONE = 'undone'
+KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
 
 
 def rows(records: Iterable[Record]) -> list[dict[str, Any]]:
     """A row for each load in the order of the records, those undone too; None where nothing is known."""
     records = list(records)
-    undone = {record.data['load'] for record in records if record.kind == UNDO}
+    undone = undone_loads(records)
     return [_row(count, record, record.number in undone) for count, record in enumerate(
         (record for record in records if record.kind == LOAD), 1)]
 
@@ -79,3 +82,30 @@ def write_parquet(found: Sequence[dict[str, Any]], path: Path, more: Mapping[str
     kinds = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string(), bool: pyarrow.bool_()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in (COLUMNS | dict(more)).items()])
     parquet.write_table(pyarrow.Table.from_pylist(list(found), schema=schema), path)
+
+
+def undone_loads(records: Iterable[Record]) -> set[int]:
+    """Numbers of the loads that were undone."""
+    return {record.data['load'] for record in records if record.kind == UNDO}
+
+
+def remark_of(record: Record, undone: set[int]) -> str:
+    """What is odd about a load."""
+    if record.number in undone:
+        return UNDONE
+    return ', '.join(filter(None, [KNOWN[record.data['status']], '' if record.data['trusted'] else 'not trusted']))
+
+
+def mass_text(mass: UncertainMass) -> str:
+    """A mass and its interval, kg."""
+    lower, upper = mass.interval
+    return f'{mass.value:.1f} ({lower:.1f} to {upper:.1f})'
+
+
+def place_text(place: Mapping[str, float] | None) -> str:
+    """A place in words: its swing, or x, y, z."""
+    if place is None:
+        return ''
+    if 'swing' in place:
+        return f'{math.degrees(place["swing"]):.0f} deg'
+    return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'

@@ -27,7 +27,7 @@ class Whereabouts:
         self._machine, self._frames = machine, MachineFrames(machine)
         self._swing = swing_coordinate(machine)
         self._origin = radius_origin(machine, origin)
-        upright = down(machine)
+        upright = down(machine.description)
         self._across = np.concatenate([upright == 0.0, np.zeros(3 - len(upright), dtype=bool)])
         self.reset()
 
@@ -67,7 +67,7 @@ def swing_coordinate(machine: Machine) -> str:
     described = machine.description
     if described.dimension != 3:
         return ''
-    upright = down(machine)
+    upright = down(machine.description)
     for name in machine.coordinates:
         coordinate = described.coordinates.get(name)
         joint = described.joints.get(coordinate.joint if coordinate else '')

@@ -36,7 +36,7 @@ class PendulumMachine(Machine):
         parent, rest = (ca.Function('frame', [self.system.q, self.system.values.symbol],
                                     [self.system.frames[name].rotation])(q, self.model.parameters).full()
                         for name in (self.description.joints[JOINT].parent.body, BODY))
-        wanted, still = parent.T @ down(self), parent.T @ rest[:, 0]        # of the parent's frame
+        wanted, still = parent.T @ down(self.description), parent.T @ rest[:, 0]        # of the parent's frame
         if len(still) == 2:
             q[places] = np.arctan2(still[0] * wanted[1] - still[1] * wanted[0], still @ wanted) + swing
             return q
@@ -50,7 +50,8 @@ class PendulumMachine(Machine):
     def tilt(self, q: np.ndarray) -> float:
         """Angle of the load from the vertical, rad, at coordinates (n,)."""
         pin, load = self._ends(q, self.model.parameters)
-        return float(np.arccos(np.clip(down(self) @ (load - pin).ravel() / np.linalg.norm(load - pin), -1.0, 1.0)))
+        along = down(self.description) @ (load - pin).ravel() / np.linalg.norm(load - pin)
+        return float(np.arccos(np.clip(along, -1.0, 1.0)))
 
     @cached_property
     def _ends(self) -> Kernel:
@@ -70,7 +71,7 @@ def with_pendulum(machine: Machine, passive: tuple[str, ...]) -> MechanismDescri
     R = ca.Function('frame', [machine.system.q, machine.system.values.symbol],
                     [machine.system.frames[payload.body].rotation])(machine.model.start.q,
                                                                     machine.model.parameters).full()
-    along = down(machine)
+    along = down(machine.description)
     swings = np.eye(size)[['xyz'.index(axis) for axis in machine.swings]]
     turned, axes = _frame(R.T @ along, R.T @ swings[0])
     center = (payload.hanging or ZERO, *(Scalar(0.0) for _ in range(size - 1)))

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...machine import Machine
 from .machine_units import entry_unit
-from .result import Result, Series
+from .result import Result
+from .series import Series
 from .simulations import truth_series
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import numpy as np
 from ...description.coordinate_units import input_unit, unit_of
 from ...dynamics.model import Model
 from .motion_series import channel_units, motion_series
-from .result import Result, Series
+from .result import Result
+from .series import Series
 
 MOTION = ('position', 'velocity', 'acceleration', 'acceleration_error', 'force')
 

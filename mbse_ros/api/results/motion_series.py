@@ -10,7 +10,7 @@ import numpy as np
 from ...description.coordinate_units import input_unit, measured_unit, unit_of
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model
-from .result import Series
+from .series import Series
 
 WORDS = {'position': '', 'velocity': '_dot', 'acceleration': '_ddot'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}

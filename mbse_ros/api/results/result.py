@@ -4,42 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import MissingModuleError, SettingError
+from .series import Series, panels_of
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-NORMAL = 1.959964       # 95 % quantile, two sides
 MOST = 8                # pairs of axes in a figure where no names are given
-
-
-@dataclass(frozen=True)
-class Series:
-    """One column (k,) over time, SI; ``stddev`` (k,), or ``lower`` and ``upper`` ends (k,) of its 95 % interval, where
-    they are known; ``panel``: what it is drawn with, default alone."""
-
-    name: str
-    unit: str
-    values: np.ndarray
-    stddev: np.ndarray | None = None
-    lower: np.ndarray | None = None
-    upper: np.ndarray | None = None
-    panel: str = ''
-
-    @property
-    def interval(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Ends (k,) of the 95 % interval."""
-        if self.lower is not None and self.upper is not None:
-            return self.lower, self.upper
-        if self.stddev is None:
-            return None
-        return self.values - NORMAL * self.stddev, self.values + NORMAL * self.stddev
 
 
 class Result:
@@ -105,7 +81,6 @@ def drawn(t: np.ndarray, series: Sequence[Series], truth: Result | None = None) 
     from matplotlib import pyplot  # here, because it takes its time to import
 
     from ...report.plots import draw_plots
-    from .panels import panels_of
     known = {} if truth is None else {item.name: (truth.t, item.values) for item in truth.series()}
     panels = panels_of(t, series, known)
     return draw_plots(panels, lambda width, height: pyplot.figure(figsize=(width, height), facecolor='white'))

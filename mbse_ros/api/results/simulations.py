@@ -14,7 +14,8 @@ from ...machine import Machine
 from ..samples import Samples
 from .machine_units import entry_unit
 from .motion_series import motion_series
-from .result import Result, Series
+from .result import Result
+from .series import Series
 
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -14,10 +13,6 @@ from ..arguments import Every, Json, Sources, Valve, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ...offline.weigh_bags import WeighedBags, WeighedLoad
-    from ...scale.uncertain import UncertainMass
-
-UNDONE = 'undone'
-KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
 
 
 def loads(
@@ -141,7 +136,8 @@ def hand_over(found: WeighedBags, asked: Handed) -> None:
 
 def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
     """The loads that count, in their order; the first is load 1."""
-    undone = undone_loads(found)
+    from ...scale.table import undone_loads
+    undone = undone_loads(found.records)
     return [load for load in found.loads if load.record.counts and load.record.number not in undone]
 
 
@@ -150,19 +146,15 @@ def as_json(found: WeighedBags) -> dict[str, Any]:
     total = found.book.all.mass
     trucks = {name: {'loads': tally.count, 'total': tally.mass.value, 'total_interval': list(tally.mass.interval)}
               for name, tally in found.book.trucks.items()}
-    undone = undone_loads(found)
+    from ...scale.table import undone_loads
+    undone = undone_loads(found.records)
     return {'loads': [_load(load, undone) for load in found.loads], 'total': total.value,
             'total_interval': list(total.interval), 'count': found.book.all.count, 'trucks': trucks,
             'overloads': list(found.overloads)}
 
 
-def undone_loads(found: WeighedBags) -> set[int]:
-    """Numbers of the loads that were undone."""
-    return {record.data['load'] for record in found.records if record.kind == 'undo'}
-
-
 def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
-    from ...scale.table import iso_time
+    from ...scale.table import UNDONE, iso_time
     data, gone = load.record.data, load.record.number in undone
     return {'start_s': load.start, 'end_s': load.end, 'mass': data['mass'], 'interval': data['interval'],
             'truck': data['truck'], 'status': UNDONE if gone else data['status'],
@@ -176,11 +168,13 @@ def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
 def show(found: WeighedBags, several: bool) -> None:
     """Table of the loads, totals by truck, and of all."""
     from ...report.sections import print_table, wide_console
-    undone = undone_loads(found)
+    from ...scale.table import mass_text, place_text, remark_of, undone_loads
+    from ..logs import wall_time
+    undone = undone_loads(found.records)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
-             clock_text(load), mass_text(load.record.mass), load.record.data['truck'],
-             place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
-             remark_of(load, undone)] for load in found.loads]
+             wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),
+             load.record.data['truck'], place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
+             remark_of(load.record, undone)] for load in found.loads]
     if rows:
         print_table(wide_console(), f'{found.machine}: loads', [
             *(['bag'] if several else []), 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped',
@@ -191,32 +185,3 @@ def show(found: WeighedBags, several: bool) -> None:
     typer.echo(f'{total.count} loads in {found.seconds:.1f} s, total '
                f'{mass_text(total.mass)} kg' if total.count
                else f'no load in {found.seconds:.1f} s')
-
-
-def remark_of(load: WeighedLoad, undone: set[int]) -> str:
-    """What is odd about a load."""
-    data = load.record.data
-    if load.record.number in undone:
-        return UNDONE
-    return ', '.join(filter(None, [KNOWN[data['status']], '' if data['trusted'] else 'not trusted']))
-
-
-def clock_text(load: WeighedLoad) -> str:
-    """When it was, by the clock of its stamps."""
-    from ..logs import wall_time
-    return wall_time(load.record.data['start_ns'], load.record.data['end_ns'])
-
-
-def mass_text(mass: UncertainMass) -> str:
-    """A mass and its interval, kg."""
-    lower, upper = mass.interval
-    return f'{mass.value:.1f} ({lower:.1f} to {upper:.1f})'
-
-
-def place_text(place: dict[str, float] | None) -> str:
-    """A place in words: its swing, or x, y, z."""
-    if place is None:
-        return ''
-    if 'swing' in place:
-        return f'{math.degrees(place["swing"]):.0f} deg'
-    return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'

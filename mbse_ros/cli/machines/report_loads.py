@@ -14,9 +14,9 @@ from ...report.data import Run, Table
 from ...report.text import number, percent
 from ...scale.comparison import HOUR, Comparison, largest_causes
 from ...scale.record import ZERO
+from ...scale.table import mass_text, place_text, remark_of, undone_loads
 from ...scale.uncertain import UncertainMass, combined
 from ...streams.elapsed import set_back
-from ..commands.loads import clock_text, mass_text, place_text, remark_of, undone_loads
 from ..logs import wall_time
 
 HOURS = 'time [h]'
@@ -120,12 +120,13 @@ def _error_chart(comparison: Comparison, begin: int) -> Chart:
 
 def _tables(found: WeighedBags, counted: Sequence[WeighedLoad], total: UncertainMass, comparison: Comparison | None
             ) -> list[Table]:
-    undone, numbers = undone_loads(found), {id(load): str(k) for k, load in enumerate(counted, 1)}
+    undone, numbers = undone_loads(found.records), {id(load): str(k) for k, load in enumerate(counted, 1)}
     tables = [Table('Loads', (
         'load', 'bag', 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped', ''), [
         (numbers.get(id(load), '–'), Path(load.bag).resolve().name, f'{load.start:.1f}', f'{load.end:.1f}',
-         clock_text(load), mass_text(load.record.mass), load.record.data['truck'],
-         place_text(load.record.data['taken']), place_text(load.record.data['dropped']), remark_of(load, undone))
+         wall_time(load.record.data['start_ns'], load.record.data['end_ns']), mass_text(load.record.mass),
+         load.record.data['truck'], place_text(load.record.data['taken']), place_text(load.record.data['dropped']),
+         remark_of(load.record, undone))
         for load in found.loads])]
     if comparison is not None:
         tables.append(Table('Against known masses', (

@@ -19,7 +19,7 @@ from ...report.chart import Panel
 from ...report.data import Run, Series, Signal
 from ...report.writer import write_report
 from ..logs import Answer, LogRequest, cost, cost_line
-from ..smooth import how, panel, write_panels
+from ..panels import how, panel, write_panels
 from ..tables import write_table
 from ..units import unit_and_scale
 from .report_run import GROUPS, report_run

@@ -25,7 +25,7 @@ from ...estimators.sight.machine_sight import machine_sight
 from ...estimators.sight.mass_accuracy import MassAccuracy, mass_accuracy
 from ...estimators.sight.payload_observability import PayloadSight, payload_sight
 from ...machine import Machine
-from ...machine.equations import missing_pressures, missing_words, pressure_needs, why_unweighed
+from ...machine.equations import missing_pressures, missing_words, why_unweighed
 from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
@@ -212,7 +212,7 @@ def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> di
     if machine.description.payload is None:
         return found
     by_volume = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
-    for needed in pressure_needs(machine):
+    for needed in machine.pressure_needs:
         added = [name for name in machine.volumes if name in needed and by_volume.get(name) not in sensors]
         if added and all(name in by_volume for name in added):
             names = [by_volume[name] for name in added]

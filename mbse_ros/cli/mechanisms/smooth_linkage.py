@@ -15,7 +15,7 @@ from ...offline.smooth_linkage import SmoothedLog, check_filter, smooth_linkage_
 from ...report.chart import Panel
 from ...report.series import Z95, root_mean_square
 from ..logs import Answer, LogRequest, cost, cost_line
-from ..smooth import how, interval, panel, write_panels
+from ..panels import how, interval, panel, write_panels
 from ..tables import write_table
 
 UNSEEN = 0.5        # of the standard deviation of the start, above which a position counts as not seen

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import SettingError
 from ...machine import Machine
-from ...machine.equations import by_cylinder, measured_equations, pressure_needs
+from ...machine.equations import by_cylinder, measured_equations
 from ..filters.analysis.sight import SHOWN, echelon
 from .information import Window, observability
 from .machine_poses import Poses
@@ -75,7 +75,7 @@ def weighed_rows(machine: Machine, sensors: Sequence[str], poses: Poses, nominal
     """Regressor (k, e, 1 + d) of the equations whose pressures are measured, in standard deviations of their forces."""
     stddev = {channel.sensor.volume: float(channel.sensor.noise) for channel in machine.all_channels
               if channel.sensor.name in sensors and channel.kind == 'pressure'}
-    used, needs = measured_equations(machine, stddev), pressure_needs(machine)
+    used, needs = measured_equations(machine, stddev), machine.pressure_needs
     if not used:
         raise SettingError('sensors', list(sensors), 'all pressures of a cylinder, to see the payload: '
                            + '; '.join(', '.join(sorted(needs[k])) for k in range(len(needs))))

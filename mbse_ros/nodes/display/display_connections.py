@@ -4,22 +4,32 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from .display_server import GREETING
+GREETING = 5.0          # s: a connection without the next request is closed after so long
 
-if TYPE_CHECKING:
-    from .display_server import Server
+
+class ConnectionOwner(Protocol):
+    """The server: it counts connections."""
+
+    def enter(self, connection: Any) -> None:
+        """One more."""
+
+    def leave(self, connection: Any) -> None:
+        """It is gone."""
+
+    def end(self, connection: Any) -> None:
+        """Its time is over."""
 
 
 class LimitedConnection(H11Protocol):       # type: ignore[misc]
     """As uvicorn's, which limits a connection only until its first byte: within GREETING each has to ask for a file,
     and to take it, or to become a WebSocket, whatever comes in pieces meanwhile."""
 
-    owner: Server
+    owner: ConnectionOwner
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -56,7 +66,7 @@ class LimitedConnection(H11Protocol):       # type: ignore[misc]
 class LimitedSocket(WebSocketsSansIOProtocol):      # type: ignore[misc]
     """As uvicorn's; it takes the place of the connection that it was."""
 
-    owner: Server
+    owner: ConnectionOwner
 
     def connection_made(self, transport: Any) -> None:
         """It is open already."""

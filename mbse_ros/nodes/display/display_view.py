@@ -22,7 +22,7 @@ class SideView:
     def __init__(self, machine: Machine, origin: tuple[float, float, float] | None) -> None:
         self._machine, self._measured = machine, MeasuredPosition(machine)
         self._origin = radius_origin(machine, origin)
-        self._down = np.pad(down(machine), (0, 3 - len(down(machine))))
+        self._down = np.pad(down(machine.description), (0, 3 - len(down(machine.description))))
         self.forget()
 
     def forget(self) -> None:

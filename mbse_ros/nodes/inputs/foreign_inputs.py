@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from ...bags.channel_samples import Sample
@@ -19,12 +20,8 @@ from ...sources.map import Source, SourceMap, load_sources
 from ...sources.proposals.words import near
 from ...sources.rates import Rates
 from ...sources.topic_samples import ABSENT, LeftOut, TopicSamples
-from ..base.lifecycle import ManagedNode
 from ..messages.message_fields import class_fields, message_type
 from .waiting import Waiting
-
-if TYPE_CHECKING:
-    from ..checks.listening_map import MapListener
 
 LOOK = 0.2      # s between two looks at the graph while a topic is missing
 PERIOD = 5.0    # s over which rates are compared
@@ -69,11 +66,11 @@ class ForeignInputs:
     """Subscriptions of a node to the topics of a map; ``take(topic, message)`` is their callback.
 
     ``waiting`` gets them. What is left out is warned of once, and counted in ``left_out`` by channel and reason.
-    ``log``: whether faults of the map are errors in the log of the node, too.
+    ``node`` has ``input`` and ``warnings`` as ``ManagedNode`` has. ``log``: faults of the map are errors there, too.
     """
 
-    def __init__(self, node: ManagedNode[Any] | MapListener, sources: SourceMap, waiting: Waiting[Sample],
-                 qos: QoSProfile, take: Callable[[str, Any], None], log: bool = True) -> None:
+    def __init__(self, node: Node, sources: SourceMap, waiting: Waiting[Sample], qos: QoSProfile,
+                 take: Callable[[str, Any], None], log: bool = True) -> None:
         self._node, self._waiting, self._qos, self._take, self._log = node, waiting, qos, take, log
         self._open = dict(sources.channels)
         self._topics: dict[str, TopicSamples] = {}

@@ -18,8 +18,7 @@ import numpy as np
 from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
-from ...graph.smoother import LinkageSmoother, default_estimation_noises
-from ...graph.solvers.strided_window import Row, StridedWindow
+from ...graph.smoother import LinkageSmoother, Row, StridedWindow, default_estimation_noises
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .linkage_settings import LinkageSettings, numbers
 from .stage import LinkageStage

@@ -1,16 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series as panels of a figure: those of one panel share its axes, 95 % intervals are bands, the truth is dashed."""
+"""Named series over time with units, and as panels of a figure: those of one panel share its axes, 95 % intervals are
+bands, the truth is dashed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...report.chart import COLORS, PALETTE, Band, Curve, Panel
-from .result import Series
 
+NORMAL = 1.959964       # 95 % quantile, two sides
 Known = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One column (k,) over time, SI; ``stddev`` (k,), or ``lower`` and ``upper`` ends (k,) of its 95 % interval, where
+    they are known; ``panel``: what it is drawn with, default alone."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+    stddev: np.ndarray | None = None
+    lower: np.ndarray | None = None
+    upper: np.ndarray | None = None
+    panel: str = ''
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Ends (k,) of the 95 % interval."""
+        if self.lower is not None and self.upper is not None:
+            return self.lower, self.upper
+        if self.stddev is None:
+            return None
+        return self.values - NORMAL * self.stddev, self.values + NORMAL * self.stddev
 
 
 def panels_of(t: np.ndarray, series: Sequence[Series], truth: Known) -> list[Panel]:
