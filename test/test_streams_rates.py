@@ -20,11 +20,12 @@ from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
+from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.gaps import Gaps
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Output, Pipeline
-from mbse_ros.streams.rates import RARE, too_slow
+from mbse_ros.streams.rates import RARE, Lately, too_slow
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
 LOAD = 200.0
@@ -49,7 +50,7 @@ def test_slow_sensors_weigh_and_their_intervals_hold(valve: str, intervals: tupl
     outputs = run(valve, *intervals)
     assert sum(o.state.restart for o in outputs) == 1
     told = [o.payload for o in outputs if o.payload.status is PayloadStatus.UPDATING]
-    assert len(told) > 20 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
+    assert len(told) > 15 and np.mean([p.lower <= LOAD <= p.upper for p in told]) > 0.92
     assert not any(o.payload.status is PayloadStatus.IMPLAUSIBLE for o in outputs)
     assert outputs[-1].payload.upper - outputs[-1].payload.lower < 0.25 * LOAD
 
@@ -82,13 +83,14 @@ def test_the_error_of_lines_is_bounded_up_to_half_the_rate(hertz: float) -> None
     t = np.arange(20_000) * 1e-3
     samples = np.sin(2 * np.pi * hertz * t[99::100])
     lines = np.interp(t, t[99::100], samples)
-    error, noise = InterpolationError(np.array([1e-12]), np.array([True])), []
+    error, noise = InterpolationError(np.array([1e-12]), np.array([[True, False]])), []
     for k in range(2, len(samples)):
         error.take(lines[100 * k:100 * (k + 1), None], np.array([100.0]), np.array([0]))
         noise.append(float(error.variance[0]))
     off = (lines - np.sin(2 * np.pi * hertz * t))[149:-1000:100]
     assert 0.2 < np.sqrt(np.mean(off ** 2) / np.mean(noise[1:])) < 1.0
-    assert error.density(np.array([100.0]), 1e-3, np.array([0])) == pytest.approx(4.0 * noise[-1] * 0.1)
+    assert error.density(np.array([100.0]), 1e-3, np.array([0])) == pytest.approx(
+        [4.0 * noise[-1] * 0.1, 0.0])
     assert error.rare(np.array([0]))[0] == pytest.approx((0, 1e6 * noise[-1] ** 0.5))
 
 
@@ -96,7 +98,7 @@ def test_noise_alone_is_no_error_of_lines() -> None:
     rng = np.random.default_rng(1)
     samples = rng.normal(size=400)
     lines = np.interp(np.arange(40_000), np.arange(400) * 100.0, samples)
-    error, found = InterpolationError(np.ones(1), np.array([True])), []
+    error, found = InterpolationError(np.ones(1), np.array([[True]])), []
     for k in range(1, 399):
         error.take(lines[100 * k + 1:100 * (k + 1) + 1, None], np.array([100.0]), np.array([0]))
         found.append(bool(error.rare(np.array([0]))))
@@ -114,6 +116,54 @@ def test_a_slow_sensor_is_bridged_and_a_pause_of_a_fast_one_is_not() -> None:
     assert sum(segment.restart for segment in found) == 2
 
 
+
+def pauses(frames: list[SensorFrame], length_ns: int) -> list[SensorFrame]:
+    """Without all samples of so long, once in 2 s."""
+    return [f for f in frames if not 0 < (f.stamp_ns - 1_500_000_000) % 2_000_000_000 < length_ns]
+
+
+@pytest.mark.parametrize('valve', ['orifice', 'unknown'])
+@pytest.mark.parametrize('every, pause', [(1, 200 * MS), (5, 400 * MS)])
+def test_pauses_of_all_sensors_are_no_other_load_and_no_alarm(valve: str, every: int, pause: int) -> None:
+    """What was known of the mass stays, less sure; what is missing says nothing against it."""
+    outputs = feed(Pipeline(crane(valve)), pauses(thinned(work_cycle(LOAD), [every]), pause))
+    assert sum(o.state.restart for o in outputs) > 10
+    first = next(k for k, o in enumerate(outputs) if o.payload.status is PayloadStatus.UPDATING)
+    told = [o.payload for o in outputs[first:] if o.payload.status is PayloadStatus.UPDATING]
+    assert len(told) > 100 / every and all(p.lower <= LOAD <= p.upper for p in told)
+    assert not {PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE} & {o.payload.status for o in outputs[first:]}
+    assert outputs[-1].payload.upper - outputs[-1].payload.lower < 0.2 * LOAD
+
+
+def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
+    """In the payload and in the observer; where the state was wrong nothing does."""
+    kept: list[list[float]] = []
+    for hole in (0.2, 1.0, 4.0):
+        pipeline = Pipeline(crane())
+        before = feed(pipeline, work_cycle(LOAD)[:600])[-1]
+        later = feed(pipeline, [f for f in work_cycle(LOAD)[600:] if f.stamp_ns > (6.0 + hole) * 1e9][:12])
+        mass = [o.state.mean[-1, -1] for o in later]
+        deviations = [o.state.covariance[-1, -1] ** 0.5 for o in (before, later[0])]
+        assert mass[0] == pytest.approx(before.state.mean[-1, -1], abs=2.0 * deviations[1])
+        kept.append([float(pipeline.payload._estimator._restarted), deviations[0] / deviations[1]])
+    assert [share for share, _ in kept] == pytest.approx(np.exp([-0.1, -0.5, -2.0]), rel=0.05)
+    assert 1.0 > kept[0][1] > kept[1][1] > kept[2][1]
+
+
+def test_what_was_weighed_lately_shows_the_load_or_not() -> None:
+    def lately(*segments: tuple[float, float]) -> bool:
+        found = Lately(1000.0)
+        for k, (stddev, mass) in enumerate(segments):
+            found.take(k * 100 * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, 30.0))
+        return found.shows(mass_of(200.0, 30.0))
+    assert lately((55.0, 220.0), (55.0, 190.0), (55.0, 195.0), (55.0, 210.0))
+    assert not lately((60.0, 200.0))                                    # known no better than this
+    assert not lately(*[(55.0, 300.0)] * 4)                             # another load
+    assert not lately(*[(55.0, 200.0)] * 4, *[(1e4, 200.0)] * 10)       # that was more than a second ago
+
+
+def mass_of(mass: float, half_width: float) -> Mass:
+    return Mass(mass, half_width / 2, half_width, mass, mass, 100, 'open', half_width / 2, 10, mass)
 
 
 def test_max_gap_bounds_what_is_bridged() -> None:
@@ -134,8 +184,8 @@ def test_a_state_that_starts_again_may_be_in_motion() -> None:
     assert spreads == pytest.approx([0.05, 0.5], rel=1e-2)
     pipeline = Pipeline(crane())
     starts: list[bool] = []
-    pipeline.observer._observer.start = lambda *_, moving, start=pipeline.observer._observer.start: (   # type: ignore
-        starts.append(moving), start(*_, moving))
+    pipeline.observer._observer.start = lambda *_, moving, pause, start=pipeline.observer._observer.start: (   # type: ignore
+        starts.append(moving), start(*_, moving, pause))
     feed(pipeline, [f for f in work_cycle(LOAD)[:200] if not 1e9 < f.stamp_ns < 1.2e9])
     assert starts == [False, True]
 

@@ -8,7 +8,7 @@ the tuning, so that a change of tuning needs no new compilation. Each sample cor
 
 from __future__ import annotations
 
-from math import isfinite, isnan, nan
+from math import exp, isfinite, isnan, nan
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ from . import observer_step as steps
 from .chi_squared import exceeded
 from .hydraulic_model import MPA, NOISES, fastest_rate, hydraulic_model, largest_pressure
 from .hydraulic_sensors import variances
-from .interpolation_error import InterpolationError
+from .interpolation_error import InterpolationError, pushes
 from .observer_settings import ObserverSettings
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
@@ -31,7 +31,7 @@ from .segment_result import SegmentResult
 from .silent_pressures import UNKNOWN_FLOW, SilentPressures
 from .swing import SPREAD, spread_of_rate
 from .unweighed_motion import UnweighedMotion
-from .weighing import LARGEST_ACTIVITY, doubtful, frictions, mass_numbers
+from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions, mass_numbers
 
 NOMINAL_STEP = 1e-3         # s, compiled for at the start
 FASTEST = 1e9               # 1/s, of fluid and spools: beyond, one step is more than 20 doublings of another
@@ -55,9 +55,7 @@ class HydraulicObserver:
         if not self._variance.all():
             raise DescriptionError(machine.description.file, f'sensors.{self._exact().sensor.name}.stddev', 0.0,
                                    'a standard deviation or a resolution above 0')
-        self._lines = InterpolationError(self._variance, np.array(
-            [name.startswith('pressure/') for name in self.channels], dtype=bool))
-        self._force_psd = settings.force_psd
+        self._lines, self._force_psd = InterpolationError(self._variance, pushes(machine)), np.array(settings.force_psd)
         self.rate, self._prepared = fastest_rate(machine), NOMINAL_STEP
         if not self.rate <= FASTEST:
             raise DescriptionError(machine.description.file, 'hydraulics', f'rates of {self.rate:.3g} 1/s',
@@ -88,7 +86,7 @@ class HydraulicObserver:
         first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
         first += len(self.machine.volumes)
         slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
-        self._slopes = slopes[:, self._of_model]
+        self._slopes, self._load_slopes = slopes[:, self._of_model], slopes[n - self.model.unknowns:]
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open = np.ones(max(1, len(self.machine.weighing) * self.model.weighs))     # by equation
@@ -146,9 +144,10 @@ class HydraulicObserver:
         """Forget the state."""
         self._x = np.zeros(0)
 
-    def start(self, measured: np.ndarray, commands: np.ndarray, moving: bool = False) -> None:
+    def start(self, measured: np.ndarray, commands: np.ndarray, moving: bool = False, pause: float = 0.0) -> None:
         """State from the first samples (channels,), SI, NaN where missing: at rest, as uncertain as the settings say;
-        ``moving``: its speeds and what makes them are not known.
+        ``moving``: its speeds and what makes them are not known; ``pause``, s, since the state in force, whose load
+        counts then; 0: it does not.
 
         A coordinate or pressure without a sample starts in the middle of its range, with that range as its stddev.
         Raises PositionProblemError where the mechanism cannot be so.
@@ -164,7 +163,7 @@ class HydraulicObserver:
             if self.model.weighs:
                 z = np.clip(z, *self.machine.range.T)
             dependent = self.machine.position(z)[self.machine.system.dependent]
-        equations = np.zeros(len(self.machine.weighing) * self.model.weighs)
+        equations, before = np.zeros(len(self.machine.weighing) * self.model.weighs), self._x
         mass = np.eye(1, mass_numbers(self.machine, self.model))[0]     # calm, without a trend
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels)), equations, mass,
@@ -172,12 +171,23 @@ class HydraulicObserver:
         self._x[np.diag(self._full)] = (stddev / self.model.scale) ** 2
         if moving:
             self._open_motion()
+        if before.size and pause > 0.0:
+            self._carry_load(before, exp(-min(pause / PAUSES, 300.0)))
         self._plans.reset()
         self._lines.reset()
         self._outside.reset()
         self._silent.reset()
         self._unweighed.reset()
         self._open[:] = 1.0
+
+    def _carry_load(self, before: np.ndarray, kept: float) -> None:
+        """Mass and moments of the packed state ``before``, of whose information a share is ``kept``."""
+        n, c = len(self.names), self.model.unknowns
+        places, packed = np.arange(n - c, n), self._full[n - c:, n - c:]
+        numbers, frictions_held = np.split(self._load_slopes, [len(doubtful(self.machine, self.model))], axis=1)
+        P = (before[packed] + before[frictions_held] @ before[frictions_held].T) / kept
+        if c and P[-1, -1] < self._x[packed[-1, -1]]:
+            self._x[places], self._x[packed], self._x[numbers] = before[places], P, before[numbers]
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -188,11 +198,12 @@ class HydraulicObserver:
             self.prepare(dt)
         plan = self._plans.next(n, repeats, dt)
         self._p[0] = dt
-        noise, self._force_psd = self._variance, self.settings.force_psd
+        noise, self._force_psd = self._variance, np.array(self.settings.force_psd)
         if len(plan.divided):
             self._lines.take(values, repeats, plan.divided)
             noise = noise + self._lines.variance
-            self._force_psd += self._lines.density(repeats, dt, plan.divided) / MPA ** 2
+            if self.model.weighs:
+                self._force_psd = self._force_psd + self._lines.density(repeats, dt, plan.divided) / MPA ** 2
         self._p[first:first + m] = noise * plan.parts
         u = np.full((n, m + commands.shape[1]), nan)
         u[:, m:] = commands

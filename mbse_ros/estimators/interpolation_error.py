@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..machine import Machine
+from ..machine.equations import pressure_needs
+
 SHARE = 1.0 / 16.0      # square of the line's error over that of the second difference
 NOISE = 3.0 * 6.0       # of a sample's variance, left out of such a square: 6 on average, by chance 3 times that
 KEPT = 0.5              # of such a square, for the next gap: a single one can be near 0 by chance
@@ -19,14 +22,22 @@ RARE = 3.0              # standard deviations of a sensor by which the line may 
 CHAMBERS = 4.0          # times that density: two chambers push a piston, and neighbouring gaps are alike
 
 
+def pushes(machine: Machine) -> np.ndarray:
+    """Which channels (channels, a) are pressures in each equation of the force balance."""
+    needs = pressure_needs(machine)
+    return np.array([[name.removeprefix('pressure/') in needs[k] for k in machine.weighing]
+                     for name in machine.channels], dtype=bool).reshape(len(machine.channels), len(machine.weighing))
+
+
 class InterpolationError:
-    """Of one observer; ``noise`` (channels,), variances of the samples, SI; ``pressures`` (channels,): which are one.
+    """Of one observer; ``noise`` (channels,), variances of the samples, SI; ``pushes`` (channels, a): pressures in each
+    equation of the force balance.
 
     ``variance`` (channels,), SI, of the lines of the last segment.
     """
 
-    def __init__(self, noise: np.ndarray, pressures: np.ndarray) -> None:
-        self._noise, self._pressures = noise, pressures
+    def __init__(self, noise: np.ndarray, pushes: np.ndarray) -> None:
+        self._noise, self._pushes = noise, pushes
         self.reset()
 
     def reset(self) -> None:
@@ -52,10 +63,11 @@ class InterpolationError:
                     square = max((gap * (slope - self._slope[k])) ** 2 - NOISE * self._noise[k], 0.0)
                     self._square[k], self._slope[k] = max(square, KEPT * self._square[k]), slope
 
-    def density(self, repeats: np.ndarray, dt: float, channels: np.ndarray) -> float:
-        """Of the noise in the force balance, Pa^2 s, of the pressures among the ``channels``: the largest."""
-        own = channels[self._pressures[channels]]
-        return CHAMBERS * float((self.variance * repeats)[own].max(initial=0.0)) * dt
+    def density(self, repeats: np.ndarray, dt: float, channels: np.ndarray) -> np.ndarray:
+        """Of the noise in each equation of the force balance (a,), Pa^2 s: of the largest of its pressures among the
+        ``channels``."""
+        own = (self.variance * repeats)[channels, None] * self._pushes[channels]
+        return CHAMBERS * dt * own.max(axis=0, initial=0.0)
 
     def rare(self, channels: np.ndarray) -> tuple[tuple[int, float], ...]:
         """Those of the ``channels`` whose samples are too rare, the worst first, and by how many standard deviations of

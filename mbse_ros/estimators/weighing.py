@@ -38,6 +38,7 @@ UNKNOWN = 0.1       # s, of one that is not
 FAR = 3.0           # of the file's standard deviations of the centre, from which it is another load's
 WIDE = 1.2          # the same of its uncertainty
 LEAST = 0.02        # of the range of the payload's limits, from which a load has a centre
+PAUSES = 2.0        # s of a pause of all sensors, after which 1/e of the information on a load counts: it may be another
 CONSTANT = 0.5      # s for which the mass takes the errors of uncertain numbers to be the same
 MEMORY = 0.005       # share of the trend of the mass that is forgotten in 1 ms: STEP_TIME
 SIGNIFICANT = 2.5   # standard deviations of the trend that are not chance

@@ -12,6 +12,7 @@ import numpy as np
 from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
+from ..estimators.weighing import PAUSES
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
 from .filter import SAMPLE_TIME, BatchScatter, LowPass, TriangularWindow, gain_of, t_quantile, window_of
@@ -22,7 +23,7 @@ from .payload_settings import PayloadSettings
 from .quarantine import Quarantine
 from .state_gates import StateGates
 
-HARDLY = 1e-8       # share of the old information that counts after a restart: see ANOTHER in ``loads``
+HARDLY = 1e-8       # least share of the old information that counts after a restart: see ANOTHER in ``loads``
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
@@ -98,18 +99,20 @@ class PayloadEstimator:
         self._window_value = None
         self._stated, self._age, self.kept = False, 0.0, 0.0
         self._memories: deque[Memory] = deque(maxlen=2)
-        self._restarted = False
+        self._restarted = 1.0       # share of the information that counts from the next sample on
 
-    def restart(self) -> None:
-        """The state starts again after a gap: the joint angles are solved again, the mass stays.
+    def restart(self, pause: float = 0.0) -> None:
+        """The state starts again after a ``pause``, s, of all sensors: the joint angles are solved again, the mass stays.
 
-        What an observer then finds of the mass is all that counts: the load may be another one.
+        The longer the pause, the less what was known counts. 0: the state was wrong, or the clock has jumped; what an
+        observer then finds of the mass is all that counts.
         """
         self._dynamics.reset()
         self._gates.reset()
         self._quarantine.clear()
         self._memories.clear()
-        self._restarted = self._window_value is not None
+        if self._window_value is not None:
+            self._restarted = max(self._restarted * exp(-pause / PAUSES) if pause > 0.0 else 0.0, HARDLY)
 
     @property
     def columns(self) -> int:
@@ -117,19 +120,18 @@ class PayloadEstimator:
         return 3 + len(self._followed)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
-                reported: np.ndarray | None = None, compared: bool = True) -> Mass:
+                reported: np.ndarray | None = None) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
         ``reported`` (n, 3 + k): what an observer that estimates motion and mass together reports on the mass, see
         StateEstimate; None or empty: it estimates no mass, and the inverse dynamics of the states gives it.
-        ``compared``: whether these masses may say something of the errors that all have in common.
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if dt != self._dt:
             self._dt = dt
             self._continue_in_new_filters()
         if reported is not None and reported.size:
-            return self._weighed(mean, dt, reported, compared)
+            return self._weighed(mean, dt, reported)
         samples, before = self._dynamics.process(mean, covariance), self._samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -142,7 +144,7 @@ class PayloadEstimator:
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
                             self._samples - before)
 
-    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray, compared: bool) -> Mass:
+    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray) -> Mass:
         """Take the information on the mass that the observer reports, and its derivatives by the uncertain numbers.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
@@ -152,10 +154,10 @@ class PayloadEstimator:
         information, weighted, forgotten = reported[:, :3].T
         taken = (closed == 0) & (information > 0.0)
         some, lost = bool(taken.any()), forgotten
-        if self._restarted and some:
-            self._forget(HARDLY)
-            self._restarted, lost = False, np.where(np.arange(len(reported)) == 0, log(HARDLY), 0.0)
-        since = self._common.take(reported.take(self._told, axis=1), taken if compared else taken & False, lost, dt)
+        if self._restarted < 1.0 and some:
+            self._forget(self._restarted)
+            self._restarted, lost = 1.0, np.where(np.arange(len(reported)) == 0, log(self._restarted), 0.0)
+        since = self._common.take(reported.take(self._told, axis=1), taken, lost, dt)
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)

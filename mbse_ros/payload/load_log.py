@@ -79,12 +79,19 @@ class LoadLog:
         self.found = False      # whether the first mass has agreed with itself for a while
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
         self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
+        self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
+
+    def pause(self) -> None:
+        """All sensors have paused: what is forgotten next says nothing of the load."""
+        self._paused = 0.0
 
     def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
         """The mass at ``t``, s, which increases (``streams.elapsed``), and ``kept``: logarithm of the share of the
         first information that still counts; ``look_back``, s, over which forgetting counts as a change."""
         self._start = min(self._start, t)
-        self._weighed += t - self._recent[-1][0] if mass.taken and self._recent else 0.0
+        weighed = t - self._recent[-1][0] if mass.taken and self._recent else 0.0
+        self._weighed += weighed
+        self._paused += weighed
         self._recent.append((t, kept, mass))
         while t - self._recent[0][0] > look_back:
             self._recent.popleft()
@@ -96,10 +103,12 @@ class LoadLog:
             forgotten = most - kept > CHANGED and mass.noise > max(LOST * old.noise, LEAST / 2 * self._span)
             if most - kept > ANOTHER:
                 self._before, self._different = (begin, old), AGREES
+                self._after_pause = self._paused <= look_back
                 self._recent = deque([self._recent[-1]])
             elif (forgotten and not self._calm(mass, old, AGREES, UNSURE)
                   or isfinite(old.mass) and not isfinite(mass.mass)):
                 self._before, self._different = (begin, old), DIFFERENT
+                self._after_pause = self._paused <= look_back
         elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN):
             self._judge(begin, mass, *self._before)
 
@@ -117,6 +126,11 @@ class LoadLog:
     def changing(self) -> bool:
         """Whether the load changes, or has changed and is not known yet."""
         return self._before is not None
+
+    @property
+    def unknown_again(self) -> bool:
+        """The same, where only a pause of all sensors is the reason."""
+        return self.changing and self._after_pause
 
     def _judge(self, begin: float, mass: Mass, since: float, old: Mass) -> None:
         """The mass after the change at ``since``, known from ``begin`` on: another load than ``old``, or the same."""

@@ -7,16 +7,46 @@ the masses count less; what they then seem to say of the load, or of the machine
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import hypot, sqrt
+
+import numpy as np
 
 from ..estimators.interpolation_error import RARE as FEW
+from ..payload.mass import NORMAL, Mass
 from .records import Segment
 
 RARE = 'samples too rare for this motion'   # how the reason begins
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
 REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm
+SHOWN = 0.02        # of the range of the payload's limits, to which the last second must show the mass, or to its half-width
+
+
+class Lately:
+    """What was weighed within ``LOOK_BACK``: whether it shows the load as it is; ``span``, kg, of the payload's limits.
+
+    A mass is taken to be constant until samples contradict it. Where they are rare they may say so little that a
+    load is dropped unseen.
+    """
+
+    def __init__(self, span: float) -> None:
+        self._span, self._sums = span, deque[tuple[int, np.ndarray]]()
+
+    def take(self, now_ns: int, weighing: np.ndarray, mass: Mass) -> None:
+        """What a segment says of the mass, see StateEstimate."""
+        if mass.taken:
+            self._sums.append((now_ns, weighing[:, :2].sum(axis=0)))
+        while self._sums and not 0 <= now_ns - self._sums[0][0] < 1e9 * LOOK_BACK:
+            self._sums.popleft()
+
+    def shows(self, mass: Mass) -> bool:
+        """Whether it determines the mass, and agrees with it."""
+        information, weighted = sum((sums for _, sums in self._sums), np.zeros(2)).tolist()
+        if not information > max(mass.half_width, SHOWN * self._span) ** -2:
+            return False
+        return abs(weighted / information - mass.weighed) <= hypot(mass.half_width, NORMAL / sqrt(information))
 
 
 def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:

@@ -26,7 +26,7 @@ from .faint import REASON as FAINT
 from .faint import Faint
 from .limits import JUMPED, Limits
 from .linkage.channels import Channels
-from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, too_rare
+from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, Lately, too_rare
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 WINDOW = 200         # innovations from which the health is computed
@@ -34,6 +34,7 @@ WINDOW = 200         # innovations from which the health is computed
 OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers', FAINT
 FIRST = 'the first mass does not agree yet with the one half a second before'
+AGAIN = 'after a pause of all sensors the load may be another one, and is not known yet'
 FIRST_WEIGHED = 0.5     # s of weighing before the first mass counts where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
@@ -74,12 +75,13 @@ class ObserverStage:
 
     def reset(self) -> None:
         """Forget the state; the next segment starts it again."""
+        self._observer.reset()
+        self._last_ns = 0       # stamp of the last segment with a state
         self._begin()
         self._limits.reset()
         self._faint.reset()
 
     def _begin(self) -> None:
-        self._observer.reset()
         self._watch.reset()
         self._age = 0.0
         self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
@@ -100,6 +102,8 @@ class ObserverStage:
         if restart:
             self._begin()
             self._start = segment.start_ns * 1e-9
+            if segment.start_ns < self._last_ns:
+                self._observer.reset()
         self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1])
         if self._faint.found:
             self._refused[FAINT] = list(self._faint.found)
@@ -108,12 +112,14 @@ class ObserverStage:
             first = segment.values[0].copy()
             first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
             # a stream is taken to begin at rest; where it starts again the machine may be in motion
-            self._observer.start(first, segment.command_values[0], moving=not segment.begins)
+            self._observer.start(first, segment.command_values[0], moving=not segment.begins,
+                                 pause=(segment.start_ns - self._last_ns) * 1e-9)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)
         self._rare = too_rare(segment, result.rare)
         status, reason = self._judge(result, measured, segment.stamp_ns * 1e-9)
+        self._last_ns = segment.stamp_ns
         self._age += dt * len(segment.values)       # a segment that began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
@@ -236,7 +242,7 @@ class PayloadStage:
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
         self._loads = LoadLog(self._limits, self._estimator.difference, 0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
-        self._elapsed = Elapsed()
+        self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
 
     @property
     def budget(self) -> tuple[Cause, ...]:
@@ -254,9 +260,13 @@ class PayloadStage:
         if state.weighing.size and state.weighing.shape[1] != self._estimator.columns:
             raise SampleError('state.weighing', state.stamp_ns, state.weighing.shape[1],
                               f'{self._estimator.columns} columns, as of this machine')
+        before, length = self._elapsed.total, len(state.mean) * state.step_ns
+        now = self._elapsed.add(state.stamp_ns - length, state.stamp_ns, state.restart)
         if state.restart:
-            self._estimator.restart()
-        now = self._elapsed.add(state.stamp_ns - len(state.mean) * state.step_ns, state.stamp_ns, state.restart)
+            pause = (now - before - length) * 1e-9
+            self._estimator.restart(pause)
+            if pause > 0.0:
+                self._loads.pause()
         rare = RARE in state.reason
         if rare:
             self._rare_ns, self._rare = now, state.reason
@@ -274,7 +284,7 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
-            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing, not rare)
+            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
@@ -293,6 +303,8 @@ class PayloadStage:
             return PayloadStatus.IMPLAUSIBLE, (
                 "masses of different poses contradict each other: a sensor or the machine's file is wrong, most "
                 f'likely {mass.contradiction}')
+        if self._loads.unknown_again:
+            return PayloadStatus.NO_DATA, AGAIN
         if self._loads.changing:
             return PayloadStatus.CHANGING, 'the load changes'
         if mass.surprise:
@@ -308,7 +320,9 @@ class PayloadStage:
                                        status is PayloadStatus.IMPLAUSIBLE)
         rare = bool(reason) and reason == self._rare      # no alarm: it is not said what else there is
         doubted = self._doubted_ns == self._elapsed.total
-        missing = state.status is ObserverStatus.COASTING and not doubted       # which speaks against nothing
+        # samples that are missing speak against nothing
+        missing = (state.status is not ObserverStatus.OK and not doubted
+                   or status is PayloadStatus.NO_DATA and self._loads.unknown_again)
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (rare or missing)
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
@@ -325,11 +339,14 @@ class PayloadStage:
     def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
                 reason: str = '') -> PayloadEstimate:
         self._mass, since_rare = mass, self._elapsed.total - self._rare_ns
+        self._lately.take(self._elapsed.total, state.weighing, mass)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
         if status is None:
             status, reason = self._judged(mass, state.weighing.size > 0)
             if status in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS:
+                status, reason = PayloadStatus.NO_DATA, self._rare
+            if status is PayloadStatus.UPDATING and looks_back and not self._lately.shows(mass):
                 status, reason = PayloadStatus.NO_DATA, self._rare
         if state.weighing.size:
             status, reason = self._trusted(state, mass, status, reason)
