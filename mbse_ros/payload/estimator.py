@@ -102,7 +102,7 @@ class PayloadEstimator:
         self._restarted = 1.0       # share of the information that counts from the next sample on
 
     def restart(self, pause: float = 0.0) -> None:
-        """The state starts again after a ``pause``, s, of all sensors: the joint angles are solved again, the mass stays.
+        """The state starts again after a ``pause``, s, of all sensors: joint angles are solved again, the mass stays.
 
         The longer the pause, the less what was known counts. 0: the state was wrong, or the clock has jumped; what an
         observer then finds of the mass is all that counts.

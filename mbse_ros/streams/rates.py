@@ -21,7 +21,7 @@ RARE = 'samples too rare for this motion'   # how the reason begins
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
 REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm
-SHOWN = 0.02        # of the range of the payload's limits, to which the last second must show the mass, or to its half-width
+SHOWN = 0.02        # of the range of the payload's limits: the last second must show the mass to it, or to its interval
 
 
 class Lately:
