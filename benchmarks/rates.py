@@ -73,7 +73,7 @@ STREAMS = {
     '100 Hz, every 7th missing': Stream(lost=7), '50 Hz, every 3rd missing': Stream(0.02, lost=3),
     '100 Hz, all pause 0.2 s': Stream(pause=0.2), '20 Hz, all pause 0.4 s': Stream(0.05, pause=0.4),
     '100 Hz, one silent 0.4 s': Stream(silence=0.4),
-    '100 Hz, step 0.1 ms': Stream(step=1e-4), '100 Hz, step 0.5 ms': Stream(step=5e-4),
+    '100 Hz, step 0.2 ms': Stream(step=2e-4), '100 Hz, step 0.5 ms': Stream(step=5e-4),
     '100 Hz, step 2 ms': Stream(step=2e-3), '10 Hz, step 2 ms': Stream(0.1, step=2e-3)}
 
 

@@ -184,7 +184,8 @@ def test_a_state_that_starts_again_may_be_in_motion() -> None:
     assert spreads == pytest.approx([0.05, 0.5], rel=1e-2)
     pipeline = Pipeline(crane())
     starts: list[bool] = []
-    pipeline.observer._observer.start = lambda *_, moving, pause, start=pipeline.observer._observer.start: (   # type: ignore
+    start = pipeline.observer._observer.start
+    pipeline.observer._observer.start = lambda *_, moving, pause: (     # type: ignore
         starts.append(moving), start(*_, moving, pause))
     feed(pipeline, [f for f in work_cycle(LOAD)[:200] if not 1e9 < f.stamp_ns < 1.2e9])
     assert starts == [False, True]

@@ -61,14 +61,14 @@ from .rows import regular_rows
 from .segment_grid import SegmentGrid
 from .stretch import Stretch
 
-LONGEST_STEP = 2e-3     # s, up to which a step changes no result (docs/figures.md)
+SHORTEST_STEP, LONGEST_STEP = 2e-4, 2e-3    # s, between which a step changes no result (docs/figures.md)
 
 
 @dataclass(frozen=True)
 class InterpolationSettings(Settings):
     """Tuning of the interpolation."""
 
-    step: float = setting(0.001, 'step of the grid that the observer runs on', 's', 1e-4, LONGEST_STEP)
+    step: float = setting(0.001, 'step of the grid that the observer runs on', 's', SHORTEST_STEP, LONGEST_STEP)
     max_gap: float = setting(0.3, 'longest interval between samples that is interpolated, of a sensor that is usually '
                                   'so slow; of faster ones a third of it. Where all sensors are silent for longer the '
                                   'estimate starts again', 's', 0.001, 10.0)
