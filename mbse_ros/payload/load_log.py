@@ -82,7 +82,7 @@ class LoadLog:
         self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
 
     def pause(self) -> None:
-        """All sensors have paused: what is forgotten next says nothing of the load."""
+        """All sensors have paused: that something is forgotten next does not mean another load."""
         self._paused = 0.0
 
     def take(self, t: float, mass: Mass, kept: float, look_back: float = LOOK_BACK) -> None:
