@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..machine import Machine
-from ..machine.equations import pressure_needs
 
 SHARE = 1.0 / 16.0      # square of the line's error over that of the second difference
 NOISE = 3.0 * 6.0       # of a sample's variance, left out of such a square: 6 on average, by chance 3 times that
@@ -24,7 +23,7 @@ CHAMBERS = 4.0          # times that density: two chambers push a piston, and ne
 
 def pushes(machine: Machine) -> np.ndarray:
     """Which channels (channels, a) are pressures in each equation of the force balance."""
-    needs = pressure_needs(machine)
+    needs = machine.pressure_needs
     return np.array([[name.removeprefix('pressure/') in needs[k] for k in machine.weighing]
                      for name in machine.channels], dtype=bool).reshape(len(machine.channels), len(machine.weighing))
 
