@@ -25,7 +25,7 @@ from mbse_ros.offline.checks.plausibility import judged
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Tracker
 from mbse_ros.streams.pipeline import Output
-from mbse_ros.studies.bags import write_long_bag
+from studies.bags import write_long_bag
 
 LAP_S, PAUSE_NS = 60.0, 1_000_000_000
 

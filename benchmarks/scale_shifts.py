@@ -19,7 +19,7 @@ from mbse_ros.scale.book import Tally
 from mbse_ros.scale.detection import Detector
 from mbse_ros.scale.load import Load
 from mbse_ros.studies.many import add_workers, many
-from mbse_ros.studies.shifts import NAMES, Bucket, Shift, working_day
+from studies.shifts import NAMES, Bucket, Shift, working_day
 
 SPAN = 2500.0       # kg
 NORMAL = 1.96

@@ -25,7 +25,7 @@ from mbse_ros.scale.store import RecordStore
 from mbse_ros.simulation.crane import SimulatedCrane, plant_of, valves_by_cylinder
 from mbse_ros.simulation.cycle import Move, WorkCycle, dig
 from mbse_ros.streams.pipeline import Pipeline
-from mbse_ros.studies.shifts import Bucket, working_day
+from studies.shifts import Bucket, working_day
 
 SOIL = 15e3         # N
 TRUCK = 6           # loads

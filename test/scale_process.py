@@ -12,7 +12,7 @@ from scale_support import scale
 
 from mbse_ros.scale.record import TARGET, Record
 from mbse_ros.scale.store import RecordStore
-from mbse_ros.studies.shifts import payload_of
+from studies.shifts import payload_of
 
 
 def say(*words: object) -> None:

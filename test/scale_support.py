@@ -18,7 +18,7 @@ from mbse_ros.scale.scale_file import ScaleFile
 from mbse_ros.scale.scale_settings import ScaleSettings
 from mbse_ros.scale.stage import ScaleStage
 from mbse_ros.streams.records import ObserverStatus, StateEstimate
-from mbse_ros.studies.shifts import NAMES, Shift, payload_of
+from studies.shifts import NAMES, Shift, payload_of
 
 
 @cache

@@ -4,14 +4,16 @@
 import json
 
 import pytest
+import typer
 from cli_support import mbse, refused
 
+from mbse_ros.cli import studies
 from mbse_ros.compiled import have_compiler
 from mbse_ros.errors import MbseError
 from mbse_ros.machine import load_machine
 from mbse_ros.simulation.work import frame_count, working_machine
-from mbse_ros.studies import kernels, pipeline, startup
-from mbse_ros.studies.kernels import CASES, model_of
+from studies import kernels, pipeline, startup
+from studies.kernels import CASES, model_of
 
 
 def test_kernels(tmp_path, monkeypatch):
@@ -91,3 +93,12 @@ def test_pipeline(tmp_path, monkeypatch):
 def test_a_folder_is_no_file(tmp_path):
     for name in ('kernels', 'pipeline'):
         assert refused('benchmark', name, '--json', tmp_path).endswith('expected a file, not a folder')
+
+
+def test_what_is_not_installed_says_where_it_is(tmp_path):
+    """An installed package has no folder `benchmarks` beside it."""
+    app = typer.Typer()
+    studies.add_studies(app, tmp_path)
+    with pytest.raises(MbseError, match=r'mbse benchmark kernels .*git clone'):
+        typer.main.get_command(app)(['kernels', '--rounds', '1', '--json', 'x.json'], standalone_mode=False)
+    assert {command.name for command in app.registered_commands} == set(studies.IN_SOURCES)

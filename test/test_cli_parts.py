@@ -18,7 +18,8 @@ from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.offline.track import Track
 from mbse_ros.streams.pipeline import Output
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
-from mbse_ros.studies import timing
+from mbse_ros.studies.many import machine_name
+from studies import timing
 
 MS = 1_000_000
 
@@ -160,4 +161,4 @@ def test_interleaved_calls_take_turns(monkeypatch):
     monkeypatch.setattr(timing.time, 'perf_counter', lambda: next(clock))
     best = timing.interleaved({'a': (lambda: calls.append('a'), 2), 'b': (lambda: calls.append('b'), 1)}, rounds=2)
     assert ''.join(calls) == 'aabaab' and best == {'a': 2.0, 'b': 3.0}
-    assert 'Python 3' in timing.machine_name()
+    assert 'Python 3' in machine_name()

@@ -10,9 +10,9 @@ from four_bar_by_hand import forward_euler_error
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.resources import share_directory
-from mbse_ros.studies import peers, simulation
-from mbse_ros.studies import scaling as benchmark_scaling
-from mbse_ros.studies.energy import run_case
+from studies import peers, simulation
+from studies import scaling as benchmark_scaling
+from studies.energy import run_case
 
 
 def studied(tmp_path, *words):

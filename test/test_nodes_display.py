@@ -34,7 +34,7 @@ from mbse_ros.nodes.display.display_server import CONNECTIONS
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.graphs.machine_graph import MachineArguments, machine_graph
 from mbse_ros.nodes.messages.scale_text import record_values, text_of, totals_values
-from mbse_ros.studies.shifts import Bucket, Shift
+from studies.shifts import Bucket, Shift
 
 LIVE = {'stamp_ns': 1, 'mass': 912.4, 'lower': 880.0, 'upper': 945.0, 'gross': 912.4, 'gross_upper': 945.0,
         'status': 'too_slow', 'reason': 'piston too slow', 'carrying': True, 'since_ns': 1, 'counted': False,

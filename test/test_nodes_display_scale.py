@@ -19,7 +19,7 @@ from websockets.sync import client
 
 from mbse_ros.nodes.display_node import DisplayNode
 from mbse_ros.nodes.scale_node import ScaleNode
-from mbse_ros.studies.shifts import Bucket, Shift, payload_of
+from studies.shifts import Bucket, Shift, payload_of
 
 
 def start_pose(reading):

@@ -29,7 +29,7 @@ from mbse_ros.scale.record import LOAD, MISSED, TAKEN, TRUCK, Record
 from mbse_ros.scale.store import RecordStore
 from mbse_ros.srv import ScaleOrder
 from mbse_ros.streams.records import PayloadStatus
-from mbse_ros.studies.shifts import Bucket, Shift, payload_of
+from studies.shifts import Bucket, Shift, payload_of
 
 CHART = 'format: mbse/scale/1\nattachments: {hook: 100 kg}\nload_chart: {limits: [[20 m, 1050 kg]]}\n'
 

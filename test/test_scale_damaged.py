@@ -20,7 +20,7 @@ from mbse_ros.scale.book import Book
 from mbse_ros.scale.record import LOAD, REPAIRED, TARGET, Record
 from mbse_ros.scale.record_file import read_records
 from mbse_ros.scale.store import MIGRATIONS, RecordStore, repair
-from mbse_ros.studies.shifts import Bucket, Shift
+from studies.shifts import Bucket, Shift
 
 PAGE = 4096
 HANGS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c'

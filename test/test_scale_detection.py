@@ -15,7 +15,7 @@ from mbse_ros.scale.reading import Place, Reading
 from mbse_ros.scale.scale_settings import ScaleSettings
 from mbse_ros.scale.uncertain import UncertainMass, total
 from mbse_ros.streams.records import PayloadStatus
-from mbse_ros.studies.shifts import NAMES, TRUCK, Bucket, Shift, working_day
+from studies.shifts import NAMES, TRUCK, Bucket, Shift, working_day
 
 SPAN = 2500.0
 EXACT = {'stddev': (0.0, 0.0)}

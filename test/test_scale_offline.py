@@ -32,7 +32,7 @@ from mbse_ros.scale.table import COLUMNS, rows
 from mbse_ros.scale.whereabouts import Whereabouts, swing_coordinate
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
-from mbse_ros.studies.shifts import Bucket, Shift
+from studies.shifts import Bucket, Shift
 
 UP_DOWN = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(
     (0.0, 0.0), (2.4, 0.0), (2.5, 0.5), (5.9, 0.5), (6.0, 0.0), (9.4, 0.0), (9.5, 1.0), (12.0, 1.0)))

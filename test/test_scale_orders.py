@@ -14,7 +14,7 @@ from mbse_ros.scale.journal import MemoryJournal
 from mbse_ros.scale.orders import LONGEST_KEY, Order, carry_out
 from mbse_ros.scale.record import LOAD, TRUCK, UNDO
 from mbse_ros.scale.store import RecordStore
-from mbse_ros.studies.shifts import Bucket, Shift
+from studies.shifts import Bucket, Shift
 
 EXACT = {'stddev': (0.0, 0.0), 'rate': 5.0}
 

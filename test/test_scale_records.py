@@ -21,10 +21,10 @@ from mbse_ros.scale import store as store_module
 from mbse_ros.scale.record import ENDED, LOAD, TAKEN, TARGET, UNDO, Record
 from mbse_ros.scale.store import APPLICATION, RecordStore
 from mbse_ros.scale.table import rows
-from mbse_ros.studies.shifts import Bucket, Shift
+from studies.shifts import Bucket, Shift
 
 EXACT = {'stddev': (0.0, 0.0)}
-CHILD = 'import sys; sys.path.insert(0, "test"); import scale_process; scale_process.main(*sys.argv[1:])'
+CHILD = 'import sys; sys.path[:0] = ["test", "benchmarks"]; import scale_process; scale_process.main(*sys.argv[1:])'
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.stage import followed_numbers
 from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
-from mbse_ros.studies.shifts import START_NS, Bucket, Shift, payload_of
+from studies.shifts import START_NS, Bucket, Shift, payload_of
 
 EXACT = {'stddev': (0.0, 0.0)}
 SHIFTS, LOADS = 200, 8

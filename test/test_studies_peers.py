@@ -6,9 +6,9 @@ import pytest
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
-from mbse_ros.studies import peer_model, peers, simulation
-from mbse_ros.studies.peer_model import NoPeerError, Pose, deviation
-from mbse_ros.studies.peer_mujoco import Setting, _tree, mjcf
+from studies import peer_model, peers, simulation
+from studies.peer_model import NoPeerError, Pose, deviation
+from studies.peer_mujoco import Setting, _tree, mjcf
 
 CASES = tuple(simulation.MECHANISMS)
 

@@ -35,7 +35,7 @@ from ..report.writer import write_report
 from ..resources import share_directory
 from ..simulation import estimator_benchmark
 from ..simulation.cycle import DURATION
-from ..studies.energy import EXAMPLES, SCHEMES, largest_kinetic, run_case
+from ..simulation.energy_balance import EXAMPLES, SCHEMES, largest_kinetic, run_case
 from ..studies.estimators import write_estimator_plots
 from .check import warnings
 from .machines.report_run import report_run

@@ -27,8 +27,7 @@ from ..simulation.estimator_benchmark import (
     benchmark_cases,
     run_case,
 )
-from .many import many
-from .timing import machine_name
+from .many import machine_name, many
 
 COLUMNS = {'rmse_pos': 'position', 'rmse_pos_after_2s': 'after 2 s', 'rmse_vel': 'velocity',
            'rmse_acc': 'acceleration', 'force_rmse': 'force', 'nees': 'NEES', 'nis': 'NIS', 'whiteness': 'white p',

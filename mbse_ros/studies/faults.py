@@ -18,8 +18,7 @@ from ..report.sections import print_table, wide_console
 from ..report.text import number
 from ..simulation.sensor_faults import BUS, FAULTS, chosen_faults, sensors_of
 from .fault_cases import TWICE, Case, machine_of, run_case
-from .many import many
-from .timing import machine_name
+from .many import machine_name, many
 
 MACHINES = ('patu655_lift', 'patu655', 'zx200', 'zx200_can')
 VALVES = ('orifice', 'unknown')

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent runs of a study: in this process, in several, or on a cluster, with a bar on a terminal."""
+"""Independent runs of a study: in this process, in several, or on a cluster, with a bar on a terminal; and where."""
 
 from __future__ import annotations
 
+import platform
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from ..report.sections import tracked
@@ -32,3 +34,13 @@ def add_workers(parser: ArgumentParser, jobs: int = 1) -> None:
     parser.add_argument('--jobs', type=int, default=jobs, help=f'processes; the figures do not depend on it [{jobs}]')
     parser.add_argument('--cluster', metavar='ADDRESS', help='a Dask scheduler, tcp://HOST:PORT, instead of processes '
                         'here; its workers have benchmarks/ and test/ on their PYTHONPATH')
+
+
+def machine_name() -> str:
+    """Processor and Python of this machine."""
+    try:
+        lines = Path('/proc/cpuinfo').read_text().splitlines()
+        model = next(line.split(':', 1)[1].strip() for line in lines if line.startswith('model name'))
+    except (OSError, StopIteration):
+        model = platform.machine()
+    return f'{model}, Python {platform.python_version()}'

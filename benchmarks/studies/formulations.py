@@ -15,18 +15,20 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from ..description.load import known_mechanisms
-from ..dynamics.formulations.by_name import accelerations
-from ..dynamics.formulations.semi_recursive import semi_recursive_partition
-from ..dynamics.model import Model, load_model
-from ..dynamics.motion import simulate
-from ..errors import DescriptionError, MbseError
-from ..mechanism.assembly import COORDINATES
-from ..mechanism.levels import level_rows
-from ..report.files import check_file, check_folder, write_json
-from ..report.sections import print_table, wide_console
-from ..report.text import number
-from .timing import bound_state, interleaved, machine_name
+from mbse_ros.description.load import known_mechanisms
+from mbse_ros.dynamics.formulations.by_name import accelerations
+from mbse_ros.dynamics.formulations.semi_recursive import semi_recursive_partition
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.errors import DescriptionError, MbseError
+from mbse_ros.mechanism.assembly import COORDINATES
+from mbse_ros.mechanism.levels import level_rows
+from mbse_ros.report.files import check_file, check_folder, write_json
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import number
+from mbse_ros.studies.many import machine_name
+
+from .timing import bound_state, interleaved
 
 MOTION = 0.5        # s of the motion from which the states are taken
 DT = 2e-3
@@ -174,7 +176,7 @@ def _difference(found: np.ndarray, reference: np.ndarray) -> float:
 
 def write_formulation_plots(rows: list[dict[str, Any]], folder: Path) -> None:
     """Cost and agreement of the formulations as bars, one picture a kind of coordinates."""
-    from ..report.plots import Bars, write_bars  # here, because plots take their time to import
+    from mbse_ros.report.plots import Bars, write_bars  # here, because plots take their time to import
     folder.mkdir(parents=True, exist_ok=True)
     labels = list(dict.fromkeys(row['formulation'] for row in rows))
     for kind in dict.fromkeys(row['coordinates'] for row in rows):

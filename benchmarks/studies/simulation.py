@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from ..dynamics.batch import simulate_runs
-from ..dynamics.integrators import INTEGRATORS
-from ..dynamics.integrators.task import Record, Task
-from ..dynamics.model import Model, load_model
-from ..dynamics.motion import simulate, step_count
-from ..errors import MbseError, SettingError
-from ..report.files import check_file, write_json
-from ..report.sections import print_table, wide_console
-from ..report.text import number
-from ..workers import processors
+from mbse_ros.dynamics.batch import simulate_runs
+from mbse_ros.dynamics.integrators import INTEGRATORS
+from mbse_ros.dynamics.integrators.task import Record, Task
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.dynamics.motion import simulate, step_count
+from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import number
+from mbse_ros.studies.many import machine_name
+from mbse_ros.workers import processors
+
 from .peer_model import NoPeerError, peer_model
 from .peers import best_of, installed
-from .timing import machine_name
 
 # mechanism: s that it moves without a dead point or a free fall through its own bars
 MECHANISMS = {'four_bar': 5.0, 'five_bar': 5.0, 'four_bar_spring': 5.0, 'slider_crank': 5.0, 'spatial_four_bar': 5.0,

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from ..machine import load_machine
-from ..report.files import check_file, write_json
-from ..simulation.crane import SimulatedCrane
+from mbse_ros.machine import load_machine
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.simulation.crane import SimulatedCrane
 
 LOG_S = 23.5
 SEGMENT_S = 0.1     # a log needs no short segments

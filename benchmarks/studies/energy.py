@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +13,24 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from ..dynamics.integrators import INTEGRATORS
-from ..dynamics.integrators.task import Record, Task
-from ..dynamics.model import Model, load_model
-from ..dynamics.motion import Motion, simulate
-from ..report.chart import Curve, Panel
-from ..report.files import check_file, check_folder, write_json
-from ..report.plots import Bars, write_bars, write_plots
-from ..report.sections import print_table, wide_console
-from ..report.text import number
-from .timing import bound_state, interleaved, machine_name
+from mbse_ros.dynamics.integrators import INTEGRATORS
+from mbse_ros.dynamics.integrators.task import Record, Task
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.dynamics.motion import Motion, simulate
+from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.files import check_file, check_folder, write_json
+from mbse_ros.report.plots import Bars, write_bars, write_plots
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import number
+from mbse_ros.simulation.energy_balance import EXAMPLES, SCHEMES, Run, largest_kinetic, run_case
+from mbse_ros.studies.many import machine_name
 
-EXAMPLES = {'four_bar': '', 'four_bar_spring': 'bend'}        # mechanism: its relative angle
+from .timing import bound_state, interleaved
+
 CRANKS = {'four_bar': 'theta', 'four_bar_spring': 'theta1'}
 STEPS_MS = (1.0, 10.0)
-SCHEMES: dict[str, tuple[str, dict[str, Any]]] = {
-    'forward Euler': ('forward_euler', {}), 'augmented Euler': ('augmented_euler', {}),
-    **{f'exponential n={n}': ('exponential', {'order': n}) for n in (1, 2, 3, 4)},
-    'exponential exact': ('exponential', {'order': 'exact'})}
 OBSERVED = 1.0              # s, over which the relative angle is compared with the reference
-BLOWN_UP = 10.0             # times the largest kinetic energy of the reference: no motion of the mechanism any more
 _TIMED = (2, 14)            # steps in a short and in a long burst
-
-
-@dataclass(frozen=True)
-class Run:
-    """One scheme on one example: the motion, and when it blew up, s."""
-
-    example: str
-    dt_ms: float
-    scheme: str
-    motion: Motion
-    blew_up_at: float | None
 
 
 def run_energy(json_file: Path | None, output: Path | None, duration: float, rounds: int) -> None:
@@ -68,24 +53,6 @@ def run_energy(json_file: Path | None, output: Path | None, duration: float, rou
     if output is not None:
         write_energy_plots(runs, references, result, output)
     _show(console, result)
-
-
-def largest_kinetic(model: Model, duration: float) -> float:
-    """Largest kinetic energy on the way, J, by the exact exponential scheme."""
-    return float(np.max(simulate(model, duration, 1e-3, 'exponential').kinetic))
-
-
-def run_case(model: Model, example: str, dt_ms: float, scheme: str, duration: float, kinetic: float) -> Run:
-    """Simulate; a motion that ends early, or leaves all bounds of energy, blew up."""
-    name, options = SCHEMES[scheme]
-    dt = 1e-3 * dt_ms
-    with np.errstate(all='ignore'):
-        motion = simulate(model, duration, dt, name, stop=False, **options)
-        beyond = np.flatnonzero(~(np.abs(motion.balance) < BLOWN_UP * kinetic))
-    blew_up = float(motion.t[beyond[0]]) if beyond.size else None
-    if blew_up is None and motion.failure is not None:
-        blew_up = float(motion.t[-1]) + dt
-    return Run(example, dt_ms, scheme, motion, blew_up)
 
 
 def row_of(run: Run, reference_: Motion, step_us: float) -> dict[str, Any]:

@@ -12,17 +12,17 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ..dynamics.model import Model, load_model
-from ..dynamics.motion import simulate
-from ..errors import SettingError
-from ..graph.forward_lag import ForwardLag, GraphMotion
-from ..graph.inverse import solve_inverse
-from ..report.files import check_file, write_json
-from ..report.sections import print_table, wide_console
-from ..report.series import root_mean_square
-from ..report.text import number
-from ..simulation.graph_benchmark import estimation_rows, length_rows
-from .timing import machine_name
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.dynamics.motion import simulate
+from mbse_ros.errors import SettingError
+from mbse_ros.graph.forward_lag import ForwardLag, GraphMotion
+from mbse_ros.graph.inverse import solve_inverse
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.series import root_mean_square
+from mbse_ros.report.text import number
+from mbse_ros.simulation.graph_benchmark import estimation_rows, length_rows
+from mbse_ros.studies.many import machine_name
 
 FOUR_BAR = 'four_bar_adams'
 FORMS = ('dependent', 'independent')

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import typer
 
-from ..bags.frames import write_frame
-from ..bags.writer import BagWriter
-from ..errors import MbseError
-from ..machine import load_machine
-from ..report.files import check_file, write_json
-from ..report.sections import print_table, wide_console
-from ..simulation.work import frame_count, working_machine
+from mbse_ros.bags.frames import write_frame
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.errors import MbseError
+from mbse_ros.machine import load_machine
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.simulation.work import frame_count, working_machine
 
 TAIL = 5        # lines of a command that failed
 COMMAND = "import sys\nfrom mbse_ros.cli import main\nsys.argv = ['mbse', *{words!r}]\nmain()"

@@ -13,9 +13,9 @@ from math import cos, nan, sin, sqrt
 
 import numpy as np
 
-from ..payload.mass import NORMAL
-from ..scale.reading import Place, Reading
-from ..streams.records import PayloadEstimate, PayloadStatus
+from mbse_ros.payload.mass import NORMAL
+from mbse_ros.scale.reading import Place, Reading
+from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 
 NAMES = ('friction', 'offset')      # numbers of the made-up machine: in proportion to the mass, and the same in all
 REACH, HEAP, TRUCK = 7.0, 0.0, 1.6  # m; angles of the swing, rad

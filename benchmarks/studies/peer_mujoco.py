@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..description.basics import GROUND
+from mbse_ros.description.basics import GROUND
+
 from .peer_model import Link, NoPeerError, PeerModel, Pose
 
 LEAST_INERTIA = 1e-12       # kg m2, of a point mass: MuJoCo wants some

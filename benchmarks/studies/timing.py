@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 
-from ..compiled import Kernel
-from ..dynamics.partitioned import Partitioned
+from mbse_ros.compiled import Kernel
+from mbse_ros.dynamics.partitioned import Partitioned
 
 
 def interleaved(calls: Mapping[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
@@ -25,16 +23,6 @@ def interleaved(calls: Mapping[str, tuple[Callable[[], object], int]], rounds: i
                 call()
             best[name] = min(best[name], (time.perf_counter() - start) / burst)
     return best
-
-
-def machine_name() -> str:
-    """Processor and Python of this machine."""
-    try:
-        lines = Path('/proc/cpuinfo').read_text().splitlines()
-        model = next(line.split(':', 1)[1].strip() for line in lines if line.startswith('model name'))
-    except (OSError, StopIteration):
-        model = platform.machine()
-    return f'{model}, Python {platform.python_version()}'
 
 
 def bound(function: ca.Function, arguments: Sequence[np.ndarray], backend: str = 'auto'

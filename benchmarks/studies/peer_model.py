@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from ..description.basics import GROUND, PointRef
-from ..description.model import Coordinate, Force, Joint, MechanismDescription, Spring
-from ..dynamics.model import Model
-from ..errors import MbseError
-from ..mechanism.inertia import center_of_mass, inertia
+from mbse_ros.description.basics import GROUND, PointRef
+from mbse_ros.description.model import Coordinate, Force, Joint, MechanismDescription, Spring
+from mbse_ros.dynamics.model import Model
+from mbse_ros.errors import MbseError
+from mbse_ros.mechanism.inertia import center_of_mass, inertia
 
 Z = np.array([0.0, 0.0, 1.0])
 

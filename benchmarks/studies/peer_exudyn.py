@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..description.basics import GROUND
+from mbse_ros.description.basics import GROUND
+
 from .peer_model import Coil, Link, NoPeerError, PeerModel, Pose, Z
 
 

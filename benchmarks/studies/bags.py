@@ -13,11 +13,11 @@ from typing import Any
 
 import typer
 
-from ..bags.writer import BagWriter
-from ..errors import MbseError, SettingError
-from ..machine import load_machine
-from ..report.files import check_file, write_json
-from ..simulation.work import frame_count, working_machine
+from mbse_ros.bags.writer import BagWriter
+from mbse_ros.errors import MbseError, SettingError
+from mbse_ros.machine import load_machine
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.simulation.work import frame_count, working_machine
 
 SHORT_S = 60.0
 LONGEST_H = 100.0

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 import typer
 
-from ..compiled import Kernel, Scan, have_compiler
-from ..errors import SettingError
-from ..estimators.hydraulic_model import HydraulicModel, hydraulic_model
-from ..estimators.hydraulic_observer import HydraulicObserver
-from ..estimators.observer_settings import ObserverSettings
-from ..estimators.paper_reference import PaperModel, paper_step
-from ..machine import Machine, load_machine
-from ..report.files import check_file, write_json
-from ..report.sections import print_table, wide_console
-from .timing import interleaved, machine_name
+from mbse_ros.compiled import Kernel, Scan, have_compiler
+from mbse_ros.errors import SettingError
+from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
+from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.observer_settings import ObserverSettings
+from mbse_ros.estimators.paper_reference import PaperModel, paper_step
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.report.files import check_file, write_json
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.studies.many import machine_name
+
+from .timing import interleaved
 
 BATCH = 1000
 DT = 1e-3
@@ -32,12 +34,13 @@ CASES = {'crane_observer_step': ('patu655_lift', 'apart'), 'crane_weighing_step'
          'zx200_observer_step': ('zx200', 'joint')}     # machine, observer.weighing
 PRESSURE, COMMAND = 5e6, 4.0       # Pa, V: a machine at work
 FIRST_STEP = '''
-import time
+import sys, time
+sys.path.insert(0, {folder!r})
 start = time.perf_counter()
 from mbse_ros.machine import load_machine
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.studies.kernels import usual_samples
+from studies.kernels import usual_samples
 import numpy as np
 machine = load_machine({machine!r})
 settings, (values, commands) = ObserverSettings(weighing={weighing!r}), usual_samples(machine)
@@ -119,7 +122,8 @@ def _first_step(machine: str, weighing: str, backend: str) -> float:
     """From the first import to the end of the first step, in a new process with an empty cache, s."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, 'MBSE_CACHE_DIR': cache}
-        program = FIRST_STEP.format(machine=machine, weighing=weighing, backend=backend)
+        program = FIRST_STEP.format(folder=str(Path(__file__).parents[1]), machine=machine, weighing=weighing,
+                                    backend=backend)
         done = subprocess.run([sys.executable, '-c', program], env=environment, capture_output=True, text=True,
                               check=True)
     return float(done.stdout)

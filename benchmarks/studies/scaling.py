@@ -16,19 +16,21 @@ from rich.progress import track
 from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 
-from ..compiled import Kernel
-from ..description.generate import CHAIN
-from ..dynamics.formulations.by_name import accelerations
-from ..dynamics.formulations.matrix_r import constraint_rates
-from ..dynamics.model import Model, load_model
-from ..dynamics.state_equations import state_function
-from ..errors import SettingError
-from ..report.chart import Curve, Panel
-from ..report.files import check_file, check_folder, write_json
-from ..report.plots import write_plots
-from ..report.sections import print_table, wide_console
-from ..report.text import number
-from .timing import bound, interleaved, machine_name
+from mbse_ros.compiled import Kernel
+from mbse_ros.description.generate import CHAIN
+from mbse_ros.dynamics.formulations.by_name import accelerations
+from mbse_ros.dynamics.formulations.matrix_r import constraint_rates
+from mbse_ros.dynamics.model import Model, load_model
+from mbse_ros.dynamics.state_equations import state_function
+from mbse_ros.errors import SettingError
+from mbse_ros.report.chart import Curve, Panel
+from mbse_ros.report.files import check_file, check_folder, write_json
+from mbse_ros.report.plots import write_plots
+from mbse_ros.report.sections import print_table, wide_console
+from mbse_ros.report.text import number
+from mbse_ros.studies.many import machine_name
+
+from .timing import bound, interleaved
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60, 80, 100)
 LARGEST = 100
