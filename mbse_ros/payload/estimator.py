@@ -120,18 +120,19 @@ class PayloadEstimator:
         return 3 + len(self._followed)
 
     def process(self, mean: np.ndarray, covariance: np.ndarray, dt: float,
-                reported: np.ndarray | None = None) -> Mass:
+                reported: np.ndarray | None = None, share: float = 1.0) -> Mass:
         """Take the states (n, nx), SI, of a segment with the covariance (nx, nx) of its last; step ``dt``, s.
 
         ``reported`` (n, 3 + k): what an observer that estimates motion and mass together reports on the mass, see
         StateEstimate; None or empty: it estimates no mass, and the inverse dynamics of the states gives it.
+        ``share`` of their information that counts where masses are compared: 1, or less where their errors are alike.
         Raises PositionProblemError where the cylinders cannot reach.
         """
         if dt != self._dt:
             self._dt = dt
             self._continue_in_new_filters()
         if reported is not None and reported.size:
-            return self._weighed(mean, dt, reported)
+            return self._weighed(mean, dt, reported, share)
         samples, before = self._dynamics.process(mean, covariance), self._samples
         if samples.clean:
             clean = None if samples.clean == len(samples.rows) else samples.closed == 0
@@ -144,7 +145,7 @@ class PayloadEstimator:
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
                             self._samples - before)
 
-    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray) -> Mass:
+    def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray, share: float) -> Mass:
         """Take the information on the mass that the observer reports, and its derivatives by the uncertain numbers.
 
         Acceleration closes no gate: the observer weighs it, and knows how well.
@@ -157,7 +158,8 @@ class PayloadEstimator:
         if self._restarted < 1.0 and some:
             self._forget(self._restarted)
             self._restarted, lost = 1.0, np.where(np.arange(len(reported)) == 0, log(self._restarted), 0.0)
-        since = self._common.take(reported.take(self._told, axis=1), taken, lost, dt)
+        told = reported.take(self._told, axis=1)
+        since = self._common.take(told if share == 1.0 else told * share, taken, lost, dt)
         self._take_all(self._rows(reported) if some else reported, taken, forgotten.copy(), dt)
         if since is not None:
             self._weigh_again(since)
@@ -236,7 +238,7 @@ class PayloadEstimator:
                 self._window, self._scatter = TriangularWindow(self._window.window, self._width), None
                 self._kept = 1.0
 
-    def hold(self, reported: np.ndarray | None = None) -> Mass:
+    def hold(self, reported: np.ndarray | None = None, share: float = 1.0) -> Mass:
         """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
         self._quarantine.clear()
         if reported is not None and reported.size:

@@ -18,6 +18,7 @@ from ..payload.mass import NORMAL, Mass
 from .records import Segment
 
 RARE = 'samples too rare for this motion'   # how the reason begins
+SHARE = FEW ** -2   # of the information of such samples that counts where masses are compared: line errors are alike
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
 REMEMBERED_NS = 10_000_000_000      # for which that is so, and a mass that wanders is no alarm

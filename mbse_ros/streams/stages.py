@@ -26,7 +26,7 @@ from .faint import REASON as FAINT
 from .faint import Faint
 from .limits import JUMPED, Limits
 from .linkage.channels import Channels
-from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, Lately, too_rare
+from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, SHARE, Lately, too_rare
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 WINDOW = 200         # innovations from which the health is computed
@@ -284,7 +284,8 @@ class PayloadStage:
             return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
                                 f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
         try:
-            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing)
+            mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing,
+                                           SHARE if rare else 1.0)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
             return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
