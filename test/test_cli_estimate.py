@@ -15,7 +15,7 @@ from mbse_ros.bags.series import read_payload, read_states, records
 from mbse_ros.cli.machines import estimate_machine as module
 from mbse_ros.cli.machines.estimate_machine import load_text
 from mbse_ros.cli.machines.report_run import ONE_LIFT, _weighed, report_run
-from mbse_ros.compiled import remarks
+from mbse_ros.compiled import compiler as remarks
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.payload.load_log import Load

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mbse_ros.compiled import Kernel, Scan, have_compiler
-from mbse_ros.compiled import remarks as room
+from mbse_ros.compiled import compiler as room
 from mbse_ros.compiled.cache import cache_folder, entry_key, library
 from mbse_ros.errors import CompilationError
 

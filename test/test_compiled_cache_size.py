@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from mbse_ros.compiled import compiler as room
 from mbse_ros.compiled import have_compiler
-from mbse_ros.compiled import remarks as room
-from mbse_ros.compiled.cache import library
-from mbse_ros.compiled.cache_size import IN_USE, MB, cache_limit, shrink
-from mbse_ros.compiled.remarks import remarks
+from mbse_ros.compiled.cache import IN_USE, MB, cache_limit, library, shrink
+from mbse_ros.compiled.compiler import remarks
 
 pytestmark = pytest.mark.skipif(not have_compiler(), reason='no C compiler')
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from mbse_ros.compiled import Kernel, have_compiler, lanes, parts
+from mbse_ros.compiled import Kernel, have_compiler, lanes
 from mbse_ros.compiled.dense import c_source
 from mbse_ros.compiled.lanes import with_lanes
 
@@ -27,11 +27,11 @@ def update(rows: int, columns: int, sequential: int) -> ca.Function:
     return ca.Function('update', [P, h, k], [M, ca.vertcat(*seen), -M[:, 0], 2 * ca.sqrt(M[0, 0] ** 2)], {'cse': True})
 
 
-@pytest.fixture(autouse=True, params=[parts.LONGEST, 7])
+@pytest.fixture(autouse=True, params=[lanes.LONGEST, 7])
 def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short functions are taken, too; in one part and in many."""
     monkeypatch.setattr(lanes, 'LEAST', 1)
-    monkeypatch.setattr(parts, 'LONGEST', request.param)
+    monkeypatch.setattr(lanes, 'LONGEST', request.param)
 
 
 @needs_compiler
@@ -59,12 +59,12 @@ def test_rows_are_taken_in_lanes() -> None:
 
 def test_a_long_function_becomes_parts_that_need_little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values and lanes cross from part to part, each place of the store is used again, and no part is too long."""
-    monkeypatch.setattr(parts, 'LONGEST', 40)
+    monkeypatch.setattr(lanes, 'LONGEST', 40)
     source = c_source(update(8, 8, 6))
     found = re.findall(r'void casadi_f0_\d+\(.*?\) \{\n(.*?)\n\}\n', source, re.S)
     values = [len(re.findall(r'const \w+ [sv]\d+=(?!kept)', part)) for part in found]
-    stores = [len(set(re.findall(rf'\b{store}\[\d+\]=', source))) for store in parts.STORES.values()]
-    moved = [len(re.findall(rf'\b{store}\[\d+\]=', source)) for store in parts.STORES.values()]
+    stores = [len(set(re.findall(rf'\b{store}\[\d+\]=', source))) for store in lanes.STORES.values()]
+    moved = [len(re.findall(rf'\b{store}\[\d+\]=', source)) for store in lanes.STORES.values()]
     assert len(found) > 5 and max(values) <= 40
     assert all(1 < places < 0.7 * number for places, number in zip(stores, moved))
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from mbse_ros.compiled import Kernel, have_compiler
-from mbse_ros.compiled import remarks as room
+from mbse_ros.compiled import compiler as room
 from mbse_ros.compiled.cache import library
-from mbse_ros.compiled.compiler import time_limit
-from mbse_ros.compiled.remarks import remarks
+from mbse_ros.compiled.compiler import remarks, time_limit
 from mbse_ros.errors import CompilationError
 
 SOURCE = 'int mbse_answer(void) { return 42; }\n'

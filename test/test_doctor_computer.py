@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from mbse_ros.compiled import have_compiler, remarks
+from mbse_ros.compiled import compiler as remarks
+from mbse_ros.compiled import have_compiler
 from mbse_ros.doctor.checks import FAILS, OK, WARNING
 from mbse_ros.doctor.clock import date_check, kernel_says, resolution_check, synchronized_check
 from mbse_ros.doctor.compilation import cache_check, compiler_check

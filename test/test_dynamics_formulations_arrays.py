@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mbse_ros.dynamics.formulations.by_name import FORMULATIONS, accelerations
 from mbse_ros.dynamics.formulations.kkt import penalty, solve_symmetric
-from mbse_ros.dynamics.formulations.matrix_r_arrays import matrix_r, s_and_r
+from mbse_ros.dynamics.formulations.matrix_r import matrix_r, s_and_r
 from mbse_ros.dynamics.formulations.terms_arrays import Terms
 from mbse_ros.errors import SettingError, SingularConfigurationError, SingularEquationsError
 

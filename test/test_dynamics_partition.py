@@ -11,7 +11,7 @@ from dynamics_arrays import random_terms, slider_crank
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbse_ros.dynamics.formulations.matrix_r_arrays import s_and_r
+from mbse_ros.dynamics.formulations.matrix_r import s_and_r
 from mbse_ros.dynamics.partition import alternatives, choose_independent, condition
 from mbse_ros.errors import SingularConfigurationError
 

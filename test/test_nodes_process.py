@@ -13,7 +13,7 @@ from nodes_support import Peer, overrides, ros
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from mbse_ros.compiled import remarks as room
+from mbse_ros.compiled import compiler as room
 from mbse_ros.msg import HydraulicState, SensorSegment
 from mbse_ros.nodes.base.warnings import Warnings
 from mbse_ros.nodes.interpolation_node import InterpolationNode

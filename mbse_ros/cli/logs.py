@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from ..compiled.remarks import remarks
+from ..compiled.compiler import remarks
 from ..errors import BagError, SettingError
 from ..report.files import check_file, write_json
 from ..sources.map import SourceMap

@@ -3,7 +3,6 @@
 
 from .compiler import have_compiler
 from .kernel import Kernel
-from .runs import Runs
-from .scan import Scan
+from .scan import Runs, Scan
 
 __all__ = ['Kernel', 'Runs', 'Scan', 'have_compiler']

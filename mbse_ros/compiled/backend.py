@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..errors import CompilationError, check_choice
-from .compiler import have_compiler
-from .remarks import remark
+from .compiler import have_compiler, remark
 
 T = TypeVar('T')
 BACKENDS = ('auto', 'vm', 'c')

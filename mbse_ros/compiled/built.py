@@ -16,8 +16,7 @@ from contextlib import suppress
 import casadi as ca
 import numpy as np
 
-from .cache import entry_key, found, keep
-from .code import code_identity
+from .cache import code_identity, entry_key, found, keep
 
 # Rooms from which a function may follow; above them are only users of functions.
 ROOMS = ('compiled', 'description', 'dynamics', 'estimators', 'hydraulics', 'machine', 'mechanism', 'payload',

@@ -7,29 +7,40 @@ what follows the sections). It is written beside its place and renamed, so that 
 damage, not malice: whoever may write into the folder runs code as this user, so the folder is made for the user alone,
 and neither read nor written where another one owns it or others may write into it. The time of a file is that of its
 last use; where the folder gets too large, those that were not used for longest go.
+
+The identity of this package's own code: what it built is built again after any change of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
+import re
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import casadi as ca
 
 from ..errors import CompilationError
-from .cache_size import cache_limit, shrink
-from .compiler import compile_library, compiler, identity
-from .remarks import remark
+from .compiler import compile_library, compiler, identity, remark
 
 SEAL_BYTES = hashlib.sha256().digest_size
+ROOT = Path(__file__).resolve().parent.parent
+MB = 1_000_000
+USUAL, LEAST, MOST = 1000.0, 1.0, 1e7       # MB
+IN_USE = 60.0           # s since the last use: a process may be about to load it
+WORTH = 3600.0          # s: what was used since is missed
+# an entry, and one whose process was killed while writing
+_OURS = re.compile(r'[0-9a-f]{64}\.(?:so|casadi)|\.[0-9a-f]{32}')
 
 
 def cache_folder() -> Path:
@@ -162,3 +173,78 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _temporary_folder() -> Path:
     return Path(_temporary().name)
+
+
+@cache
+def code_identity(*rooms: str) -> str:
+    """Hash of all source files of these rooms; of 100 files it takes some milliseconds, once in a process.
+
+    Raises OSError where a source file cannot be read.
+    """
+    digest = hashlib.sha256()
+    for room in rooms:
+        for path in sorted((ROOT / room).rglob('*.py')):
+            content = path.read_bytes()
+            digest.update(f'{path.relative_to(ROOT)}\0{len(content)}\0'.encode() + content)
+    return digest.hexdigest()
+
+
+class Entry(NamedTuple):
+    """A file of the cache: time of its last use, s, size in bytes."""
+
+    used: float
+    size: int
+    path: Path
+
+
+def cache_limit() -> int:
+    """Bytes that the cache may hold: MBSE_CACHE_LIMIT in MB, else 1000 MB; a remark says that it is no such number."""
+    text = os.environ.get('MBSE_CACHE_LIMIT', '')
+    if not text:
+        return round(USUAL * MB)
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not LEAST <= limit <= MOST:
+        remark(f'MBSE_CACHE_LIMIT: got {text[:40]!r}, expected a number of MB from {LEAST:g} to {MOST:g}; '
+               f'{USUAL:g} MB is used')
+        limit = USUAL
+    return round(limit * MB)
+
+
+def entries(folder: Path, now: float) -> list[Entry]:
+    """Files of the cache, those first that were not used for longest; others' files are none of ours."""
+    found = []
+    with suppress(OSError), os.scandir(folder) as files:
+        for file in files:
+            if not _OURS.fullmatch(file.name):
+                continue
+            with suppress(OSError):     # another process has just removed it
+                status = file.stat(follow_symlinks=False)
+                used = status.st_mtime if status.st_mtime <= now + IN_USE else 0.0      # the clock was wrong then
+                found.append(Entry(used, status.st_size, folder / file.name))
+    return sorted(found)
+
+
+def shrink(folder: Path, limit: int) -> None:
+    """Remove the entries that were not used for longest, until ``limit`` bytes are left.
+
+    What was used in the last minute stays. A process that has loaded a library keeps it when its file goes; several
+    may do this at once.
+    """
+    now = time.time()
+    known = entries(folder, now)
+    left, missed = sum(entry.size for entry in known), False
+    for entry in known:
+        if left <= limit or now - entry.used < IN_USE:
+            break
+        with suppress(OSError):
+            if entry.path.lstat().st_mtime > entry.used > 0.0:      # taken up since
+                continue
+            entry.path.unlink()
+        left -= entry.size
+        missed |= now - entry.used < WORTH
+    if missed:
+        remark(f'{folder} is too small: functions of the last hour were removed and will be compiled again '
+               f'(raise MBSE_CACHE_LIMIT, {limit // MB} MB)')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C compiler: which one, its identity, and one call that turns C source into a shared library."""
+"""The C compiler: which one, its identity, and one call that turns C source into a shared library; and
+what users should know of the compiled functions of this process: nodes log it, nothing is raised for it."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ FLAGS = ('-std=gnu11', '-Og', '-ffp-contract=off', '-fPIC', '-shared')
 WIDE = '-mavx2', '-fexpensive-optimizations'
 CANDIDATES = ('cc', 'gcc', 'clang')
 LONGEST = 600.0     # s
+_REMARKS: dict[str, None] = {}      # in the order in which they came, each once
 
 
 def compiler() -> tuple[str, ...] | None:
@@ -97,3 +99,13 @@ def time_limit() -> float:
         return float(os.environ.get('MBSE_COMPILE_LIMIT', ''))
     except ValueError:
         return LONGEST
+
+
+def remark(text: str) -> None:
+    """Add a line."""
+    _REMARKS[text] = None
+
+
+def remarks() -> tuple[str, ...]:
+    """All lines so far."""
+    return tuple(_REMARKS)

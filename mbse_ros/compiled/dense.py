@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CasADi function with NumPy's memory layout: dense, row by row, under a name that cannot collide in C."""
+"""A CasADi function with NumPy's memory layout: dense, row by row, under a name that cannot collide in C; and the check
+of the arrays that it is given."""
 
 from __future__ import annotations
 
-import casadi as ca
+from math import prod
+from typing import Any
 
-from . import lanes, parts
-from .code import code_identity
+import casadi as ca
+import numpy as np
+
+from . import lanes
+from .cache import code_identity
 from .small import with_fast_small_functions
 
 WRITERS = ('compiled',)       # where the code is that writes C
+DOUBLE = np.dtype(np.float64)
 
 
 def dense(function: ca.Function, name: str) -> ca.Function:
@@ -52,5 +58,28 @@ def c_source(*functions: ca.Function, in_lanes: bool = True) -> str:
 
 def made_of(function: ca.Function, in_lanes: bool = True) -> str:
     """All that ``c_source`` of a function follows from, in a tenth of its time: the function and what writes the C."""
-    chosen = (lanes.LEAST, parts.LONGEST) if in_lanes else None
+    chosen = (lanes.LEAST, lanes.LONGEST) if in_lanes else None
     return f'{function.serialize()} {code_identity(*WRITERS)} {chosen}'
+
+
+def fitted(array: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """The numbers as float64 of the shape; a vector may come as a scalar, 1-D, row or column. Raises ValueError."""
+    if type(array) is np.ndarray and array.shape == shape and array.dtype is DOUBLE:
+        return array
+    result = np.asarray(array)
+    if result.dtype.kind not in 'fiub':
+        raise ValueError(f'{what}: got dtype {result.dtype}, expected real numbers')
+    as_vector = result.size == max(result.shape, default=1) == max(shape, default=1) == prod(shape)
+    if result.shape != shape and not as_vector:
+        raise ValueError(f'{what}: got shape {result.shape}, expected {shape}')
+    return result.astype(DOUBLE, copy=False).reshape(shape)
+
+
+def checked(array: np.ndarray, shape: tuple[int, ...], what: str, writable: bool = False) -> None:
+    """ValueError unless the array is C-contiguous float64 of the shape (and writable, if asked)."""
+    if type(array) is not np.ndarray or array.dtype is not DOUBLE or array.shape != shape:
+        got = f'{array.dtype} {array.shape}' if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f'{what}: got {got}, expected a float64 array of shape {shape}')
+    flags = array.flags
+    if not flags.c_contiguous or (writable and not flags.writeable):
+        raise ValueError(f'{what}: must be C-contiguous{" and writable" if writable else ""}')

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DivergenceError
-from .arrays import checked, fitted
 from .backend import build
 from .cache import library
-from .dense import array_shape, c_source, dense, made_of
+from .dense import array_shape, c_source, checked, dense, fitted, made_of
 
 NAME = 'mbse_kernel'
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..errors import PositionProblemError
-from .lapack import lstsq, null_space
+from .partition import lstsq, null_space
 
 Residual = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]    # q -> Phi (m,), Phi_q (m, n)
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ...bags.series import TruthSeries
-from ...compiled.remarks import remarks
+from ...compiled.compiler import remarks
 from ...estimators.hydraulic_model import MASS
 from ...machine import Machine
 from ...offline.bag import Estimate, truth_at

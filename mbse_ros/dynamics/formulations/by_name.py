@@ -8,7 +8,7 @@ from functools import partial
 
 from ...errors import check_choice
 from .kkt import kkt, penalty
-from .matrix_r_arrays import matrix_r
+from .matrix_r import matrix_r
 from .projectors import enforce
 from .terms_arrays import Accelerations, Terms
 from .udwadia_kalaba import Clearance, batch, recursive

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .ali3p import ali3p
-from .euler import augmented_euler, augmented_euler_scheme, forward_euler, forward_euler_scheme
 from .exponential import exponential, exponential_scheme
-from .fixed_step import Scheme
+from .fixed_step import Scheme, augmented_euler, augmented_euler_scheme, forward_euler, forward_euler_scheme, rk4
 from .reference import dop853, radau
-from .runge_kutta import rk4
 from .sundials import cvodes
 from .trapezoid import trapezoid, trapezoid_scheme
 

@@ -19,7 +19,7 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
-from ...compiled.remarks import remarks
+from ...compiled.compiler import remarks
 from ...description.fingerprint import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
