@@ -81,9 +81,9 @@ class HydraulicObserver:
                                   + [True] * held, dtype=bool)
         first += len(self.machine.coordinates) + len(self.channels)
         self._mass_activity = first + len(self.machine.weighing)
-        moved = self._mass_activity + mass_numbers(self.machine, self.model)
-        self._unweighed = UnweighedMotion(self.machine, self.model, slice(moved, moved + len(self.machine.weighing)))
         first += 2 * len(self.machine.weighing) * self.model.weighs + mass_numbers(self.machine, self.model)
+        self._unweighed = UnweighedMotion(self.machine, slice(first - len(self.machine.weighing), first),
+                                          self._mass_activity, self._full[-1, -1])
         first += len(self.machine.volumes)
         slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
         self._slopes, self._load_slopes = slopes[:, self._of_model], slopes[n - self.model.unknowns:]
@@ -210,8 +210,8 @@ class HydraulicObserver:
         np.copyto(u[:, :m], values, where=plan.used)
         before = self._x[:nx]
         y, innovation, variance, rejected = self._gated(u, plan)
-        if self._unweighed.may_change_the_load(self._x, n * dt):
-            self._x[self._mass_activity] = LARGEST_ACTIVITY
+        if self.model.weighs:
+            self._unweighed.forget(self._x, y[-1, nx + 2 * m:], self._open < JOLT)
         slopes = self._x.take(self._slopes)     # for one deviation each
         covariance = self._x.take(self._full)
         covariance += slopes @ slopes.T
@@ -229,7 +229,7 @@ class HydraulicObserver:
         there = np.zeros((0, 0), dtype=bool)        # found where it is needed
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         found, done = [], 0
-        silent = self._silent.over(u, self._p[0], plan) if self.settings.weighing == 'joint' else None
+        silent = self._silent.over(u, self._p[0], plan, self.settings)
         while done < len(u):
             stop = min(len(u), done + LOOKED_AHEAD, done + (self._outside.steps or LOOKED_AHEAD))
             stop = stop if silent is None else self._close(silent, done, stop)

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..machine import Machine
 from .hydraulic_model import HydraulicModel, largest_pressure
+from .observer_settings import ObserverSettings
 from .sample_plan import SamplePlan
 
-SILENT = 0.3        # s without a sample
 UNKNOWN_FLOW = 1e-4         # m3/s, of an unknown valve at the start
 FLOW_AGAIN = 1e-3           # m3/s, where it was not watched
 
@@ -36,25 +36,29 @@ class SilentPressures:
         """All have just had a sample."""
         self._age, self._oldest = np.zeros(len(self.volumes)), 0.0
 
-    def over(self, u: np.ndarray, dt: float, plan: SamplePlan) -> np.ndarray | None:
+    def over(self, u: np.ndarray, dt: float, plan: SamplePlan, settings: ObserverSettings) -> np.ndarray | None:
         """Whether (n, pressures) each is silent in the steps ``dt``, s, of a segment with the inputs ``u`` (n, channels
-        or more), NaN without a sample; None where none is, nor was. A sample counts from its own step on."""
-        if self._oldest + len(u) * dt <= SILENT and plan.all_sampled and not isnan(
+        or more), NaN without a sample; None where none is, nor was, or the observer does not weigh. A sample counts
+        from its own step on."""
+        after = settings.silent_after
+        if settings.weighing != 'joint':
+            return None
+        if self._oldest + len(u) * dt <= after and plan.all_sampled and not isnan(
                 u[plan.last[self._columns], self._columns].sum()):
             self._age = (len(u) - 1 - plan.last[self._columns]) * dt
             self._oldest = float(self._age.max(initial=0.0))
             return None
-        before, silent = self._oldest, self._take(u, dt)
-        return silent if before > SILENT or silent.any() else None
+        before, silent = self._oldest, self._take(u, dt, after)
+        return silent if before > after or silent.any() else None
 
-    def _take(self, u: np.ndarray, dt: float) -> np.ndarray:
+    def _take(self, u: np.ndarray, dt: float, after: float) -> np.ndarray:
         there, steps = ~np.isnan(u[:, self._columns]), np.arange(len(u))[:, None]
         last = np.maximum.accumulate(np.where(there, steps, -1), axis=0)
         age = np.where(last < 0, self._age + (steps + 1) * dt, (steps - last) * dt)
         if len(age):
             self._age = age[-1]
             self._oldest = float(age[-1].max(initial=0.0))
-        return age > SILENT
+        return age > after
 
     def released(self, packed: np.ndarray, silent: np.ndarray) -> np.ndarray:
         """The packed state with those ``silent`` (pressures,), and unknown flows to them, of which nothing is known but

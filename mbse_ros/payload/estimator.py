@@ -12,6 +12,7 @@ import numpy as np
 from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
 from ..estimators.hydraulic_model import center_numbers
+from ..estimators.unweighed_motion import UnweighedMotion
 from ..estimators.weighing import PAUSES
 from ..machine import Machine
 from .common_errors import NOTHING, CommonErrors
@@ -59,7 +60,8 @@ class PayloadEstimator:
         self._told = np.array([0, 1, *range(3, self.columns)])      # what is reported of the mass itself
         low, high = machine.payload_data.limits
         self._least = (UNKNOWN * (high - low)) ** -2
-        self._unknown = WIDE * (high - low)
+        self._unknown, self._span = WIDE * (high - low), high - low
+        self._unweighed = UnweighedMotion(machine)
         self.settings = settings
         self._dynamics.configure(settings)
         self._gates.configure(settings)
@@ -92,6 +94,7 @@ class PayloadEstimator:
         """Forget the mass, and the errors that all masses have in common."""
         self._dynamics.reset()
         self._gates.reset()
+        self._unweighed.reset()
         self._common = CommonErrors([self.machine.parameters.names[k] for k in self._followed], self._unknown)
         self._quarantine = Quarantine(1 + self._width)
         self._make_filters()
@@ -141,9 +144,19 @@ class PayloadEstimator:
                 self._take(taken, dt)
         else:
             self._quarantine.clear()
+        if not self._unweighed.whole:
+            self._forget_unweighed(mean[-1], bool(samples.clean))
         information, weighted = samples.rows[-1, :2].tolist()
         return self._result(weighted / information if information > 0 else nan, GATES[int(samples.closed[-1])],
                             self._samples - before)
+
+    def _forget_unweighed(self, mean: np.ndarray, weighs: bool) -> None:
+        """Forget what was known of the mass as far as cylinders have moved that no equation weighs."""
+        noise = self._result(nan, GATES[0]).noise
+        if noise == noise:
+            share, _ = self._unweighed.take(mean[:len(self.machine.coordinates)], np.array([weighs]),
+                                            (noise / self._span) ** 2)
+            self._forget(exp(share))
 
     def _weighed(self, mean: np.ndarray, dt: float, reported: np.ndarray, share: float) -> Mass:
         """Take the information on the mass that the observer reports, and its derivatives by the uncertain numbers.

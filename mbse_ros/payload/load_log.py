@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import hypot, inf, isfinite
+from math import hypot, inf, isfinite, nan
 
 from .mass import Mass
 
@@ -77,6 +77,7 @@ class LoadLog:
         self._recent: deque[tuple[float, float, Mass]] = deque()
         self._start = inf       # s; before the first mass
         self.found = False      # whether the first mass has agreed with itself for a while
+        self.unseen = False     # whether the load may be another since it was weighed, and hardly was weighed again
         self._before: tuple[float, Mass] | None = None      # while a load changes: since when, and the mass before
         self._different = DIFFERENT     # and from which deviations of the noise the mass after is another's
         self._paused, self._after_pause = inf, False     # s of weighing since a pause; whether that is why it changes
@@ -92,6 +93,9 @@ class LoadLog:
         weighed = t - self._recent[-1][0] if mass.taken and self._recent else 0.0
         self._weighed += weighed
         self._paused += weighed
+        if not mass.taken and self._recent and kept < self._recent[-1][1]:
+            self._weighed, self.unseen = 0.0, True      # what is forgotten though nothing was weighed
+        self.unseen = self.unseen and self._weighed < self._least
         self._recent.append((t, kept, mass))
         while t - self._recent[0][0] > look_back:
             self._recent.popleft()
@@ -109,7 +113,7 @@ class LoadLog:
                   or isfinite(old.mass) and not isfinite(mass.mass)):
                 self._before, self._different = (begin, old), DIFFERENT
                 self._after_pause = self._paused <= look_back
-        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN):
+        elif t - begin > LOOK_BACK / 2 and self._calm(mass, old, CALM, KNOWN) and not self.unseen:
             self._judge(begin, mass, *self._before)
 
     def _calm(self, new: Mass, old: Mass, deviations: float, known: float) -> bool:
@@ -149,7 +153,8 @@ class LoadLog:
         if self._before is None:
             return (*self.closed, self._load(self._start, t, mass))
         since, old = self._before
-        return (*self.closed, self._load(self._start, since, old), self._load(since, t, mass))
+        after = Load(since, t, nan, nan, nan) if self.unseen else self._load(since, t, mass)
+        return (*self.closed, self._load(self._start, since, old), after)
 
     def _load(self, start: float, end: float, mass: Mass) -> Load:
         return Load(start, end, mass.mass, mass.mass - mass.half_width, mass.mass + mass.half_width,

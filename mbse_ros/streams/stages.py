@@ -15,6 +15,7 @@ from ..estimators.observer_settings import ObserverSettings
 from ..estimators.segment_result import SegmentResult
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
+from ..machine.equations import missing_pressures
 from ..payload.estimator import PayloadEstimator
 from ..payload.gates import too_slow
 from ..payload.load_log import Load, LoadLog
@@ -35,7 +36,8 @@ OUTSIDE = 'outside force: the forces do not balance: contact with something, or 
 DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers', FAINT
 FIRST = 'the first mass does not agree yet with the one half a second before'
 AGAIN = 'after a pause of all sensors the load may be another one, and is not known yet'
-FIRST_WEIGHED = 0.5     # s of weighing before the first mass counts where some cylinders do not weigh
+UNSEEN = 'the load may be another: {} moved while nothing weighed, and that has not lasted for long enough since'
+FIRST_WEIGHED = 0.5     # s of weighing before a mass counts, at first and after that, where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
@@ -240,6 +242,7 @@ class PayloadStage:
         self._trust, self._drift = Trust(), Drift(self._estimator.difference)
         machine = self._estimator.machine
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
+        self._unseen = UNSEEN.format(' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors')
         self._loads = LoadLog(self._limits, self._estimator.difference, 0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
         self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
@@ -296,6 +299,8 @@ class PayloadStage:
         low, high = self._limits
         if joint and not self._loads.found and mass.mass == mass.mass:
             return PayloadStatus.CHANGING, FIRST
+        if self._loads.unseen and self._loads.changing:
+            return PayloadStatus.CHANGING, self._unseen
         if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
                 f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
@@ -324,7 +329,8 @@ class PayloadStage:
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
                    or status is PayloadStatus.NO_DATA and self._loads.unknown_again)
-        alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (rare or missing)
+        alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
+            rare or missing or self._loads.unseen)
         refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible or hidden)
