@@ -4,8 +4,9 @@
     python benchmarks/mechanism_fuzz.py --runs 10000 [--seed 0] [--output counts.json]
 
 Three kinds: good files with random changes, random linkages, random documents. A sound model has finite accelerations
-that fulfil its equations of motion and are the same in natural and in reference-point coordinates. Whatever else
-happens is a failure; it is printed with its seed, and the exit status is 1.
+that fulfil its equations of motion and are the same in natural and in reference-point coordinates. A fourth, grammar:
+a joint with all forces, springs and sensors, in some coordinates, through a filter, the smoother, the factor graph or
+exported C. Whatever else happens is a failure; it is printed with its seed, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -13,17 +14,48 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test'))
+from grammar_runs import TOOLS, model_of
+from grammar_runs import run as run_tool
 from linkage_mutations import dump, mutated, random_document, random_mechanism
 from linkage_soundness import outcome
+from mechanism_grammar import JOINTS
 
-KINDS = {'mutated': mutated, 'linkage': random_mechanism, 'document': random_document}
+from mbse_ros.errors import MbseError
+
+COORDINATES = {2: ('natural', 'reference_point', 'relative'), 3: ('reference_point', 'relative')}
+
+
+def of_text(make: Callable[[Random], object]) -> Callable[[Random], str]:
+    """Outcome of a file that a generator makes."""
+    return lambda rng: outcome(dump(make(rng)))
+
+
+def of_grammar(rng: Random) -> str:
+    """Outcome of a tool on a model of the grammar."""
+    dimension = rng.choice(list(JOINTS))
+    case = dimension, rng.choice(list(JOINTS[dimension])), rng.choice(COORDINATES[dimension]), rng.choice(TOOLS)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            run_tool(model_of(*case), case[-1], Path(folder) / 'c')
+    except MbseError as error:
+        return type(error).__name__
+    except Exception as error:
+        raise RuntimeError(', '.join(map(str, case))) from error
+    return 'ok'
+
+
+KINDS = {'mutated': of_text(mutated), 'linkage': of_text(random_mechanism), 'document': of_text(random_document),
+         'grammar': of_grammar}
+
 
 def run(kind: str, runs: int, seed: int) -> tuple[dict[str, int], int]:
     """Counts by outcome, and the number of failures."""
@@ -31,9 +63,8 @@ def run(kind: str, runs: int, seed: int) -> tuple[dict[str, int], int]:
     failures = 0
     for index in range(runs):
         name = f'{kind} {seed} {index}'
-        text = dump(KINDS[kind](Random(name)))
         try:
-            counts[outcome(text)] += 1
+            counts[KINDS[kind](Random(name))] += 1
         except Exception as error:   # the very thing that is looked for
             failures += 1
             counts[f'FAILED: {type(error).__name__}'] += 1

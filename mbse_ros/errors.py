@@ -190,8 +190,9 @@ class CompilationError(MbseError):
 
 
 class DivergenceError(MbseError):
-    """A computation left the finite numbers."""
+    """A computation left the finite numbers, or, all of them ``finite``, does not converge."""
 
-    def __init__(self, where: str, step: int, detail: str = '') -> None:
-        self.where, self.step, self.detail = where, step, detail
-        super().__init__(f'{where}: not finite at step {step}{": " + detail if detail else ""}')
+    def __init__(self, where: str, step: int, detail: str = '', finite: bool = True) -> None:
+        self.where, self.step, self.detail, self.finite = where, step, detail, finite
+        found = 'not finite' if finite else 'no convergence'
+        super().__init__(f'{where}: {found} at step {step}{": " + detail if detail else ""}')

@@ -100,10 +100,14 @@ def sensors(dimension, joint, driver=''):
     return found | ({'force': f'{{kind: force, driver: {driver}}}'} if driver else {})
 
 
-def text(dimension, joint, driver='', start=0.0):
-    """All of it on two bodies joined by one type of joint; ``driver`` on a coordinate that starts at ``start``."""
+def text(dimension, joint, driver='', start=0.0, noise=False):
+    """All of it on two bodies joined by one type of joint; ``driver`` on a coordinate that starts at ``start``;
+    ``noise``: every sensor has some."""
     sections = {'named': named(dimension, joint), 'forces': forces(dimension, joint),
                 'springs': springs(dimension, joint), 'sensors': sensors(dimension, joint, driver)}
+    if noise:
+        sections['sensors'] = {name: item if 'stddev' in item or name == 'force' else item[:-1] + ', stddev: 0.01}'
+                               for name, item in sections['sensors'].items()}
     if driver:
         sections['drivers'] = {driver: drivers(dimension, joint)[driver].replace('START', repr(start))}
     base = (PLANE, SPACE.replace('  tool: {', '  tool: {position: [1.1, 0.3, 0.5], ') if joint == 'distance' else SPACE)

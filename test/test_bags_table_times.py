@@ -141,7 +141,9 @@ def test_a_last_row_that_is_cut_is_left_out_and_said(tmp_path, end, rows):
     ('t,s,p,n\n0,1,2,x\n1,1,2,Öl\n'.encode('latin-1'), 'line 3: byte 0xd6'),
     (b'PK\x03\x04rest', 'spreadsheet'), (b'', 'line 1: expected the names'), (b't,s,p\n', 'no rows'),
     (b't,s,p\n0,1 000,2\n', 'expected a number'), (b't,s,p\n0,"1,5",2\n', 'column s: .*decimal: comma'),
-    (b't,s,p\n0,1_5,2\n', 'column s: .*expected a number'), (b't,s,p\n0,"1,234.5",2\n', 'separators of thousands'),
+    (b't,s,p\n0,1_5,2\n', 'column s: .*expected a number'),
+    (b't,s,p\n0,"1,234.5",2\n', 'separators of thousands: 1234.5$'),
+    (b't,s,p\n0,"1.234,5",2\n', 'separators of thousands: 1234,5 and `decimal: comma` in the map'),
     (b't,s,p\ns,cm,bar\n0,1,2\n', "line 2: column s: got 'cm', expected mm")])
 def test_what_cannot_be_read_says_how_to_mend_it(tmp_path, content, words):
     with pytest.raises(BagError, match=words):

@@ -4,6 +4,7 @@ differences, and all coordinates and formulations give the same accelerations an
 
 import numpy as np
 import pytest
+from grammar_runs import model_of, run
 from mechanism_grammar import JOINTS, drivers, text
 
 from mbse_ros.compiled import Kernel
@@ -12,6 +13,7 @@ from mbse_ros.dynamics.formulations.by_name import FORMULATIONS
 from mbse_ros.dynamics.model import Model
 from mbse_ros.dynamics.partition import choose_independent
 from mbse_ros.dynamics.sensor_equations import sensor_function
+from mbse_ros.errors import SettingError
 
 KINDS = {2: ('natural', 'reference_point', 'relative'), 3: ('reference_point', 'relative')}
 STEP = 1e-6
@@ -85,3 +87,19 @@ def test_drivers_in_relative_coordinates(dimension, joint):
         model, partition, sensors = built(dimension, joint, 'relative', driver)
         assert f'drivers.{driver}' in model.rows and model.degrees_of_freedom == len(partition.independent)
         check_derivatives(model, partition, sensors)
+
+
+@pytest.mark.parametrize('dimension, joint, kind, tool, options', [
+    (2, 'prismatic', 'natural', 'errorEKF_FE', 'actuators=u1,u3'), (2, 'slot', 'relative', 'CEKF_penalty', ''),
+    (2, 'revolute', 'natural', 'UKF_acceleration', 'alone=true'),
+    (3, 'fixed', 'relative', 'DEKF', ''), (2, 'slot', 'relative', 'smoother', ''),
+    (2, 'revolute', 'natural', 'factor graph', ''), (2, 'distance', 'natural', 'C', '')])
+def test_filters_smoothers_graphs_and_code_take_what_the_language_has(dimension, joint, kind, tool, options, tmp_path):
+    """All combinations: ``benchmarks/mechanism_fuzz.py --kind grammar``."""
+    model = model_of(dimension, joint, kind, tool)
+    assert np.isfinite(run(model, tool, tmp_path / 'c', options)).all()
+
+
+def test_a_filter_refuses_sensors_that_do_not_serve_it_in_words(tmp_path):
+    with pytest.raises(SettingError, match='sensors'):
+        run(model_of(2, 'slot', 'relative'), 'kinematic', tmp_path)

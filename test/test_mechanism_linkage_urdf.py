@@ -312,6 +312,7 @@ def test_limits_are_the_range_of_a_joint(tmp_path, version, limit, limits):
     robot = read(text, tmp_path)
     assert robot.joints['shoulder'].limits == limits and robot.joints['elbow'].limits is None
     assert robot.joints['lift'].limits == (0.2, 0.6)
+    assert robot.remarks['limits of velocity and effort, not used'] == 'shoulder, lift'
     assert any('shoulder' in names for about, names in robot.remarks.items() if 'range' in about) == (limits is None)
 
 

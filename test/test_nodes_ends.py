@@ -4,6 +4,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
@@ -15,7 +16,7 @@ from visualization_msgs.msg import Marker
 
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.nodes.inputs.silence import Silence
-from mbse_ros.nodes.messages.markers import TEXT, payload_text
+from mbse_ros.nodes.messages.markers import TEXT, Canvas, payload_text
 from mbse_ros.nodes.messages.wire import to_ns
 from mbse_ros.nodes.plant_node import PlantNode
 from mbse_ros.nodes.visualization_node import VisualizationNode
@@ -154,6 +155,14 @@ def test_no_status_looks_like_another(make):      # noqa: F811
     last = node.sinks['markers'].messages[-1].markers
     assert 'LOST: not finite' in [m.text for m in last]
     assert {colour(m) for m in last if m.type == Marker.LINE_STRIP} == {(0.7, 0.7, 0.75)}
+
+
+def test_a_body_of_one_point_is_no_line(make):      # noqa: F811
+    """As brackets of patu655_measured: RViz refuses a line of one point, and marks the display red."""
+    sink = make(VisualizationNode).sinks['markers']
+    lines = {'boom': np.eye(3), 'bracket': np.zeros((1, 3))}
+    Canvas(sink, 0.1).estimate(SECOND, lines, 'machine', 0.1, ObserverStatus.OK, '')
+    assert [len(marker.points) for marker in sink.messages[-1].markers] == [3]
 
 
 def test_a_mass_is_green_only_while_it_is_of_now(make):      # noqa: F811

@@ -138,6 +138,14 @@ def test_mechanisms_are_in_view(name):
     assert 0.5 < there.max() < 1.0
 
 
+def test_what_swings_all_the_way_round_stays_in_view():
+    """The pendulum starts to the left of its pin, and comes as far to the right, above and below."""
+    box = start_box('pendulum')
+    views = fitted(yaml.safe_load((ROOT / 'rviz' / 'linkage.rviz').read_text()), box)['Visualization Manager']['Views']
+    around = np.array([[np.cos(angle), 0.0, np.sin(angle)] for angle in np.linspace(0.0, 6.0, 13)])
+    assert 0.4 < np.abs(shares(views['Current'], around)).max() < 0.9
+
+
 @pytest.mark.parametrize('size', [1e-4, 1e-2, 1.0, 1e3])
 def test_any_size_is_in_view(size):
     box = Box(np.full(3, -size), np.full(3, size), -size)

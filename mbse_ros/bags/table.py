@@ -247,6 +247,11 @@ class _Rows:
         if wrong:
             sign = (' with a decimal comma and without separators of thousands' if comma else
                     ', with a decimal point (`decimal: comma` in the map?) and without separators of thousands')
+            if '.' in text and ',' in text:     # which of them is the decimal sign shows
+                decimal, found = (',', 'comma') if text.rindex(',') > text.rindex('.') else ('.', 'point')
+                plain = text.replace('.' if decimal == ',' else ',', '')
+                swap = '' if decimal == self._table.decimal else f' and `decimal: {found}` in the map'
+                sign = f' without separators of thousands: {plain}{swap}'
             raise self._cell_error(row, index, 'a number' + sign * (',' in text or '.' in text))
         if math.isinf(value):
             raise self._cell_error(row, index, 'a finite number')

@@ -69,7 +69,7 @@ class ForwardLag:
             if done == len(rows):
                 break
         else:
-            raise DivergenceError('fixed-lag smoother', self.window + done, f'no convergence in {used} iterations')
+            raise DivergenceError('fixed-lag smoother', self.window + done, f'{used} iterations', False)
         graph = self.problem.graph
         values = {name: np.vstack([graph.of(head, name)[:-1], *(part[name] for part in found)])
                   for name in graph.series}
@@ -97,7 +97,7 @@ class ForwardLag:
                 break
             if size[0] <= TOLERANCE:
                 return window.iteration(x, row, window.numbers)[0].full().ravel()
-        raise DivergenceError('fixed-lag smoother', self.window - 1, 'no convergence in the first window')
+        raise DivergenceError('fixed-lag smoother', self.window - 1, 'in the first window', False)
 
     def _some(self, iterations: int, state: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, int]:
         """States (k, size) of the steps that converge, and their number."""

@@ -97,8 +97,8 @@ class LinkageSmoother:
             self.move(points, swept)
             if swept.size <= TOLERANCE and swept.gap <= FEASIBLE:
                 return self._smoothed(points, swept, points.t[-1] - points.t)
-        raise DivergenceError('smoother', iterations, f'no convergence: the last step is {swept.size:.3g} standard '
-                              f'deviations, constraints {swept.gap:.3g}')
+        raise DivergenceError('smoother', iterations, f'the last step is {swept.size:.3g} standard '
+                              f'deviations, constraints {swept.gap:.3g}', False)
 
     def _points(self, samples: np.ndarray, guess: Track, inputs: np.ndarray | None) -> Points:
         k, of = len(guess.t), self.problem
@@ -178,7 +178,7 @@ class StridedWindow:
                 pair = self._swept if i == 0 else self.smoother.chain.sweep(base.part(slice(i, i + 2)), self.start)
                 self.start = Gaussian(base.x[i + 1] + pair.ahead.mean, pair.ahead.covariance)
         except DivergenceError as error:
-            raise DivergenceError('smoother', step, error.detail) from error
+            raise DivergenceError('smoother', step, error.detail, error.finite) from error
         out = [self._estimate(i) for i in range(leaving)]
         self._points = self._points.part(slice(leaving, None))
         return out
@@ -223,8 +223,8 @@ class StridedWindow:
         """Raise DivergenceError where it has not converged for too long."""
         self._astray = self._astray + count if not ratio <= LARGE ** 2 else 0
         if self._astray > max(FEWEST * count, self.width // 2):
-            raise DivergenceError('smoother', step, f'no convergence for {self._astray} samples, the last step is '
-                                  f'{np.sqrt(ratio):.3g} standard deviations')
+            raise DivergenceError('smoother', step, f'for {self._astray} samples, the last step is '
+                                  f'{np.sqrt(ratio):.3g} standard deviations', False)
 
     def _estimate(self, i: int) -> tuple[np.ndarray, ...]:
         swept, p = self._swept, self._points

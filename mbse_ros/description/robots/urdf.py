@@ -134,11 +134,14 @@ def _remarks(robot: Tag, root: str, light: list[str], bodies: Mapping[str, Body]
     """What of the file is not used, and what was assumed."""
     bound = [name for name, joint in joints.items() if joint.type != 'fixed' and joint.limits is None
              and 'limit' in parts[name]]
+    unused = [name for name, joint in joints.items() if joint.type != 'fixed' and 'limit' in parts[name]
+              and {'velocity', 'effort'} & parts[name]['limit'].element.attrib.keys()]
     found = {'root': f'{root}, fixed to the ground: what it weighs has no share in the motion',
              'names that mean nothing here, not used': _listed(sorted(robot.reading.foreign)),
              'links without mass, fixed to others': _listed(light),
              'moments of inertia without mass': _listed([name for name, body in bodies.items() if not body.mass.value
                                                          and any(item.value for item in body.inertia)]),
+             'limits of velocity and effort, not used': _listed(unused),
              'joints without a range: turning freely, or with limits that are missing or equal': _listed(bound)}
     return {about: text for about, text in found.items() if text}
 

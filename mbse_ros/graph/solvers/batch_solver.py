@@ -70,8 +70,8 @@ def solve_batch(graph: FactorGraph, initial: np.ndarray, iterations: int = ITERA
         now, last = after, size
         if done:
             return Solution(graph, x, now, iteration + 1)
-    raise DivergenceError('factor graph', iterations, f'no convergence: last step {last:.3g}, constraints '
-                          f'{now.hard:.3g}{" in " + now.worst if now.worst else ""}')
+    raise DivergenceError('factor graph', iterations, f'last step {last:.3g}, constraints '
+                          f'{now.hard:.3g}{" in " + now.worst if now.worst else ""}', False)
 
 
 def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: list[Linear], now: Cost,
@@ -90,7 +90,8 @@ def _improved(linearise: Lineariser, packing: Packing, x: np.ndarray, linear: li
         bounded = after.hard <= max(now.hard, LINEAR * reach(linear, linearise.places, step))
         if after.finite and (size < 1e-6 or (better and bounded)):
             return fresh, there, after, size
-    raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}, constraints {now.hard:.3g}')
+    raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}, constraints {now.hard:.3g}',
+                          False)
 
 
 def gauss_newton_step(packing: Packing, linear: Sequence[Linear], damping: float = 0.0, when: str = '') -> np.ndarray:

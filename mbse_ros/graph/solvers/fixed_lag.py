@@ -116,7 +116,8 @@ class _Run:
         try:
             found = solve_batch(part, self.x_of(part), iterations, tolerance, check=last <= 2)
         except DivergenceError as error:
-            raise DivergenceError('fixed-lag smoother', int(self.instants[last]), error.detail) from error
+            raise DivergenceError('fixed-lag smoother', int(self.instants[last]), error.detail,
+                                  error.finite) from error
         for name, series in part.series.items():
             self.x[self.graph.series[name].places(series.steps)] = found[name]
 

@@ -45,12 +45,12 @@ def solve_soft(graph: FactorGraph, initial: np.ndarray, check: bool = True, roug
             if after.finite and after.soft <= now.soft:
                 break
         else:
-            raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}')
+            raise DivergenceError('factor graph', iteration, f'no step helps: cost {now.soft:.6g}', False)
         fall, x, linear, now = now.soft - after.soft, fresh, there, after
         if fall < STILL or iteration == roughly or (iteration == ITERATIONS and fall < NEARLY):
             return Solution(graph, x, now, iteration)
-    raise DivergenceError('factor graph', ITERATIONS, f'no convergence: the cost {now.soft:.6g} still falls '
-                          f'by {fall:.3g}')
+    raise DivergenceError('factor graph', ITERATIONS, f'the cost {now.soft:.6g} still falls '
+                          f'by {fall:.3g}', False)
 
 
 def _steps(packing: Packing, linear: Sequence[Linear]) -> Iterator[np.ndarray]:

@@ -65,7 +65,8 @@ def linkage_topics(mechanism: str, sensors: Sequence[str] = ()) -> dict[str, str
 def start_box(mechanism: str) -> Box:
     """What a mechanism may move in, by its start."""
     model = load_model(mechanism, backend='vm')
-    return mechanism_box(Outline(model).at(model.start.q))
+    swings = model.degrees_of_freedom >= len(model.description.bodies)
+    return mechanism_box(Outline(model).at(model.start.q), swings)
 
 
 def chosen_sensors(description: MechanismDescription, words: str) -> list[str]:

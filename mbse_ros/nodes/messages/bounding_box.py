@@ -47,12 +47,16 @@ def machine_box(machine: Machine) -> Box:
     return Box(points.min(axis=0), points.max(axis=0), min(0.0, float(_points(first)[:, 2].min())))
 
 
-def mechanism_box(lines: Mapping[str, np.ndarray]) -> Box:
-    """Of lines at the start, with room to move."""
+def mechanism_box(lines: Mapping[str, np.ndarray], swings: bool = False) -> Box:
+    """Of lines at the start, with room to move; ``swings``: all the way round the origin, as what no loop holds."""
     points = np.vstack([_points(lines), np.zeros(3)])
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high, ground = points.min(axis=0), points.max(axis=0), min(0.0, float(points[:, 2].min()))
     room = MARGIN * max(float((high - low).max()), SMALLEST)
-    return Box(low - room, high + room, min(0.0, float(low[2])))
+    if swings:
+        across = float(any(row.shape[1] == 3 for row in lines.values()))
+        high = float(np.linalg.norm(points, axis=1).max()) * np.array([1.0, across, 1.0])
+        low = -high
+    return Box(low - room, high + room, ground)
 
 
 def or_by_size(given: float, share: float, size: float) -> float:

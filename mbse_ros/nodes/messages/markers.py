@@ -108,9 +108,11 @@ class Canvas:
     def _lines(namespace: str, stamp_ns: int, lines: Mapping[str, np.ndarray], frame: str, width: float, body: Colour,
                cylinder: Colour, opacity: float) -> list[Marker]:
         """One line a body or cylinder (cylinder/...), (k, 3) or, in x and z as it stands on a screen, (k, 2), m; their
-        ids are stable."""
+        ids are stable. A body of one point has none: RViz refuses it."""
         markers = []
         for number, name in enumerate(sorted(lines)):
+            if len(lines[name]) < 2:
+                continue
             colour = cylinder if name.startswith('cylinder/') else body
             marker = _marker(Marker.LINE_STRIP, namespace, number, stamp_ns, frame, colour, opacity)
             marker.scale.x = float(width)

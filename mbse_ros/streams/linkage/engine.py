@@ -93,7 +93,8 @@ class Engine:
                            for channel, known in zip(self.channels, self.problem.stddev)])
         for channel, value in zip(self.channels, stddev):
             if not value > 0:
-                raise SettingError('stddev', value, f'a number above 0 for {channel}, which the file does not give')
+                raise SettingError('stddev', float(value),
+                                   f'a number above 0 for {channel}, which the file does not give')
         return stddev
 
     def run(self, state: np.ndarray, rows: np.ndarray, tuned: Tuned) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ def entry_names(filter_: Filter) -> tuple[str, ...]:
     size = filter_.state.parts['x'][0] - len(estimated)
     coordinates = [of.system.names[i] for i in filter_.held]
     if 'base' in filter_.state.parts and size == of.g:
-        return (*(f'acceleration/{name}' for name in coordinates), *estimated)
+        return (*(f'acceleration/{of.system.names[i]}' for i in of.z), *estimated)
     names = [f'{kind}/{name}' for kind in ('position', 'velocity') for name in coordinates]
     if filter_.name in FORCE:
         names += [f'force/{name}' for name in filter_.forces]
