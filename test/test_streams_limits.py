@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from machine_variants import variant
 
-from mbse_ros.streams.limits import FAR, JUMPED, Limits
+from mbse_ros.streams.limits import FAR, JUMPED, Limits, StateBounds
 
 CHANNELS = 'position/lift', 'pressure/lift_piston', 'pressure/lift_rod'
 USUAL = 0.2, 4e6, 3e6
@@ -16,7 +16,7 @@ USUAL = 0.2, 4e6, 3e6
 def limits(**changes: object) -> Limits:
     machine = variant('patu655_lift', **changes)
     assert machine.channels == CHANNELS
-    return Limits(machine, 0.1)
+    return Limits(machine)
 
 
 @pytest.mark.parametrize('changes, samples, found', [
@@ -32,9 +32,28 @@ def limits(**changes: object) -> Limits:
     ({}, (-0.05, 4e6, 3e6), {}),                    # of a stroke of 0.535 m
     ({}, (-0.06, 4e6, 3e6), {FAR: [0]}),
     ({}, (0.59, 4e6, 3e6), {FAR: [0]}),
+    ({}, (0.2, 33e6, 3e6), {FAR: [1]}),              # pump 10 MPa, areas 1.46 to 1, a load that stops: 29 MPa
     ({}, (np.nan, np.nan, np.nan), {})])
 def test_one_sample(changes: dict, samples: tuple, found: dict) -> None:
     assert limits(**changes).take(0.0, np.array(samples)) == found
+
+
+@pytest.mark.parametrize('entry, value, said', [
+    ('position/lift', 0.58, ''), ('position/lift', 0.6, 'lift at 0.600 m, far outside'),
+    ('position/lift', -0.06, 'lift at -0.060 m'), ('velocity/lift', 1.5, ''),
+    ('velocity/lift', -2.0, 'lift at -2 m per s'), ('pressure/lift_rod', 31e6, ''),
+    ('pressure/lift_rod', 40e6, 'pressure of lift_rod at 40 MPa'),
+    ('pressure/lift_rod', -4e6, 'pressure of lift_rod at -4 MPa')])
+def test_one_state(entry: str, value: float, said: str) -> None:
+    """A tenth of a range beyond it is borne; of speeds and pressures also 6 of their deviations."""
+    names = 'position/lift', 'velocity/lift', 'acceleration/lift', 'pressure/lift_piston', 'pressure/lift_rod'
+    mean, bounds = np.array([0.2, 0.0, 0.0, 4e6, 3e6]), StateBounds(variant('patu655_lift'), names)
+    mean[names.index(entry)] = value
+    found = bounds.broken(mean, np.array([1e-8, 1e-4, 1.0, 1e8, 1e8]))
+    assert found.startswith(said) and bool(found) is bool(said)
+    wide = bounds.broken(mean, np.array([1e-8, 1.0, 1.0, 1e14, 1e14]))
+    assert bool(wide) is (bool(said) and entry == 'position/lift')
+    assert 'not known to 0.054' in bounds.broken(mean * (entry != 'position/lift'), np.array([1.0, 0, 0, 0, 0])) or said
 
 
 def test_a_jump_far_outside_has_one_reason_and_is_forgotten() -> None:

@@ -19,7 +19,6 @@ from ..streams.limits import FAR, Limits
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE
 
-SHARE = 0.1         # of a position's range, beyond which it is far outside
 MOST = 20           # topics in one message
 STAMPS = 'stamp messages by a synchronised clock, or `stamp: arrival` in the map'
 
@@ -57,7 +56,7 @@ class MapTraffic:
 def map_checks(found: MapTraffic, sources: SourceMap, machine: Machine) -> list[Check]:
     """One line for each channel of the map, with how to fix it."""
     values = np.array([found.channels[name].value if name in found.channels else nan for name in machine.channels])
-    odd = {machine.channels[place]: reason for reason, places in Limits(machine, SHARE).take(0.0, values).items()
+    odd = {machine.channels[place]: reason for reason, places in Limits(machine).take(0.0, values).items()
            for place in places}
     checks = [Check('map', FAILS, text, 'correct the map (docs/sources.md)') for text in found.faults]
     return checks + [_channel(name, found, sources, odd.get(name, '')) for name in sources.channels]

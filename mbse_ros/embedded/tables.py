@@ -14,6 +14,7 @@ from ..errors import SettingError
 from ..estimators.hydraulic_observer import LIVELIEST, HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
+from ..estimators.observer_start import initial
 from ..machine import Machine
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
@@ -21,8 +22,8 @@ from ..payload.mass import BEYOND, NORMAL
 from ..payload.payload_settings import PayloadSettings
 from ..streams.jumps import Jumps
 from ..streams.limits import Limits
+from ..streams.linkage.bounds import ROOM
 from ..streams.linkage.channels import MOVED
-from ..streams.stages import LOST_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +96,7 @@ def number_macros(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     """Single numbers by their macros."""
     gain, (low, high) = gain_of(of.payload.low_pass_gain, of.step), of.machine.payload_data.limits
     return {'THRESHOLD': min(observer.threshold, 1e30), 'LIVELIEST': LIVELIEST * of.observer.activity_range,
-            'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'LOST_SHARE': LOST_SHARE, 'TICK': 1.0 / of.rate,
+            'MOVED': MOVED, 'NIS_MEMORY': NIS_MEMORY, 'ROOM': ROOM, 'TICK': 1.0 / of.rate,
             'DECAY': 1.0 - gain, 'BATCH_DECAY': (1.0 - gain) ** (2 * of.batch), 'NORMAL': NORMAL, 'BEYOND': BEYOND,
             'LIGHTEST': low, 'HEAVIEST': high}
 
@@ -107,7 +108,8 @@ def number_tables(of: EstimatorSetup, observer: HydraulicObserver) -> dict[str, 
     _, start, numbers = started(of, observer)
     tables = {
         'OBSERVER_NUMBERS': numbers, 'SCALE': model.scale, 'START': start,
-        'START_STDDEV': observer.initial(np.zeros(len(machine.commands)))[1], 'STDDEV': np.sqrt(variances(machine)),
+        'START_STDDEV': initial(machine, observer.model, of.observer, np.zeros(len(machine.commands)))[1],
+        'STDDEV': np.sqrt(variances(machine)),
         'OFFSET': [item.offset for item in measured], 'GAIN': [item.gain for item in measured],
         'ZERO': [item.zero for item in measured], 'RANGE': machine.range, 'NUMBERS': p.mean,
         'GATES': [*gate_numbers(machine, of.payload), machine.payload_data.limits[0]],
@@ -135,7 +137,7 @@ def started(of: EstimatorSetup, observer: HydraulicObserver) -> tuple[ca.Functio
 
 def _ends(machine: Machine) -> dict[str, np.ndarray]:
     """Of each channel the samples beyond which it measures nothing, and how fast it may move; 0: it may jump."""
-    limits, count = Limits(machine, LOST_SHARE), len(machine.channels)
+    limits, count = Limits(machine), len(machine.channels)
     found = {name: np.full(count, value) for name, value in (
         ('VACUUM', -inf), ('LOWEST', -inf), ('HIGHEST', inf), ('NEAREST', -inf), ('FARTHEST', inf), ('FASTEST', 0.0),
         ('NOISE', 0.0))}

@@ -65,7 +65,7 @@ typedef @real@ @name@_real;
 #define @NAME@_CONSTANT 4u          /* has not changed though the machine moves: left out */
 #define @NAME@_BELOW_VACUUM 8u      /* left out */
 #define @NAME@_AT_END_OF_RANGE 16u  /* left out */
-#define @NAME@_FAR_AWAY 32u         /* a position that the machine cannot have: left out */
+#define @NAME@_FAR_AWAY 32u         /* a position, or pressure, that the machine cannot have: left out */
 #define @NAME@_JUMPED 64u           /* a position that no machine moves to so fast: left out until it is back */
 
 #define @NAME@_LARGEST_NIS @R@(@largest_nis@) /* of mean_nis, about 1 where model and sensors are right */

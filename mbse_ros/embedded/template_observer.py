@@ -197,7 +197,7 @@ static int judge(estimator *e, const real *measured, unsigned *bits, unsigned *r
   }
   if (nothing) *reasons |= @NAME@_NOTHING_MEASURED;
   for (i = 0; i < G; ++i) {
-    const real room = LOST_SHARE * (RANGE[i][1] - RANGE[i][0]), at = e->x[i];
+    const real room = ROOM * (RANGE[i][1] - RANGE[i][0]), at = e->x[i];
     const int inside = RANGE[i][0] - room <= at && at <= RANGE[i][1] + room;
     if (!inside || covariance(e, i, i) > room * room) *reasons |= @NAME@_FAR_OUTSIDE;
   }
@@ -221,7 +221,7 @@ static int track(estimator *e, const @name@_input *in, @name@_output *out) {
   }
   refuse(e, measured, out->channel);
   for (j = 0; j < CHANNELS; ++j) {
-    if (out->channel[j] & @NAME@_JUMPED) first[j] = (real)NAN;
+    if (out->channel[j] & @NAME@_JUMPED || (out->channel[j] && VACUUM[j] > -(real)INFINITY)) first[j] = (real)NAN;
     if (out->channel[j]) measured[j] = (real)NAN;
   }
   if (restart) begin(e, first, SUBSTEPS > 1 ? e->last_command : in->command);

@@ -8,6 +8,7 @@ the tuning, so that a change of tuning needs no new compilation. Each sample cor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import exp, isfinite, isnan, nan
 
 import casadi as ca
@@ -21,15 +22,15 @@ from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
 from .chi_squared import exceeded
-from .hydraulic_model import MPA, NOISES, fastest_rate, hydraulic_model, largest_pressure
+from .hydraulic_model import MPA, NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
 from .interpolation_error import InterpolationError, pushes
 from .observer_settings import ObserverSettings
+from .observer_start import initial, spreads
 from .outside_force import OPENED, OutsideForce
 from .sample_plan import SamplePlan, SamplePlans
 from .segment_result import SegmentResult
-from .silent_pressures import UNKNOWN_FLOW, SilentPressures
-from .swing import SPREAD, spread_of_rate
+from .silent_pressures import SilentPressures
 from .unweighed_motion import UnweighedMotion
 from .weighing import LARGEST_ACTIVITY, PAUSES, doubtful, frictions, mass_numbers
 
@@ -86,7 +87,8 @@ class HydraulicObserver:
                                           self._mass_activity, self._full[-1, -1])
         first += len(self.machine.volumes)
         slopes = np.arange(first, first + n * self._doubtful).reshape(n, self._doubtful)
-        self._slopes, self._load_slopes = slopes[:, self._of_model], slopes[n - self.model.unknowns:]
+        self._slopes, self._derivatives, self._load_slopes = (
+            slopes[:, self._of_model], slopes, slopes[n - self.model.unknowns:])
         self._silent = SilentPressures(self.machine, self.model, self._full, slopes)
         self._outside = OutsideForce(np.array([not name.startswith('pressure/') for name in self.channels]))
         self._open = np.ones(max(1, len(self.machine.weighing) * self.model.weighs))     # by equation
@@ -152,18 +154,13 @@ class HydraulicObserver:
         A coordinate or pressure without a sample starts in the middle of its range, with that range as its stddev.
         Raises PositionProblemError where the mechanism cannot be so.
         """
-        X, stddev = self.initial(commands)
+        X, stddev = initial(self.machine, self.model, self.settings, commands)
         for k, item in enumerate(self.model.measured):
             if np.isfinite(measured[k]) and item.index is not None:
                 X[item.index] = (measured[k] - item.offset) / item.gain + item.zero
                 stddev[item.index] = np.sqrt(self._variance[k]) / item.gain
-        n, dependent = len(X), np.zeros(0)
-        if self.model.dependent.numel():
-            z = X[:len(self.machine.coordinates)]
-            if self.model.weighs:
-                z = np.clip(z, *self.machine.range.T)
-            dependent = self.machine.position(z)[self.machine.system.dependent]
-        equations, before = np.zeros(len(self.machine.weighing) * self.model.weighs), self._x
+        n, dependent, before = len(X), self._dependent(X[:len(self.machine.coordinates)]), self._x
+        equations = np.zeros(len(self.machine.weighing) * self.model.weighs)
         mass = np.eye(1, mass_numbers(self.machine, self.model))[0]     # calm, without a trend
         self._x = np.concatenate([X, np.zeros(n * (n + 1) // 2), commands, np.ones(len(self.machine.coordinates)),
                                   np.zeros(len(self.channels)), equations, mass,
@@ -188,6 +185,37 @@ class HydraulicObserver:
         P = (before[packed] + before[frictions_held] @ before[frictions_held].T) / kept
         if c and P[-1, -1] < self._x[packed[-1, -1]]:
             self._x[places], self._x[packed], self._x[numbers] = before[places], P, before[numbers]
+
+    def start_again(self, samples: Mapping[int, float]) -> None:
+        """Coordinates at the samples, SI, of the channels at these places that measure them, with speeds, and what
+        makes them, unknown: as after a force that is not known. All else stays; the load may be another one."""
+        x = self._x.copy()
+        for k, sample in samples.items():
+            item = self.model.measured[k]
+            if item.index is None:
+                continue
+            x[self._full[item.index]] = x[self._derivatives[item.index]] = 0.0
+            x[item.index] = (sample - item.offset) / item.gain + item.zero
+            x[self._full[item.index, item.index]] = self._variance[k] / (item.gain * self.model.scale[item.index]) ** 2
+            motion = [self.names.index(f'{kind}/{self.names[item.index].partition("/")[2]}')
+                      for kind in ('velocity', 'acceleration')]
+            x[motion] = 0.0
+            x[self._derivatives[motion]] = 0.0
+        self._x = x
+        self._x[len(x) - self.model.dependent.numel():] = self._dependent(x[:len(self.machine.coordinates)])
+        if self.model.weighs:
+            self._x[self._mass_activity] = LARGEST_ACTIVITY
+        self._open_motion()
+        self._lines.reset()
+        self._outside.reset()
+
+    def _dependent(self, z: np.ndarray) -> np.ndarray:
+        """Dependent coordinates at independent ones, (0,) where the model needs none; of an observer that weighs within
+        the machine's range. Raises PositionProblemError."""
+        if not self.model.dependent.numel():
+            return np.zeros(0)
+        z = np.clip(z, *self.machine.range.T) if self.model.weighs else z
+        return self.machine.position(z)[self.machine.system.dependent]
 
     def process(self, values: np.ndarray, commands: np.ndarray, repeats: np.ndarray, dt: float) -> SegmentResult:
         """Run over a segment: measurements (n, channels), SI, NaN where missing; commands (n, valves), V, given at
@@ -317,20 +345,13 @@ class HydraulicObserver:
 
     def _open_motion(self) -> None:
         """Speeds, accelerations and unknown flows, which the balance drew along, as uncertain as at a jolting start."""
-        spread, x = self._spreads_at_start(), self._x.copy()
+        spread, x = spreads(self.machine, self.settings), self._x.copy()
         for i, name in enumerate(self.names):
             kind = name.partition('/')[0]
             if kind in ('velocity', 'acceleration', 'flow'):
                 x[self._full[i]] = 0.0
                 x[self._full[i, i]] = (OPENED * spread[kind] / self.model.scale[i]) ** 2
         self._x = x
-
-    def _spreads_at_start(self) -> dict[str, float]:
-        """Standard deviations, SI, at the start, of kinds of entries of the state that are near 0 then."""
-        s = self.settings
-        found = {'velocity': s.start_velocity, 'acceleration': s.start_acceleration, 'flow': UNKNOWN_FLOW,
-                 'inclination': 0.2}
-        return found | ({'swing': SPREAD, 'swing_rate': spread_of_rate(self.machine)} if self.machine.swings else {})
 
     def _looked(self, start: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, tuple[int, int, float, float] | None]:
         """Outputs of all steps from ``start``; step, channel, innovation and its variance of the sample farthest beyond
@@ -364,31 +385,6 @@ class HydraulicObserver:
             elif there[row, k]:
                 innovation[k], variance[k] = y[row, nx + k], y[row, nx + m + k]
         return innovation, variance, rejected
-
-    def initial(self, commands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """State and standard deviations (nx,), SI, before anything is measured."""
-        supplies, spread = self.machine.hydraulics.supplies, self._spreads_at_start()
-        ranges, spools, slow = iter(self.machine.range), iter(commands), iter(self.machine.measured_supplies)
-        pressure = largest_pressure(self.machine) / 2
-        X, stddev = np.zeros(len(self.names)), np.zeros(len(self.names))
-        for i, kind in enumerate(name.split('/')[0] for name in self.names):
-            if kind == 'position':
-                low, high = next(ranges)
-                X[i], stddev[i] = (low + high) / 2, (high - low) / 2
-            elif kind == 'pressure':
-                X[i], stddev[i] = pressure, pressure
-            elif kind == 'spool':
-                X[i], stddev[i] = next(spools), 0.5
-            elif kind == 'supply':
-                X[i] = stddev[i] = supplies[next(slow)].value
-            elif kind == 'moment':
-                stddev[i] = self.model.scale[i]
-            elif kind == 'payload':
-                low, high = self.machine.payload_data.limits
-                X[i], stddev[i] = (low + high) / 2, high - low
-            else:
-                stddev[i] = spread[kind]
-        return X, stddev
 
     def _exact(self) -> Channel:
         """The first channel whose samples would have no noise."""

@@ -41,10 +41,12 @@ class ObserverSettings(Settings):
     doubt_after: float = setting(0.2, 'A channel whose samples are all rejected for longer makes the state COASTING',
                                  's', 0.001, 60.0)
     lost_after: float = setting(0.5, 'Where all samples of half of the channels, or more, are rejected for longer the '
-                                     'state is LOST and starts again', 's', 0.01, 600.0)
+                                     'state is LOST and starts again; a coordinate does if all of the sensor are that '
+                                     'alone sees it', 's', 0.01, 600.0)
     constant_after: float = setting(1.0, 'A sensor whose value has not changed at all for so long, though by the '
                                          'estimate it must have by 5 standard deviations, is left out until it does',
                                     's', 0.01, 600.0)
     silent_after: float = setting(0.3, 'A pressure that has had no sample, nor a value interpolated between two, for '
                                        'longer takes its equation out of the weighing', 's', 0.01, 60.0)
-    settle_time: float = setting(0.2, 'Time after a start in which the payload does not use the state', 's', 0.0, 10.0)
+    settle_time: float = setting(0.2, 'Time after a start in which the payload does not use the state; longer '
+                                      'while its speeds are not known as at a start', 's', 0.0, 10.0)

@@ -23,6 +23,8 @@ SATURATED = 3e6         # Pa, where a transducer of too small a range ends
 DRIFT = 500e3           # Pa, over the rest of the run
 OFF = 0.05              # m or rad, by which a position jumps or is off
 JUMP_S = 0.4            # s
+STICKS_S = 2.0          # s, for which a position repeats its value, and then goes on
+FIRST_S = 0.045         # s of samples that are wrong while a driver starts
 DROPPED = 0.3           # share of samples that do not come
 SPIKES = 0.02           # share of samples that are spikes of a quarter of the range
 STEPS = 1024            # of a converter of 10 bits over the range
@@ -115,6 +117,10 @@ FAULTS = {fault.name: fault for fault in (
     _of('stuck', 'pressure position', lambda value, now, place: now.held),
     _of('jump', 'position', lambda value, now, place: value + OFF if now.since < JUMP_S else value),
     _of('offset', 'position', lambda value, now, place: value + OFF),
+    _of('sticks', 'position', lambda value, now, place: now.held if now.since < STICKS_S else value),
+    _of('unit_midway', 'position', lambda value, now, place: degrees(value) if place.angle else 1e3 * value),
+    _of('first_samples', 'position', lambda value, now, place: value + 2.0 * OFF if now.since < FIRST_S else value,
+        whole=True),
     _of('reversed', 'position', lambda value, now, place: place.low + place.high - value, whole=True),
     _of('zero_30_mm', 'position', lambda value, now, place: value + 0.03, whole=True),
     _of('zero_50_mm', 'position', lambda value, now, place: value + 0.05, whole=True),

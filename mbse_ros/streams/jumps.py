@@ -3,48 +3,132 @@
 
 A filter that follows an outside force finds a position again wherever its sensor says that it is. So a sensor whose
 zero slips by 50 mm would be believed, and the mass with it. What no machine can move from sample to sample is a jump;
-the samples are refused until as much is jumped back.
+the samples are refused until as much is jumped back. Sooner they are believed only where something shows that the later
+ones are right: the sensor had repeated one value before, two sensors had been exchanged and are no longer, the ones
+before were the first few of the stream, or the whole log is cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, nan
 
+from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
+from .linkage.channels import FINEST, common_step
+from .linkage.watch import FEWEST
 
 FASTEST = 1.5           # m/s of a piston
 TURNS = 4.0             # rad/s, or m/s, of any other coordinate
 NOISE = 8.0             # standard deviations of a sample
+TWICE = 2.0             # times as long as the first few samples: then those after them are right
 
 
 class Jumps:
-    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, noise of each."""
+    """Watches the channels of the positions of one machine; ``limits``: place, fastest change, SI/s, noise of each.
+
+    After each ``take``: ``back``, places of the channels that are believed again though nothing has jumped back, so
+    that their coordinates start again; ``cut``, whether all that is measured is elsewhere at once.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.limits = [(k, (FASTEST if channel.name.partition('/')[2] in machine.cylinders else TURNS)
                          * abs(channel.nominal[0]), NOISE * channel.sensor.noise)
                         for k, channel in enumerate(machine.all_channels)
                         if channel.kind == 'position' and not channel.sensor.wraps]
+        self._finest = {k: FINEST * noise / NOISE for k, _, noise in self.limits}
+        self._pressures = [(k, NOISE * channel.sensor.noise) for k, channel in enumerate(machine.all_channels)
+                           if channel.kind == 'pressure']
         self.reset()
 
     def reset(self) -> None:
         """Forget the samples: another time, or another sensor."""
+        self.back: list[int] = []
+        self.cut = False
         self._last: dict[int, tuple[float, float]] = {}     # time, s, and sample
+        self._pressed: list[float] = []                     # samples of the pressures
         self._jumped: dict[int, float] = {}                 # how far, in all
+        self._leapt: dict[int, tuple[float, float]] = {}    # times, s, of the first and the last jump
+        self._first: dict[int, float] = {}                  # time of the first sample, s
+        self._repeats: dict[int, int] = {}                  # samples that are the same as the one before
+        self._step: dict[int, float] = {}                   # of quantised values; 0 of others
+        self._owner: dict[int, int] = {}                    # whose values a channel sends, of sensors exchanged
 
-    def take(self, t: float, samples: Sequence[float]) -> list[int]:
-        """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s."""
+    def take(self, t: float, samples: Sequence[float], settings: ObserverSettings = ObserverSettings(),
+             constant: Sequence[bool] = ()) -> list[int]:
+        """Places of the channels that have jumped and not come back; ``samples`` (channels,) at ``t``, s; ``constant``
+        (channels,): those found so before."""
+        self.back, self.cut = [], False
+        leaps: dict[int, tuple[float, float, float]] = {}       # before, after, m or rad; what is no jump
+        freed = []
         for place, speed, noise in self.limits:
             sample = float(samples[place])
             if not isfinite(sample):
                 continue
             before, self._last[place] = self._last.get(place), (t, sample)
             if before is None:
+                self._first[place] = t
                 continue
             allowed, moved = speed * abs(t - before[0]) + noise, sample - before[1]
+            if abs(moved) > allowed:
+                leaps[place] = before[1], sample, allowed
+                if self._stuck(place) or constant and constant[place]:
+                    freed.append(place)
+            self._follow(place, moved)
             far = self._jumped.get(place, 0.0) + (moved if abs(moved) > allowed else 0.0)
             self._jumped[place] = far
             if abs(far) <= allowed:
                 self._jumped[place] = 0.0
+        pressures, self._pressed = self._pressed, [float(samples[k]) for k, _ in self._pressures]
+        if leaps:
+            for place in leaps:
+                self._leapt[place] = self._leapt.get(place, (t, t))[0], t
+            if self._all_at_once(len(leaps), pressures):
+                self.reset()
+                self.cut = True
+                return []
+            for place in [*freed, *self._returned(leaps)]:
+                if self._jumped[place]:
+                    self._believe(place)
+        for place, far in self._jumped.items():
+            if far and self._began_wrong(place, t, settings):
+                self._believe(place)
         return [place for place, far in self._jumped.items() if far]
+
+    def _follow(self, place: int, moved: float) -> None:
+        """Whether a sample repeats the one before, and by which steps samples change."""
+        self._repeats[place] = 0 if moved else self._repeats.get(place, 0) + 1
+        if moved:
+            self._step[place] = common_step(self._step.get(place, nan), abs(moved), self._finest[place])
+
+    def _stuck(self, place: int) -> bool:
+        """Whether a sensor with noise has repeated one value: where it goes on has nothing to do with where it was."""
+        return self._repeats.get(place, 0) >= FEWEST and self._step.get(place, nan) == 0.0
+
+    def _all_at_once(self, leaps: int, before: Sequence[float]) -> bool:
+        """Whether several positions, and with the pressures half of all that is measured, have changed too fast."""
+        changed = leaps + sum(abs(now - then) > noise for now, then, (_, noise) in zip(
+            self._pressed, before, self._pressures))
+        return leaps > 1 and 2 * changed >= len(self.limits) + len(self._pressures)
+
+    def _returned(self, leaps: dict[int, tuple[float, float, float]]) -> list[int]:
+        """Of sensors that exchange their values with each other, those that now send their own again."""
+        found = []
+        for i, (old, new, allowed) in leaps.items():
+            for k, (other_old, other_new, other_allowed) in leaps.items():
+                if k > i and abs(new - other_old) <= other_allowed and abs(other_new - old) <= allowed:
+                    self._owner[i], self._owner[k] = self._owner.get(k, k), self._owner.get(i, i)
+                    found += [place for place in (i, k) if self._owner[place] == place]
+        return found
+
+    def _began_wrong(self, place: int, t: float, settings: ObserverSettings) -> bool:
+        """Whether a sensor jumped while its first samples were being used to start, and not for longer since."""
+        first, last = self._leapt[place]
+        began = last - self._first[place]
+        return first == last and began < settings.settle_time and t - last > max(TWICE * began, settings.lost_after)
+
+    def _believe(self, place: int) -> None:
+        self._jumped[place] = 0.0
+        self._leapt.pop(place, None)
+        if place not in self.back:
+            self.back.append(place)

@@ -25,10 +25,11 @@ from ..payload.trust import NOT_YET, Drift, Trust
 from .elapsed import Elapsed
 from .faint import REASON as FAINT
 from .faint import Faint
-from .limits import JUMPED, Limits
-from .linkage.channels import Channels
+from .limits import JUMPED, Limits, StateBounds
+from .linkage.watch import Watch
 from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, SHARE, Lately, too_rare
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .recovery import CUT, SETTLING, Recovery
 
 WINDOW = 200         # innovations from which the health is computed
 # reasons of a state that is wrong; a missing sample is not one
@@ -39,7 +40,6 @@ AGAIN = 'after a pause of all sensors the load may be another one, and is not kn
 UNSEEN = 'the load may be another: {} moved while nothing weighed, and that has not lasted for long enough since'
 FIRST_WEIGHED = 0.5     # s of weighing before a mass counts, at first and after that, where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
-LOST_SHARE = 0.1     # a position that far out of its stroke, or known no better, in shares of it, is not a position
 GATES = {
     'open': (PayloadStatus.UPDATING, ''),
     'too slow': (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
@@ -56,9 +56,11 @@ class ObserverStage:
                  backend: str = 'auto') -> None:
         self.machine = machine
         self._observer = HydraulicObserver(machine, settings, backend)
-        self._range, self._stddev = machine.range.tolist(), np.sqrt(variances(machine)).tolist()
-        self._watch = Channels(machine.channels)
-        self._limits, self._faint = Limits(machine, LOST_SHARE), Faint(machine)
+        self._stddev = np.sqrt(variances(machine)).tolist()
+        self._bounds = StateBounds(machine, self._observer.names)
+        self._watch = Watch(machine.channels, [False] * len(machine.channels), lambda place: True)
+        self._recovery = Recovery(machine, self._observer)
+        self._limits, self._faint = Limits(machine), Faint(machine)
         self.reset()
 
     @property
@@ -82,10 +84,10 @@ class ObserverStage:
         self._begin()
         self._limits.reset()
         self._faint.reset()
+        self._recovery.reset()
 
     def _begin(self) -> None:
         self._watch.reset()
-        self._age = 0.0
         self._ratios: deque[list[float]] = deque(maxlen=WINDOW)
 
     @property
@@ -103,29 +105,52 @@ class ObserverStage:
             self._faint.reset()
         if restart:
             self._begin()
+            self._recovery.begin(SETTLING)
             self._start = segment.start_ns * 1e-9
             if segment.start_ns < self._last_ns:
                 self._observer.reset()
-        self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1])
+        self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1], self.settings,
+                                          self._watch.constant)
         if self._faint.found:
             self._refused[FAINT] = list(self._faint.found)
+        jumps = self._limits.jumps
+        if jumps.cut and not restart:
+            restart = True
+            self._begin()
+            self._recovery.begin(CUT)
+            self._start = segment.start_ns * 1e-9
         values = self._accepted(segment.values)
         if restart:
             first = segment.values[0].copy()
-            first[self._refused.get(JUMPED, [])] = nan      # one far outside loses the state
+            for reason, places in self._refused.items():        # a position far outside loses the state
+                first[[i for i in places if reason == JUMPED or self.machine.channels[i].startswith('pressure/')]] = nan
+            first[jumps.back] = segment.values[-1, jumps.back]
             # a stream is taken to begin at rest; where it starts again the machine may be in motion
             self._observer.start(first, segment.command_values[0], moving=not segment.begins,
                                  pause=(segment.start_ns - self._last_ns) * 1e-9)
+        elif jumps.back or self._recovery.due:
+            self._start_again(segment, values)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)
         self._rare = too_rare(segment, result.rare)
         status, reason = self._judge(result, measured, segment.stamp_ns * 1e-9)
         self._last_ns = segment.stamp_ns
-        self._age += dt * len(segment.values)       # a segment that began while settling is STARTING as a whole
+        self._recovery.age += dt * len(segment.values)      # what began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
         return self._estimate(segment, result, measured, restart, status, reason)
+
+    def _start_again(self, segment: Segment, values: np.ndarray) -> None:
+        """Start coordinates again at the newest samples; of ``values`` those before are not used."""
+        try:
+            places = self._recovery.start_again(segment.stamp_ns * 1e-9, self._limits.jumps.back, values[-1])
+        except PositionProblemError:
+            return
+        if places:
+            values[:-1, places] = nan
+            self._watch.begin()
+            self._start = segment.start_ns * 1e-9
 
     def _check(self, segment: Segment) -> None:
         for got, expected in ((segment.channels, self.machine.channels), (segment.commands, self.machine.commands)):
@@ -136,7 +161,7 @@ class ObserverStage:
 
     def _accepted(self, values: np.ndarray) -> np.ndarray:
         """Samples (n, channels) without those that measure nothing, and of sensors found constant."""
-        if not self._refused and not any(self._watch.constant):
+        if not (self._refused or self._limits.jumps.back or self._recovery.due or any(self._watch.constant)):
             return values
         values = values.copy()
         for places in self._refused.values():
@@ -167,7 +192,7 @@ class ObserverStage:
                    if value != value and not any(c in names for names in (constant, *unusable.values()))]
         if all(value != value for value in measured):
             return ObserverStatus.LOST, 'nothing is measured'
-        lost = self._far_outside(result)
+        lost = self._bounds.broken(result.mean[-1], result.covariance.diagonal())
         rejected = self._watch.rejected(self._observer.threshold)
         refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
         if lost:
@@ -178,26 +203,14 @@ class ObserverStage:
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
         found = {'missing': missing, 'constant': constant, **unusable}
         reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
+        if doubtful:
+            self._recovery.judge(t, self._start, self._watch)
         if reasons or doubtful:
             return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
-        if self._age < self.settings.settle_time:
-            return ObserverStatus.STARTING, 'settling after a start'
+        if not self._recovery.settled(result.covariance.diagonal()):
+            return ObserverStatus.STARTING, self._recovery.why
         return ObserverStatus.OK, '; '.join(
             [word for word in (OUTSIDE if result.outside else '', self._rare, refused) if word])
-
-    def _far_outside(self, result: SegmentResult) -> str:
-        """Which coordinate is where it cannot be, or is not known; '' for none."""
-        positions, variances = result.mean[-1].tolist(), result.covariance.diagonal().tolist()
-        for i, (low, high) in enumerate(self._range):
-            position, room = positions[i], LOST_SHARE * (high - low)
-            if low - room <= position <= high + room and not variances[i] > room ** 2:
-                continue
-            name = self.machine.coordinates[i]
-            unit = 'm' if name in self.machine.cylinders else 'rad or m'
-            if not low - room <= position <= high + room:
-                return f'{name} at {position:.3f} {unit}, far outside its range'
-            return f'position of {name} not known to {room:.3f} {unit}'
-        return ''
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
                   status: ObserverStatus, reason: str) -> StateEstimate:

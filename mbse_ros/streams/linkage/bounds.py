@@ -46,7 +46,7 @@ class Bounds:
         if ends is None or value != value:
             return False
         name, low, high = ends
-        if _within(value, low, high, DEEPEST * stddev):
+        if within(value, low, high, DEEPEST * stddev):
             self.beyond.pop(self._channels[place], None)
             return False
         self.beyond[self._channels[place]] = f'reads {value:.4g}, beyond the limits of {name}, {low:.4g} to {high:.4g}'
@@ -71,7 +71,7 @@ class Bounds:
         """What is where it cannot be, '' for nothing; ``fast``: speed that a coordinate may have at a start."""
         for name, low, high in self._limits.values():
             at = q[self._names.index(name)]
-            if not _within(at, low, high, 0.0):
+            if not within(at, low, high, 0.0):
                 return f'{name} at {at:.4g}, beyond its limits, {low:.4g} to {high:.4g}'
         if self._known is None:
             return ''
@@ -86,7 +86,8 @@ class Bounds:
         return ''
 
 
-def _within(value: float, low: float, high: float, more: float) -> bool:
+def within(value: float, low: float, high: float, more: float) -> bool:
+    """Whether a value lies between two limits, or beyond them by no more than ``ROOM`` and by ``more``."""
     room = more + (ROOM * (high - low) if isfinite(high - low) else 0.0)
     return low - room <= value <= high + room
 

@@ -15,10 +15,8 @@ from ..records import ObserverStatus
 from .bounds import Bounds
 from .linkage_settings import LinkageSettings
 from .seen import Seen
-from .watch import FEWEST, Watch
+from .watch import FEWEST, LASTING, PATIENCE, Watch
 
-PATIENCE = 3        # restarts one after the other, over LASTING lost_after, after which the noise is what is wrong
-LASTING = 5.0
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
 NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 OUTSIDE = 15.14         # square of a normalised innovation that 0.9999 of good ones do not reach, whatever the gate
 FEWEST = 3              # samples from which a channel is judged, at low rates
 MISFIT = 2.84           # 2.5 squared times the median of chi2 with one degree: deviations are 2.5 times what is stated
+PATIENCE = 3            # restarts one after the other, over LASTING lost_after, after which something else is wrong
+LASTING = 5.0
 FITTED, TWICE = 30, 2.0 # samples, or more in twice lost_after, by which it is judged whether innovations fit
 CAUTIOUS = 0.3          # mean NIS below which a raised noise of the motion may fall
 NEAR = 4                # samples before and after a jump
@@ -55,6 +57,7 @@ class Watch(Channels):
         self.refusals = [0] * s         # among the recent samples
         self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
         self._large, self._fits_since = [0] * s, [nan] * s
+        self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
 
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
