@@ -39,6 +39,7 @@ CYCLES = {'zx200': ('dig', 'boom', 'random', 'loads'), 'zx200_can': ('dig', 'boo
           'patu655': ('boom', 'random', 'loads'), 'patu655_lift': ('boom', 'random', 'loads'),
           'lut_simple_crane': ('boom', 'random', 'loads'), 'patu655_measured': ('boom', 'random', 'loads')}
 SHARES = 0.0, 0.1, 0.3, 0.8         # of the largest load
+LIFTED = {'patu655': 0.3}           # of it, what the simulated pump lifts in every pose
 PART, TAKEN, EVERY = 0.2, 1.0, 8.0  # share of the load that stays, s in which it changes, s from change to change
 SETTLED = 5.0                       # s
 HELD = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE, PayloadStatus.CHANGING, PayloadStatus.CONTACT
@@ -140,7 +141,8 @@ def simulated(log: Log, machine: Machine) -> Motion:
     true = plant(log.machine)
     p, rng = true.machine.parameters, np.random.default_rng([log.seed, 7])
     drawn = p.mean + p.factor() @ rng.standard_normal(p.factor().shape[1])
-    load = float(rng.choice(SHARES[1:] if log.cycle in ('dig', 'loads') else SHARES)) * machine.payload_data.limits[1]
+    share = min(float(rng.choice(SHARES[1:] if log.cycle in ('dig', 'loads') else SHARES)), LIFTED.get(log.machine, 1.0))
+    load = share * machine.payload_data.limits[1]
     crane = SimulatedCrane(true.machine, load, log.seed, cycle_of(log, true.machine), CraneSettings(rate=1000.0),
                            parameters=drawn, plant=true)
     names = (*machine.commands, *machine.channels)

@@ -155,7 +155,7 @@ def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
 
 
 def test_a_load_that_is_dropped_while_samples_show_little_holds_the_mass() -> None:
-    """An excavator moves all its cylinders at random; the mass is another's for no longer than 1.5 s, 3.9 s without that."""
+    """An excavator moves all its cylinders; the mass is another's for no longer than 1.5 s, and 3.9 s without that."""
     machine = load_machine('zx200')
     cycle = replace(cycle_by_name('random', machine, 3), load=((0.0, 1.0), (8.0, 1.0), (9.0, 0.2), (99.0, 0.2)))
     frames = list(SimulatedCrane(machine, 250.0, 3, cycle).advance(13 * 10 ** 9))
