@@ -141,8 +141,8 @@ def simulated(log: Log, machine: Machine) -> Motion:
     true = plant(log.machine)
     p, rng = true.machine.parameters, np.random.default_rng([log.seed, 7])
     drawn = p.mean + p.factor() @ rng.standard_normal(p.factor().shape[1])
-    share = min(float(rng.choice(SHARES[1:] if log.cycle in ('dig', 'loads') else SHARES)), LIFTED.get(log.machine, 1.0))
-    load = share * machine.payload_data.limits[1]
+    share = rng.choice(SHARES[1:] if log.cycle in ('dig', 'loads') else SHARES)
+    load = min(float(share), LIFTED.get(log.machine, 1.0)) * machine.payload_data.limits[1]
     crane = SimulatedCrane(true.machine, load, log.seed, cycle_of(log, true.machine), CraneSettings(rate=1000.0),
                            parameters=drawn, plant=true)
     names = (*machine.commands, *machine.channels)
