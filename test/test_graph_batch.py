@@ -14,7 +14,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.dynamics.motion import simulate
 from mbse_ros.errors import DivergenceError, GraphError, MissingModuleError, SettingError
 from mbse_ros.graph import ALWAYS, FactorGraph, check_graph, forward_graph, solve_batch
-from mbse_ros.graph.factors.integration_factors import equality, prior
+from mbse_ros.graph.factors.dynamics_factors import equality, prior
 from mbse_ros.graph.factors.kinds import FactorKind
 from mbse_ros.graph.solvers.elimination import Packing
 from mbse_ros.graph.solvers.linearise import Lineariser

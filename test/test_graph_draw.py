@@ -12,7 +12,7 @@ from cli_support import mbse, refused
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.graph import FactorGraph, draw_graph, forward_graph, inverse_graph
-from mbse_ros.graph.factors.integration_factors import equality
+from mbse_ros.graph.factors.dynamics_factors import equality
 
 SVG = '{http://www.w3.org/2000/svg}'
 

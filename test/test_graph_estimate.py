@@ -12,7 +12,7 @@ from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import DivergenceError, GraphError, SettingError
 from mbse_ros.graph.check import check_blind, check_graph
 from mbse_ros.graph.estimate import EstimationNoises, Track, estimation_graph, solve_estimation
-from mbse_ros.graph.factors.integration_factors import prior
+from mbse_ros.graph.factors.dynamics_factors import prior
 from mbse_ros.graph.smoother import LinkageSmoother, default_estimation_noises
 from mbse_ros.graph.solvers.fixed_lag import solve_fixed_lag
 from mbse_ros.graph.solvers.marginals import marginals

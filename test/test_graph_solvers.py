@@ -20,7 +20,7 @@ from mbse_ros.graph import (
     solve_incremental,
     solve_inverse,
 )
-from mbse_ros.graph.factors.integration_factors import equality, prior
+from mbse_ros.graph.factors.dynamics_factors import equality, prior
 from mbse_ros.graph.forward_lag import ForwardLag
 from mbse_ros.graph.solvers.marginals import marginals
 from mbse_ros.graph.solvers.to_gtsam import to_gtsam

@@ -16,15 +16,12 @@ from ..description.fingerprint import fingerprint
 from ..errors import SettingError
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances
-from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, write_files
-from ..export.text import render, wrapped
+from ..export.folder import ESTIMATOR, MANIFEST, check_earlier, render, wrapped, write_files
 from ..machine.equations import check_weighs
 from ..version import __version__
-from . import template_beside as beside
-from .functions import EstimatorCode, estimator_functions, generated
-from .record import Recorded, record
+from .record import EstimatorCode, Recorded, estimator_functions, generated, record
 from .tables import LARGEST_NIS, EstimatorSetup, number_macros, number_tables, place_tables, started
-from .template_header import HEADER
+from .template_header import CMAKE, HEADER, README, TEST
 from .template_observer import OBSERVER
 from .template_payload import PAYLOAD, PLACE
 
@@ -60,8 +57,8 @@ def export_estimator(of: EstimatorSetup, folder: str | Path, single: bool = Fals
     files = {
         f'{prefix}.h': render(HEADER, words), f'{prefix}.c': render(OBSERVER, words) + render(PAYLOAD, words),
         f'{prefix}_casadi.c': render(GENERATED_HEAD, words) + code.source.rstrip() + '\n',
-        'test_estimator.c': render(beside.TEST, words | _ticks(recorded, single)),
-        'CMakeLists.txt': render(beside.CMAKE, words), 'README.md': render(beside.README, words)}
+        'test_estimator.c': render(TEST, words | _ticks(recorded, single)),
+        'CMakeLists.txt': render(CMAKE, words), 'README.md': render(README, words)}
     files[MANIFEST] = _manifest(of, observer, prefix, single, [*files, MANIFEST])
     write_files(folder, files)
     return EstimatorExport(folder, tuple(sorted(files)), prefix)

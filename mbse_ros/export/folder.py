@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of an export: only what an earlier export wrote is replaced."""
+"""The folder of an export: only what an earlier export wrote is replaced. Text of C files out of templates."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..errors import SettingError
@@ -53,3 +54,17 @@ def earlier(folder: Path) -> list[str]:
         return [name for name in manifest['files'] if re.fullmatch(r'\w[\w.]*', name, flags=re.ASCII)]
     except (OSError, ValueError, KeyError, TypeError):
         raise wrong from None
+
+
+def render(template: str, words: Mapping[str, object]) -> str:
+    """The template with its words, those inside of words too."""
+    for _ in range(2):
+        template = re.sub(r'@(\w+)@', lambda found: str(words.get(found[1], found[0])), template)
+    return template
+
+
+def wrapped(values: Iterable[str], indent: str = '  ') -> str:
+    """Values on lines of up to 120 characters."""
+    joined = ', '.join(values)
+    return '\n'.join(textwrap.wrap(joined, 118, initial_indent=indent, subsequent_indent=indent,
+                                   break_long_words=False, break_on_hyphens=False)) + '\n'

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a model as plain C: rates, transition step, position problem, sensors, energy; with recorded outputs."""
+"""Export of a model as plain C: rates, transition step, position problem, sensors, energy; with recorded outputs.
+
+Inputs and outputs along a motion, by the virtual machine: what the exported C has to reproduce.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,64 @@ from ..dynamics.sensor_equations import state_sensors
 from ..errors import SettingError, check_choice
 from . import templates as text
 from . import templates_of_the_test as beside
-from .folder import FORMAT, MANIFEST, check_earlier, write_files
+from .folder import FORMAT, MANIFEST, check_earlier, render, wrapped, write_files
 from .functions import LARGEST_ITERATIONS, STEP_ITERATIONS, TOLERANCE, ExportedFunctions, Generated
 from .names import COORDINATE_RATES, Item, Names, comment, export_names
-from .record import SMALLEST, Record, records
-from .text import render, wrapped
 
+COUNT = 6           # recorded states
+BETWEEN = 5         # steps from one to the next
+SPEED = 0.5         # m/s or rad/s, added to the start's, so that no term is zero
+LOAD = 10.0         # N or N m, the largest input
+ASIDE = 1e-3        # m or rad, of the guess of the position problem
+SMALLEST = 1e-3     # outputs smaller than this are compared as if they were as large
 ORDERS = ('exact', '1', '2', '3', '4')
 SERIES = {'exact': 'F = exp(A dt), G = int_0^dt exp(A s) ds, exact for any dt.'}
 ARGUMENTS = {       # of the generated functions: inputs, outputs
     'state': (('q', 'zd', 'u', 't', 'p'), ('zdd', 'A', 'B', 'qdd', 'lam', 'qd')),
     'newton': (('q', 't', 'p'), ('q_next', 'size')), 'velocity': (('q', 'zd', 't', 'p'), ('qd',)),
     'energy': (('q', 'zd', 'u', 't', 'p'), ('energies',)), 'sensors': (('q', 'zd', 'u', 't', 'p'), ('h', 'H'))}
+
+
+@dataclass(frozen=True)
+class Record:
+    """``inputs``: t, X, q, u and a guess of q in one row; ``outputs``: f, A, B, qdd, qd, energy, h, H, q, X_next,
+    q_next, F in one row, in the order of the test program."""
+
+    inputs: np.ndarray
+    outputs: np.ndarray
+
+
+def records(functions: ExportedFunctions, dt: float) -> list[Record]:
+    """Records along a motion from the start with steps ``dt``, s; raises SettingError where a step fails."""
+    model, g = functions.model, len(functions.model.z)
+    q, t = model.start.q, model.start.t
+    X = np.concatenate([q[model.z], model.start.qd[model.z] + SPEED * np.sin(1.0 + np.arange(g))])
+    model.partition().rates(q, X[g:])       # at a dead point: the error that says so
+    found = []
+    for k in range(COUNT * BETWEEN):
+        u = LOAD * np.sin(0.3 * k + np.arange(len(model.inputs)))
+        with np.errstate(over='ignore', invalid='ignore'):      # of a step that is much too long
+            fresh, q_next, residual, F = functions.step(X, q, u, t, dt)
+        scale = max(1.0, float(np.max(np.abs(q_next))) ** 2)
+        if not (np.isfinite(fresh).all() and residual <= TOLERANCE * scale):
+            raise SettingError('dt', dt, f'a step that the mechanism can take at t = {t:.6g} s, X = {X.tolist()}')
+        if k % BETWEEN == 0:
+            found.append(_record(functions, X, q, u, t, [fresh, q_next, F]))
+        X, q, t = fresh, q_next, t + dt
+    return found
+
+
+def _record(functions: ExportedFunctions, X: np.ndarray, q: np.ndarray, u: np.ndarray, t: float,
+            step: list[np.ndarray]) -> Record:
+    g = len(functions.z)
+    guess = q + ASIDE * np.sin(2.0 + np.arange(len(q)))
+    guess[functions.z] = X[:g]
+    f, A, B, qd, qdd = functions.rates(q, X[g:], u, t)
+    energy, = functions.call('energy', q, X[g:], u, [t])
+    sensors = functions.call('sensors', q, X[g:], u, [t]) if 'sensors' in functions.functions else ()
+    closed, _ = functions.position(guess, t)
+    outputs = [f, A, B, qdd, qd, energy, *sensors, closed, *step]
+    return Record(np.concatenate([[t], X, q, u, guess]), np.concatenate([item.ravel() for item in outputs]))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ import numpy as np
 from ..dynamics.model import Model
 from ..errors import SettingError
 from .check import check_blind
-from .factors.dynamics_factors import dynamics
+from .factors.dynamics_factors import dynamics, equality, prior, trapezoid
 from .factors.equations import Equations
-from .factors.integration_factors import equality, prior, trapezoid
 from .factors.sensor_factors import channels_of, sample_noise, sensor_factor
 from .forward import DEPENDENT, GraphProblem, add_constraints, add_motion
 from .graph import ALWAYS, FactorGraph, Steps

@@ -12,9 +12,8 @@ import numpy as np
 from ..dynamics.model import Model, State
 from ..dynamics.motion import step_count
 from ..errors import check_choice, check_positive
-from .factors.dynamics_factors import constraint, dynamics, dynamics_independent
+from .factors.dynamics_factors import constraint, dynamics, dynamics_independent, equality, euler, prior, trapezoid
 from .factors.equations import Equations
-from .factors.integration_factors import equality, euler, prior, trapezoid
 from .graph import FactorGraph
 
 Inputs = Callable[[float], np.ndarray]

@@ -12,9 +12,8 @@ import numpy as np
 from ..dynamics.forces.prescribed import checked_times
 from ..dynamics.model import Model
 from ..errors import SettingError, check_choice
-from .factors.dynamics_factors import dynamics, dynamics_independent
+from .factors.dynamics_factors import dynamics, dynamics_independent, equality, prior
 from .factors.equations import Equations
-from .factors.integration_factors import equality, prior
 from .forward import DEPENDENT, INDEPENDENT, Coordinates, GraphProblem, add_constraints, add_integrators
 from .graph import FactorGraph
 from .solvers.batch_solver import Solution, solve_batch

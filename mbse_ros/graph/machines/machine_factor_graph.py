@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...machine import Machine
-from ..factors.integration_factors import equality, prior
+from ..factors.dynamics_factors import equality, prior
 from ..factors.machine_factors import KILO, MachineKinds, damped_walk
 from ..graph import ALWAYS, FactorGraph
 from .machine_log import MachineLog, readings

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import DivergenceError, GraphError, SettingError
 from ...machine import Machine
-from ..factors.integration_factors import prior
+from ..factors.dynamics_factors import prior
 from ..factors.machine_factors import MachineKinds, machine_kinds
 from ..graph import ALWAYS, FactorGraph
 from ..solvers.batch_solver import Solution

@@ -28,20 +28,47 @@ matrix (rows, columns + 1) for each set of nodes with b in its last column. A li
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from ...errors import MissingModuleError
 from ..graph import ALWAYS, FactorGraph
-from .gtsam_module import gtsam_module
 from .linearise import Linear
 
 LAST = 1 << 40          # key of the first node of variables that do not change over time
 
 Terms = list[tuple[int, np.ndarray]]        # blocks of the same rows of a Jacobian, by the keys of their nodes
+
+
+def gtsam_module() -> ModuleType:
+    """The module ``gtsam``; raises MissingModuleError that says how to get it."""
+    try:
+        import gtsam
+    except ImportError as error:
+        how = 'pip install "mbse_ros[graph]", or pip install "gtsam>=4.3"'
+        if sys.version_info < (3, 11):
+            how += '; it needs Python 3.11 or newer, this is ' + '.'.join(map(str, sys.version_info[:2]))
+        raise MissingModuleError('gtsam', 'factor graphs are solved with it', how, str(error)) from error
+    if not hasattr(gtsam, 'GaussianConditional') or tuple(_version(gtsam)) < (4, 3):
+        raise MissingModuleError('gtsam', 'factor graphs are solved with version 4.3 or newer',
+                                 'pip install "gtsam>=4.3" (Python 3.11 or newer)', 'an older version was found')
+    return gtsam
+
+
+@lru_cache(maxsize=4)
+def _version(gtsam: ModuleType) -> list[int]:
+    """Version of the installed package, (4, 3) where it does not say."""
+    from importlib.metadata import PackageNotFoundError, version
+    try:
+        return [int(part) for part in version('gtsam').split('.')[:2]]
+    except (PackageNotFoundError, ValueError):
+        return [4, 3]
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DivergenceError, SettingError, check_choice
-from ..factors.integration_factors import prior
+from ..factors.dynamics_factors import prior
 from ..factors.kinds import FactorKind
 from ..graph import ALWAYS, FactorGraph, Factors, key_name
 from .batch_solver import TOLERANCE, solve_batch
-from .elimination import Packing, stacked
-from .gtsam_module import gtsam_module
+from .elimination import Packing, gtsam_module, stacked
 from .linearise import Lineariser
 
 ANCHORS = ('held', 'marginal')
