@@ -22,8 +22,8 @@ from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import fingerprint
 from mbse_ros.nodes.base.publishing import attempt, persistent
 from mbse_ros.nodes.base.qos import OUTPUT
 from mbse_ros.nodes.base.run import _Executor as Executor

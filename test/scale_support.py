@@ -11,12 +11,11 @@ import numpy as np
 from mbse_ros.estimators.hydraulic_model import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.scale import stage as stage_module
-from mbse_ros.scale.journal import Journal
 from mbse_ros.scale.reading import Reading
 from mbse_ros.scale.record import TAKEN, Record
 from mbse_ros.scale.scale_file import ScaleFile
 from mbse_ros.scale.scale_settings import ScaleSettings
-from mbse_ros.scale.stage import ScaleStage
+from mbse_ros.scale.stage import Journal, ScaleStage
 from mbse_ros.streams.records import ObserverStatus, StateEstimate
 from studies.shifts import NAMES, Shift, payload_of
 

@@ -23,9 +23,8 @@ from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.offline.checks.findings import stroke_lines
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.report.charts import charts_of
-from mbse_ros.report.page import page
 from mbse_ros.report.scene import FROM_AXIS, scene_of
-from mbse_ros.report.writer import time_span
+from mbse_ros.report.writer import page, time_span
 
 
 @pytest.fixture(scope='module')

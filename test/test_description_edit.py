@@ -6,8 +6,7 @@ from test_mechanism_linkage_urdf import ARM, HEAD, OVERLAY
 
 from mbse_ros.calibration.free import freed
 from mbse_ros.description.basics import scalars
-from mbse_ros.description.edit import Number, with_numbers
-from mbse_ros.description.elsewhere import for_folder
+from mbse_ros.description.edit import Number, for_folder, with_numbers
 from mbse_ros.description.load import parse_mechanism
 from mbse_ros.errors import DescriptionError
 

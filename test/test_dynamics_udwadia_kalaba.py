@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mbse_ros.dynamics.formulations.kkt import penalty
-from mbse_ros.dynamics.formulations.massless import with_definite_mass
+from mbse_ros.dynamics.formulations.redundancy import with_definite_mass
 from mbse_ros.dynamics.formulations.terms_arrays import Terms
 from mbse_ros.dynamics.formulations.udwadia_kalaba import batch, inverse_root, recursive
 from mbse_ros.errors import SingularEquationsError

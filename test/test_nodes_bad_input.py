@@ -12,8 +12,8 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_support import Peer, joint_state, own_domain
 from sensor_msgs.msg import FluidPressure, JointState
 
-from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import load_mechanism
+from mbse_ros.description.model import fingerprint
 from mbse_ros.msg import HydraulicState, PayloadEstimate, SensorSegment
 from mbse_ros.nodes.graphs.machine_graph import Graph, machine_graph, parse_arguments
 from mbse_ros.nodes.graphs.run_graph import RunningGraph

@@ -12,8 +12,8 @@ pytest.importorskip('mbse_ros.msg')
 from nodes_in_process import SECOND, make  # noqa: F401
 from nodes_support import ros, sent, state
 
-from mbse_ros.description.fingerprint import fingerprint
 from mbse_ros.description.load import known_machines
+from mbse_ros.description.model import fingerprint
 from mbse_ros.estimators.hydraulic_model import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.messages.wire import packed_record

@@ -14,9 +14,8 @@ from report_demo import demo_run
 
 from mbse_ros.report.charts import charts_of
 from mbse_ros.report.data import Animation, Run, Series, Signal, Table
-from mbse_ros.report.page import page
 from mbse_ros.report.png import write_png
-from mbse_ros.report.writer import time_span, write_report
+from mbse_ros.report.writer import page, time_span, write_report
 
 CHARTS = ['payload', 'motion', 'pressures', 'errors', 'innovations', 'nis']
 STEP = 4e-3      # s: coarser than in life, a browser without a graphics card is slow

@@ -18,14 +18,13 @@ from source_tree import ROOT
 
 from mbse_ros.bags.frames import write_frame
 from mbse_ros.bags.writer import BagWriter
-from mbse_ros.description.fingerprint import fingerprint
+from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine
 from mbse_ros.offline.bag import parse_tuning
 from mbse_ros.offline.weigh_bags import KINDS, weigh_bags
 from mbse_ros.scale import table
-from mbse_ros.scale.aemp import NAMESPACE, Equipment
-from mbse_ros.scale.export import write_loads
+from mbse_ros.scale.export import NAMESPACE, Equipment, write_loads
 from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
 from mbse_ros.scale.store import RecordStore
 from mbse_ros.scale.table import COLUMNS, rows

@@ -10,9 +10,9 @@ import pytest
 from scale_support import scale, weighed
 
 from mbse_ros.errors import RecordsError, ScaleError
-from mbse_ros.scale.journal import MemoryJournal
 from mbse_ros.scale.orders import LONGEST_KEY, Order, carry_out
 from mbse_ros.scale.record import LOAD, TRUCK, UNDO
+from mbse_ros.scale.stage import MemoryJournal
 from mbse_ros.scale.store import RecordStore
 from studies.shifts import Bucket, Shift
 

@@ -14,12 +14,10 @@ from scale_support import excavator, scale, weighed
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
 from mbse_ros.payload.trust import NOT_YET
 from mbse_ros.scale.book import Book
-from mbse_ros.scale.chart import LoadChart, Overload
-from mbse_ros.scale.journal import MemoryJournal
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, ZERO
-from mbse_ros.scale.scale_file import ScaleFile, load_scale_file, scale_of
-from mbse_ros.scale.stage import followed_numbers
+from mbse_ros.scale.scale_file import LoadChart, Overload, ScaleFile, load_scale_file, scale_of
+from mbse_ros.scale.stage import MemoryJournal, followed_numbers
 from mbse_ros.scale.uncertain import UncertainMass
 from mbse_ros.streams.records import PayloadEstimate, PayloadStatus
 from studies.shifts import START_NS, Bucket, Shift, payload_of

@@ -14,7 +14,7 @@ import numpy as np
 
 from mbse_ros.bags.messages import header, make_message, record_message, typestore
 from mbse_ros.bags.topics import JOINT_STATE, PAYLOAD, SEGMENT, STATE
-from mbse_ros.description.fingerprint import fingerprint
+from mbse_ros.description.model import fingerprint
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.nodes.messages.sensor_messages import SensorFields

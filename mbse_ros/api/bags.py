@@ -5,10 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from ..bags.channels import UNITS
+from ..bags.frames import write_frame
+from ..bags.messages import header
+from ..bags.sensor_series import read_sensors
+from ..bags.writer import BagWriter
+from ..dynamics.model import Model
 from ..errors import SettingError
+from ..estimators.filters.parts.problem import problem
 from ..machine import Machine
+from ..offline.linkage import TRUTH
+from ..sources.map import SourceMap
+from ..sources.reader import sample_reader
+from ..streams.linkage.sources import FLOAT64, JOINT_STATE, Sources
+from .estimate import stage_rows
 from .load import Loadable, loaded, loaded_sources
+from .results.motion_estimate import channel_units
+from .results.series import channel_unit
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Columns, Samples, as_samples
 
@@ -24,7 +41,6 @@ def read_bag(path: str | Path, machine: Loadable, *, sensors: Sequence[str] | No
     a mechanism an error. ``sources``: of a machine, the map of a bag of other people's messages (docs/sources.md), a
     path or a name. Raises BagError, SampleError, DescriptionError.
     """
-    from .bag_reading import read_machine, read_mechanism  # here, as they take their time to import
     item = loaded(machine)
     if isinstance(item, Machine):
         return read_machine(Path(path), item, namespace, loaded_sources(sources))
@@ -42,7 +58,6 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     (t, values), of the ``machine`` (name, path, or what ``load`` gave). ``storage``: 'mcap' or 'sqlite3'. Nothing is
     ever overwritten. Raises BagError, SettingError.
     """
-    from .bag_writing import write_frames, write_machine, write_mechanism  # here, as above
     if isinstance(samples, MachineSimulation):
         return write_frames(path, samples, storage, namespace)
     if isinstance(samples, MotionSimulation):
@@ -55,3 +70,81 @@ def write_bag(path: str | Path, samples: Written, machine: Loadable | None = Non
     if isinstance(item, Machine):
         return write_machine(path, found, item, storage, namespace)
     return write_mechanism(path, found, item, storage, namespace)
+
+
+def read_mechanism(path: Path, model: Model, sensors: tuple[str, ...]) -> Samples:
+    """On an even grid; raises BagError, SampleError."""
+    channels = problem(model, sensors).channels
+    table = read_sensors(path, model.description, channels, model.inputs)
+    inputs = np.vstack([table.inputs[:1], table.inputs[:-1]])       # over the step before each time
+    names = (*channels, *(f'input/{name}' for name in model.inputs))
+    return Samples(table.t, names, np.hstack([table.values, inputs]), channel_units(model, names))
+
+
+def read_machine(path: Path, machine: Machine, namespace: str | None, sources: SourceMap | None) -> Samples:
+    """At the stamps of the bag; raises BagError, DescriptionError."""
+    reader = sample_reader(path, machine, namespace, sources)
+    names = (*machine.channels, *machine.commands)
+    found = list(reader)
+    stamps = np.array([sample.stamp_ns for sample in found], dtype=np.int64)
+    rows, places = np.unique(stamps, return_inverse=True)
+    values, at = np.full((len(rows), len(names)), np.nan), {name: k for k, name in enumerate(names)}
+    for sample, place in zip(found, places.tolist()):
+        values[place, at[sample.channel]] = sample.value
+    units = {c.name: channel_unit(machine, c) for c in machine.all_channels}
+    start = int(rows[0])
+    return Samples((rows - start) * 1e-9, names, values,
+                   units | dict.fromkeys(machine.commands, UNITS['command'][0]), start)
+
+
+def write_frames(path: str | Path, simulation: MachineSimulation, storage: str, namespace: str) -> Path:
+    """Samples and truth of a simulated machine."""
+    with BagWriter(path, storage, namespace, simulation.machine.name) as writer:
+        for frame in simulation.frames:
+            write_frame(writer, simulation.machine, frame)
+    return Path(path)
+
+
+def write_machine(path: str | Path, samples: Samples, machine: Machine, storage: str, namespace: str) -> Path:
+    """Samples of a machine; SettingError for channels that it does not have."""
+    known = (*machine.channels, *(f'command/{name}' for name in machine.valves))
+    strangers = [name for name in samples.names if name not in known]
+    if strangers:
+        raise SettingError('samples', strangers, f'channels of {machine.name}: ' + ', '.join(known))
+    with BagWriter(path, storage, namespace, machine.name) as writer:
+        for stamp, row in zip(samples.stamps_ns.tolist(), samples.values.tolist()):
+            here = {name: value for name, value in zip(samples.names, row) if value == value}
+            commands = {name: value for name, value in here.items() if name.startswith('command/')}
+            writer.write_samples(stamp, {name: v for name, v in here.items() if name not in commands}, commands)
+    return Path(path)
+
+
+def write_mechanism(path: str | Path, samples: Samples, model: Model, storage: str, namespace: str,
+                    truth: MotionSimulation | None = None) -> Path:
+    """Messages on the topics of the linkage's nodes, the true coordinates beside them; SettingError as above."""
+    channels = [name for name in samples.names if not name.startswith('input/')]
+    inputs = [name.partition('/')[2] for name in samples.names if name.startswith('input/')]
+    strange = {name.partition('.')[0] for name in channels} - set(model.description.mechanical_sensors)
+    strangers = sorted(strange | (set(inputs) - set(model.inputs)))
+    if strangers:
+        raise SettingError('samples', strangers, f'sensors and inputs of {model.description.name}: '
+                           + ', '.join([*model.description.mechanical_sensors, *model.inputs]))
+    of_sensors, of_inputs = Sources(model.description, channels), Sources(model.description, (), inputs)
+    name = model.description.name
+    with BagWriter(path, storage, namespace, name) as writer:
+        for stamp, values in stage_rows(samples):
+            sources = of_inputs if next(iter(values)).startswith('input/') else of_sensors
+            whole = values if sources is of_inputs else {channel: values.get(channel, np.nan) for channel in channels}
+            for topic, message in sources.spread(whole).items():
+                _write(writer, topic, sources.topics[topic], stamp, message, name)
+        if truth is not None:
+            for stamp, row in zip(samples.stamps_ns.tolist(), np.searchsorted(truth.t, samples.t - 1e-9)):
+                _write(writer, TRUTH, JOINT_STATE, stamp, {'name': list(model.names), 'position': truth.q[row],
+                                                           'velocity': truth.qd[row]}, name)
+    return Path(path)
+
+
+def _write(writer: BagWriter, topic: str, kind: str, stamp: int, message: dict[str, Any], frame: str) -> None:
+    """A message, with a header where its type has one."""
+    stamped = message if kind == FLOAT64 else {'header': header(stamp, frame), **message}
+    writer.write(topic, kind, stamp, stamped)

@@ -36,6 +36,6 @@ def calibrate(bags: str | Path | Sequence[str | Path], machine: str | Path, *,
     if output is not None and (found.trouble or found.unexplained and not force):
         warnings.warn(f'{output} is not written: {found.trouble or found.unexplained}', stacklevel=2)
     elif output is not None:
-        from ..description.elsewhere import for_folder  # here, as above
+        from ..description.edit import for_folder  # here, as above
         write_whole(output, for_folder(found.text, found.machine.description.file, output))
     return found

@@ -13,7 +13,7 @@ from ..description.coordinate_units import unit_of
 from ..dynamics.model import Model
 from ..errors import SettingError
 from .load import Loadable, model_of
-from .results.motion_series import motion_series
+from .results.motion_estimate import motion_series
 from .results.result import Result
 from .results.series import Series
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..description.described import describe
+from ..description.load import describe
 from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``observability``: what a choice of sensors sees of a state along a motion, and which other sensor would help."""
+"""``observability``: what a choice of sensors sees of a state along a motion, and which other sensor would help.
+
+Sets of poses of a machine from which its payload is looked at.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,37 @@ if TYPE_CHECKING:
     from ..estimators.filters.analysis.sight import Motion, Sight
     from ..estimators.sight.payload_observability import PayloadSight
 
+from ..estimators.sight.machine_poses import Poses, all_poses, in_motion, start_pose, sweep
+from ..estimators.sight.payload_observability import PayloadSight, payload_sight
+from ..machine.equations import measured_equations
+
+FEW = 12        # poses at which the motion is looked at
+START, ALL, MOVING = 'the start', 'all coordinates', 'all coordinates, accelerating'
 STEP = 5e-3             # s
 TRAJECTORIES = ('free', 'rest')
 Trajectory = str | MotionSimulation
+
+
+def pose_sets(machine: Machine, trajectory: str) -> dict[str, Poses]:
+    """Poses by what they are: of 'rest' the start, else the start, each coordinate alone, all."""
+    if trajectory == 'rest':
+        return {START: start_pose(machine)}
+    every = all_poses(machine)
+    return {START: start_pose(machine), **{f'{name} alone': sweep(machine, name) for name in machine.coordinates},
+            ALL: every, MOVING: in_motion(every)}
+
+
+def few_of(poses: Poses) -> Poses:
+    """The first ``FEW`` of poses; a motion as it is."""
+    return poses if poses.dt else Poses(poses.q[:FEW], poses.zd[:FEW], poses.zdd[:FEW])
+
+
+def payload_sights(machine: Machine, sensors: Sequence[str], sets: dict[str, Poses]) -> dict[str, PayloadSight]:
+    """What the pressures say of the payload over each set of poses; nothing where no equation has its pressures."""
+    volumes = [c.sensor.volume for c in machine.all_channels if c.sensor.name in sensors and c.kind == 'pressure']
+    if machine.description.payload is None or not measured_equations(machine, volumes):
+        return {}
+    return {label: payload_sight(machine, sensors, poses) for label, poses in sets.items()}
 
 
 @dataclass(frozen=True)
@@ -155,7 +186,6 @@ def _of_machine(machine: Machine, sensors: Sequence[str], trajectory: Trajectory
         if name not in machine.description.sensors:
             raise SettingError('sensors', name, 'one of ' + ', '.join(machine.description.sensors))
     from ..estimators.sight.machine_sight import machine_sight
-    from .machine_poses import few_of, payload_sights, pose_sets
     sets = pose_sets(machine, trajectory)
     found = machine_sight(machine, sensors, few_of(list(sets.values())[-1]), window)
     return Observability(np.arange(len(found.windows), dtype=float), found, payload_sights(machine, sensors, sets))

@@ -14,8 +14,8 @@ from ..dynamics.model import Model
 from ..errors import SettingError
 from ..machine import Machine
 from .load import Loadable, loaded
-from .results.machine_units import channel_unit
-from .results.motion_series import channel_units
+from .results.motion_estimate import channel_units
+from .results.series import channel_unit
 from .results.simulations import MachineSimulation, MotionSimulation
 from .samples import Samples
 

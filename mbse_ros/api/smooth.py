@@ -15,10 +15,9 @@ from ..machine import Machine
 from .estimate import Log, Tuning, first_time, linkage_log, motion_of_log, of_machine, words
 from .load import Loadable, loaded
 from .results.machine_estimate import KINDS, MachineEstimate
-from .results.machine_units import entry_unit
 from .results.motion_estimate import MotionEstimate
 from .results.result import Result
-from .results.series import Series
+from .results.series import Series, entry_unit
 
 if TYPE_CHECKING:
     from ..graph.machines.machine_smoother import MachineSmoothed

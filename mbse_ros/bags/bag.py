@@ -14,7 +14,7 @@ import zstandard
 from ..errors import BagError, SampleError
 from ..resources import regular
 from .bulk.cdr import TYPES, read
-from .bulk.message_batch import Batch
+from .bulk.message_layout import Batch
 from .messages import PACKAGE, is_ours, typestore
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile

@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import BagError, SampleError, StampError
 from ..streams.ages import Ages
 from .bag import Bag, RawMessage, decode, open_bag
-from .bulk.bulk_samples import Bulk, Samples
-from .bulk.sample_blocks import blocks
+from .bulk.bulk_samples import Bulk, Samples, blocks
 from .channel_samples import Refuse, Sample, TopicReader, topic_readers
 from .topics import TopicMap
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..description.coordinate_units import unit_of
-from ..description.described import describe
 from ..description.explain import explain
+from ..description.load import describe
 from ..description.tables import Row, Section, show
 from ..dynamics.configurations import neighbours
 from ..dynamics.formulations.redundancy import RedundantRow, redundant_rows

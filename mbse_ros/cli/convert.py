@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from ..description.convert import convert_text
-from ..description.elsewhere import for_folder
+from ..description.edit import for_folder
 from ..description.load import parse_mechanism
 from ..errors import DescriptionError
 from ..machine import Machine

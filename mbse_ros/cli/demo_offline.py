@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..description.described import describe
+from ..description.load import describe
 from .demo import run_mechanism_demo
 from .logs import LogRequest
 from .machines.estimate_machine import estimate_machine

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C compiler: which one, its identity, and one call that turns C source into a shared library; and
-what users should know of the compiled functions of this process: nodes log it, nothing is raised for it."""
+what users should know of the compiled functions of this process: nodes log it, nothing is raised for it.
+
+Choice between CasADi's virtual machine and compiled C.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
-from ..errors import CompilationError
+from ..errors import CompilationError, check_choice
 
 # -Og runs generated straight-line code as fast as -O1 and -O2 and compiles it in half of the time of -O1: what it
 # leaves out finds nothing there (docs/kernels.md).
@@ -26,6 +31,9 @@ WIDE = '-mavx2', '-fexpensive-optimizations'
 CANDIDATES = ('cc', 'gcc', 'clang')
 LONGEST = 600.0     # s
 _REMARKS: dict[str, None] = {}      # in the order in which they came, each once
+T = TypeVar('T')
+BACKENDS = ('auto', 'vm', 'c')
+SLOW = "functions run in CasADi's virtual machine, which is slower than compiled C"
 
 
 def compiler() -> tuple[str, ...] | None:
@@ -109,3 +117,36 @@ def remark(text: str) -> None:
 def remarks() -> tuple[str, ...]:
     """All lines so far."""
     return tuple(_REMARKS)
+
+
+def requested(backend: str) -> str:
+    """The word asked for; the variable MBSE_BACKEND replaces 'auto'. SettingError for another word."""
+    check_choice('backend', backend, BACKENDS)
+    if backend != 'auto':
+        return backend
+    chosen = os.environ.get('MBSE_BACKEND') or 'auto'
+    check_choice('MBSE_BACKEND', chosen, BACKENDS)
+    return chosen
+
+
+def build(backend: str, name: str, make_c: Callable[[], T], make_vm: Callable[[], T]) -> tuple[T, str, str]:
+    """What was made, by which backend ('c' or 'vm'), and why C was wanted but not taken ('' if it was not).
+
+    Raises CompilationError when C was asked for by name and cannot be had.
+    """
+    wanted = requested(backend)
+    if wanted == 'vm':
+        return make_vm(), 'vm', ''
+    if wanted == 'auto' and not have_compiler():
+        remark(f'{SLOW}: no C compiler was found')
+        return make_vm(), 'vm', 'no C compiler was found'
+    try:
+        return make_c(), 'c', ''
+    except CompilationError as error:
+        failure = error
+    except (OSError, RuntimeError) as error:      # not loadable here; or CasADi has no C for one of its nodes
+        failure = CompilationError(name, 'load', str(error))
+    if wanted == 'c':
+        raise failure
+    remark(f'{SLOW}: {failure}')
+    return make_vm(), 'vm', str(failure)

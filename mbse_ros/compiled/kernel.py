@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DivergenceError
-from .backend import build
 from .cache import library
+from .compiler import build
 from .dense import array_shape, c_source, checked, dense, fitted, made_of
 
 NAME = 'mbse_kernel'

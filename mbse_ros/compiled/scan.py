@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from ..errors import DivergenceError
-from .backend import build
+from .compiler import build
 from .dense import DOUBLE, checked, dense, fitted
 from .iterated import Iterated, Step, shapes_of
 from .scan_blocks import Arguments, Block, BlocksC, BlocksVm, library_of

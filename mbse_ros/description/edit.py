@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a file written again in its text: what does not change keeps its comments and layout."""
+"""Numbers of a file written again in its text: what does not change keeps its comments and layout.
+
+The text of a machine's file for another folder: the paths that it names lead where they did.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,6 +26,7 @@ _INDEX = re.compile(r'(.*)\[(\d+)\]')
 _SHOWN = {'offset': ('kPa', 1e3), 'roll': ('deg', 0.017453292519943295), 'pitch': ('deg', 0.017453292519943295)}
 DIGITS = 10
 LINKS = 'bodies.'       # how keys of a URDF's links begin
+PATHS = (('urdf',), ('urdf', 'file'), ('sources', 'definitions', '*'))      # from the folder of the file
 
 
 @dataclass(frozen=True)
@@ -245,3 +252,29 @@ def _replaced(node: yaml.Node, text: str) -> tuple[int, int, str]:
     """A node in its place; a block ends at what follows, and so does the text. A list may be no deeper than its key."""
     start, end = node.start_mark, node.end_mark
     return start.index, end.index, text if _flows(node) else f'  {text}\n' + ' ' * end.column
+
+
+def for_folder(text: str, file: str | Path, target: str | Path) -> str:
+    """The text of ``file`` to be written as ``target``: with relative paths from the folder of that, or absolute ones
+    where these are shorter. Text in the same folder stays as it is."""
+    here, there = Path(file).resolve().parent, Path(target).resolve().parent
+    if here == there:
+        return text
+    places = {node.start_mark.index: node for keys in PATHS
+              for node in _scalars(yaml.compose(text, Loader=yaml.BaseLoader), keys)}
+    for start, node in sorted(places.items(), reverse=True):
+        whole = os.path.normpath(here / node.value)
+        new = whole if os.path.isabs(node.value) else min(os.path.relpath(whole, there), whole, key=len)
+        text = text[:start] + (new if new.isprintable() and set(new).isdisjoint(' :#{}[],&*!|>\'"%@`') else
+                               json.dumps(new, ensure_ascii=False)) + text[node.end_mark.index:]
+    return text
+
+
+def _scalars(node: Any, keys: tuple[str, ...]) -> Iterator[yaml.ScalarNode]:
+    """Texts under a path of keys, of which one may be any."""
+    if isinstance(node, yaml.ScalarNode) and not keys:
+        yield node
+    elif isinstance(node, yaml.MappingNode) and keys:
+        for name, value in node.value:
+            if keys[0] in ('*', name.value):
+                yield from _scalars(value, keys[1:])

@@ -8,7 +8,6 @@ from dataclasses import fields
 
 from .assumptions import is_assumed
 from .basics import GROUND, MISSING, Scalar, uncertain
-from .fingerprint import fingerprint
 from .language.references import unit_of
 from .machine_parts import Cylinder, Hydraulics, Support, Valve, Volume
 from .model import (
@@ -22,6 +21,7 @@ from .model import (
     MechanismDescription,
     Sensor,
     Spring,
+    fingerprint,
     sensor_unit,
 )
 from .tables import Row, Section, relative, row, show, vector_text

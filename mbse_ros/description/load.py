@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism and machine YAML to MechanismDescription; docs/mechanism_yaml.md and docs/machine_yaml.md describe it."""
+"""Mechanism and machine YAML to MechanismDescription; docs/mechanism_yaml.md and docs/machine_yaml.md describe it.
+
+Mechanism files that are written by the program.
+
+What a name or a path describes: a machine or a mechanism.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,6 @@ from ..resources import regular, share_directory
 from .assumptions import with_assumptions
 from .basics import ZERO, Vector
 from .consistency import check_machine, check_mechanism
-from .generate import CHAIN, n_four_bar
 from .language.document import read_document
 from .language.entry import Entry
 from .language.quantity import Kind, not_negative
@@ -22,14 +26,18 @@ from .language.references import References, read_sketch
 from .language.scalar import Numbers
 from .machine_parts import NO_HYDRAULICS, Cylinder
 from .model import Driver, Initial, Level, MechanismDescription, Spring
-from .sections.load_bodies import read_bodies
+from .sections.load_bodies import read_bodies, read_joints, shared_joints
 from .sections.load_calibration import read_calibration
-from .sections.load_coordinates import read_drivers, read_independent, read_initial, read_named
-from .sections.load_cylinders import read_cylinders
+from .sections.load_coordinates import (
+    read_drivers,
+    read_independent,
+    read_initial,
+    read_levels,
+    read_modules,
+    read_named,
+)
 from .sections.load_forces import read_forces, read_springs
-from .sections.load_hydraulics import read_hydraulics
-from .sections.load_joints import read_joints, shared_joints
-from .sections.load_levels import read_levels, read_modules
+from .sections.load_hydraulics import read_cylinders, read_hydraulics
 from .sections.load_payload import read_base, read_payload
 from .sections.load_robot import read_robot
 from .sections.load_sensors import MachineParts, read_sensors
@@ -38,6 +46,9 @@ from .start import Guess, place_bodies
 if TYPE_CHECKING:
     from .robots.urdf import Robot
 
+
+CHAIN = 'n_four_bar'   # its name, as n_four_bar:N
+LARGEST = 200      # loops; a larger chain would hold more than the reader of the files takes
 T = TypeVar('T')
 FORMAT = 'mbse/machine/2'
 FORMATS = (FORMAT, 'mbse/mechanism/1')      # the older name of the same language, for files without cylinders
@@ -50,6 +61,45 @@ _OPTIONAL = ('source', 'dimension', 'coordinates', 'parameters', 'points', 'bodi
 _SUFFIXES = ('.yaml', '.yml')
 _COORDINATES = ('natural', 'reference_point', 'relative')
 _GRAVITY = 100.0   # m/s^2; more is a mistaken unit
+SUFFIXES = ('.yaml', '.yml')
+
+
+def n_four_bar(n: int) -> str:
+    """YAML of the four-bar mechanism with n loops, benchmark A02 of the IFToMM library of multibody problems.
+
+    n + 1 vertical rods (the cranks) are on pins of the ground 1 m apart, n horizontal rods join their upper ends;
+    all rods are uniform, 1 m and 1 kg. It starts with a speed of 1 m/s at the upper ends and then turns through the
+    flat position, where all rods lie on one line and the mechanism could part into other motions. SettingError for n
+    outside 1 to 200.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= LARGEST:
+        raise SettingError('n_four_bar', n, f'a whole number of loops from 1 to {LARGEST}')
+    cranks, couplers = range(n + 1), range(n)
+    lines = [
+        '# SPDX-License-Identifier: Apache-2.0',
+        f'# Written by mbse_ros.description.generate.n_four_bar({n}).',
+        'format: mbse/mechanism/1',
+        'name: n_four_bar',
+        f'source: IFToMM benchmark A02, N four-bar mechanism, N = {n}',
+        'gravity: 9.81 m/s^2',
+        '',
+        'points:',
+        *(f'  A{i}: {{fixed: [{i}, 0]}}' for i in cranks),
+        *(f'  B{i}: [{i}, 1]' for i in cranks),
+        '',
+        'bodies:',
+        *(f'  crank_{i}: {{points: [A{i}, B{i}], length: 1 m, mass: 1 kg, uniform: true}}' for i in cranks),
+        *(f'  coupler_{i}: {{points: [B{i}, B{i + 1}], length: 1 m, mass: 1 kg, uniform: true}}' for i in couplers),
+        '',
+        'named:',
+        '  theta: {angle: crank_0}',
+        '',
+        'independent: [theta]',
+        'initial:',
+        '  position: {theta: pi/2}',
+        '  velocity: {theta: -1 rad/s}          # 1 m/s at B0, to the right',
+    ]
+    return '\n'.join(lines) + '\n'
 
 
 def load_mechanism(name_or_path: str | Path) -> MechanismDescription:
@@ -259,3 +309,17 @@ def _placed(parts: dict[str, Entry], mechanism: MechanismDescription) -> set[str
     if 'urdf' in parts:
         return set(mechanism.bodies)
     return {name for name, body in parts['bodies'].value.items() if 'position' in body}
+
+
+def describe(name: str) -> MechanismDescription:
+    """What a name out of config/machines or config/mechanisms, n_four_bar:N, or a path describes.
+
+    A machine has cylinders. Raises DescriptionError, for an unknown name with all that there are.
+    """
+    machines, mechanisms = known_machines(), known_mechanisms()
+    if Path(name).suffix not in SUFFIXES and name.partition(':')[0] != CHAIN and name not in {**machines, **mechanisms}:
+        close = difflib.get_close_matches(name, [*machines, *mechanisms], 1, 0.6)
+        raise DescriptionError(name, 'name', name, 'a path to a .yaml file, one of the machines '
+                               f'{", ".join(machines)}, or one of the mechanisms {", ".join(mechanisms)}, {CHAIN}:N'
+                               + (f'; did you mean {close[0]}?' if close else ''))
+    return load_mechanism(name)

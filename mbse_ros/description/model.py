@@ -4,13 +4,16 @@
 A plane has x to the right and y up, space has z up. Vectors have ``dimension`` components (2 or 3). A body's points,
 centre of mass and inertia are given in the body's frame. The frame of a planar body that is given by a list of its
 points starts at the first of them and has its x axis through the second.
+
+A short name of all that a file says of a machine: two graphs with the same one mean the same numbers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .basics import GROUND, PointRef, Scalar, Vector  # noqa: F401, the ground is imported from here
 from .language.entry import Entry
@@ -20,6 +23,7 @@ RATES = {'rad': 'rad/s', 'm': 'm/s'}        # units by that of the coordinate
 FORCES = {'rad': 'N*m', 'm': 'N'}
 _SENSOR_UNITS = {'stroke': 'm', 'position': 'm', 'velocity': 'm/s', 'gyro': 'rad/s', 'accelerometer': 'm/s^2',
                  'distance': 'm', 'inclinometer': 'rad', 'pressure': 'Pa', 'inclination': 'rad'}
+DIGITS = 8
 
 
 def sensor_unit(kind: str, coordinate_unit: Callable[[], str]) -> str:
@@ -244,3 +248,18 @@ class MechanismDescription:
     def mechanical_sensors(self) -> dict[str, Sensor]:
         """Sensors of the motion and of forces: those that a mechanism without hydraulics has, too."""
         return {name: sensor for name, sensor in self.sensors.items() if sensor.kind not in ('pressure', 'inclination')}
+
+
+def content(description: MechanismDescription) -> str:
+    """All that a description says, as text: two with the same one are the same but for where their files are."""
+    return repr(replace(description, file=''))
+
+
+def fingerprint(description: MechanismDescription) -> str:
+    """Eight hexadecimal digits of the SHA-256 of a description.
+
+    Where its file is, its comments and its layout do not count; each value with its unit and source does, and what
+    replaced the file's valves. A key that came later does not count where a file leaves it out.
+    """
+    text = content(description).replace(', calibration=None)', ')')
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

@@ -12,9 +12,8 @@ import casadi as ca
 
 from ..bags.storage.disk_room import megabytes
 from ..compiled import Kernel
-from ..compiled.backend import SLOW, requested
 from ..compiled.cache import cache_folder, cache_limit, entries, private
-from ..compiled.compiler import compile_library, compiler, remarks
+from ..compiled.compiler import SLOW, compile_library, compiler, remarks, requested
 from ..errors import CompilationError, SettingError
 from .checks import FAILS, OK, WARNING, Check
 

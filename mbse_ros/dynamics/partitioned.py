@@ -15,8 +15,8 @@ import numpy as np
 from ..compiled import Kernel
 from ..errors import PositionProblemError, SingularConfigurationError, SingularEquationsError
 from ..mechanism.assembly import MechanismSystem
-from .formulations.massless import UNDETERMINED, undetermined
 from .formulations.matrix_r import constraint_rates
+from .formulations.redundancy import UNDETERMINED, undetermined
 from .formulations.terms_arrays import Terms
 from .partition import WORST, alternatives, condition
 from .state_equations import Maps, Pieces, is_small, largest_entry, state_function

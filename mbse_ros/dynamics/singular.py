@@ -9,7 +9,7 @@ import numpy as np
 from ..description.coordinate_units import unit_of
 from ..description.tables import show
 from ..errors import DescriptionError
-from .formulations.massless import undetermined
+from .formulations.redundancy import undetermined
 from .integrators.choice import RANK_LOST
 from .model import Model, State
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..description.fingerprint import fingerprint
+from ..description.model import fingerprint
 from ..errors import SettingError
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..estimators.hydraulic_sensors import variances

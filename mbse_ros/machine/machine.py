@@ -9,9 +9,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..description.fingerprint import content
 from ..description.machine_parts import Hydraulics, Payload
-from ..description.model import MechanismDescription
+from ..description.model import MechanismDescription, content
 from ..description.sections.load_payload import MASS
 from ..dynamics.formulations.matrix_r import Reduced, reduce
 from ..dynamics.model import Model

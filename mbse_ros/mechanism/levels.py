@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..description.basics import GROUND
-from ..description.sections.load_levels import bodies_of
+from ..description.sections.load_coordinates import bodies_of
 from .assembly import MechanismSystem
 
 

@@ -20,12 +20,11 @@ from ..bags.messages import payload_record, state_record
 from ..bags.topics import PAYLOAD, STATE
 from ..errors import MbseError
 from ..machine import Machine
-from ..scale.chart import Overload
 from ..scale.live import Live
 from ..scale.orders import Order, carry_out
 from ..scale.reading import KNOWN
 from ..scale.record import LOAD, MISSED, Record, missed_line
-from ..scale.scale_file import scale_of
+from ..scale.scale_file import Overload, scale_of
 from ..scale.stage import ScaleStage
 from ..scale.store import RecordStore
 from .base.diagnostics import ERROR, OK, WARN, Diagnostics, Report

@@ -20,8 +20,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from ..description.fingerprint import fingerprint
 from ..description.load import parse_mechanism
+from ..description.model import fingerprint
 from ..errors import MbseError, SettingError
 from ..machine import Machine
 from ..machine.find_machine import with_valves

@@ -15,10 +15,9 @@ from ..bags.topics import TopicMap
 from ..errors import BagError
 from ..machine import Machine
 from ..scale.book import Book
-from ..scale.chart import Overload
 from ..scale.record import LOAD, MISSED, Record, confirmed_record, missed_line
 from ..scale.record_file import read_records
-from ..scale.scale_file import BARE, ScaleFile
+from ..scale.scale_file import BARE, Overload, ScaleFile
 from ..scale.scale_settings import ScaleSettings
 from ..scale.stage import ScaleStage
 from ..sources.map import SourceMap

@@ -9,9 +9,9 @@ from math import hypot, isfinite
 from ..payload.mass import NORMAL
 from ..streams.records import PayloadEstimate, PayloadStatus
 from .book import Book
-from .chart import LoadChart, Overload
 from .detection import Detector
 from .reading import KNOWN
+from .scale_file import LoadChart, Overload
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scale: states and masses in, records of loads out; the same for a log and for the node."""
+"""The scale: states and masses in, records of loads out; the same for a log and for the node.
+
+Where records go: into memory, for a log; ``store`` has the one that survives a crash.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from ..errors import RecordsError, ScaleError
 from ..estimators.hydraulic_model import center_numbers
@@ -15,7 +19,6 @@ from ..machine import Machine
 from ..streams.records import PayloadEstimate, StateEstimate
 from .book import Book
 from .detection import Detector
-from .journal import Journal, MemoryJournal
 from .live import Live, live
 from .load import COUNTED, Carried, Load
 from .reading import Reading, reading
@@ -42,6 +45,36 @@ from .whereabouts import Whereabouts
 
 LONGEST_NAME = 80
 RETRY_NS = 1_000_000_000    # between two attempts to write what the journal refuses
+
+
+class Journal(Protocol):
+    """Records in the order in which they were added; none is ever changed."""
+
+    def append(self, record: Record, after: int) -> list[Record]:
+        """Add a record; a journal that is kept for good adds none whose key is there already.
+
+        Returns all records behind number ``after``, those that others have added too; what it returns is kept. Raises
+        RecordsError, with nothing added.
+        """
+
+    def read(self, after: int = 0) -> list[Record]:
+        """All records behind a number; raises RecordsError."""
+
+
+class MemoryJournal:
+    """Records of one process, lost with it: a bag that is played again has its loads once more."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+
+    def append(self, record: Record, after: int) -> list[Record]:
+        """See Journal."""
+        self._records.append(replace(record, number=len(self._records) + 1))
+        return self.read(after)
+
+    def read(self, after: int = 0) -> list[Record]:
+        """See Journal."""
+        return self._records[after:]
 
 
 class ScaleStage:

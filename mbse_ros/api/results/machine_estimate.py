@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...machine import Machine
-from .machine_units import entry_unit
 from .result import Result
-from .series import Series
+from .series import Series, entry_unit
 from .simulations import truth_series
 
 if TYPE_CHECKING:
     from ...offline.bag import Estimate
     from ...payload.load_log import Load
     from ...payload.mass import Cause
+
 
 KINDS = ('position', 'velocity', 'acceleration', 'pressure')
 

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...description.coordinate_units import measured_unit, unit_of
+from ...machine import Machine
+from ...machine.channels import Channel
 from ...report.chart import COLORS, PALETTE, Band, Curve, Panel
 
 NORMAL = 1.959964       # 95 % quantile, two sides
 Known = Mapping[str, tuple[np.ndarray, np.ndarray]]
+OTHERS = {'pressure': 'Pa', 'supply': 'Pa', 'spool': 'V', 'flow': 'm^3/s', 'inclination': 'rad', 'payload': 'kg',
+          'moment': 'kg m', 'command': 'V', 'swing_rate': '1/s'}
+RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s^2'}
 
 
 @dataclass(frozen=True)
@@ -79,3 +85,16 @@ def _limits(members: Sequence[Series]) -> tuple[float, float] | None:
 def _quantile(values: np.ndarray, share: float) -> float:
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, share)) if finite.size else 0.0
+
+
+def channel_unit(machine: Machine, channel: Channel) -> str:
+    """Unit of what a sensor of a machine gives."""
+    return measured_unit(machine.description, channel.sensor.name)
+
+
+def entry_unit(machine: Machine, name: str) -> str:
+    """Unit of an entry of the state such as 'position/lift', SI; '1' of one that has none."""
+    kind, _, owner = name.partition('/')
+    if kind in RATES:
+        return (unit_of(machine.description, owner) or '1') + RATES[kind]
+    return OTHERS.get(kind, '1')

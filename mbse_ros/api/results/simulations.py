@@ -12,10 +12,9 @@ import numpy as np
 from ...dynamics.model import Model
 from ...machine import Machine
 from ..samples import Samples
-from .machine_units import entry_unit
-from .motion_series import motion_series
+from .motion_estimate import motion_series
 from .result import Result
-from .series import Series
+from .series import Series, entry_unit
 
 if TYPE_CHECKING:
     from ...dynamics.motion import Motion

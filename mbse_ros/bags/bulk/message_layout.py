@@ -4,13 +4,17 @@
 A layout is found by giving a topic's reader the same message with numbers that tell their places; so what is read by it
 are the samples of that reader. A message that fits no layout is left to the reader, as is one with anything to be
 refused.
+
+Serialized messages as they lie in a file, many at once: where each is, in the order in which they were written.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...errors import SampleError
 from ..channel_samples import Sample, TopicReader, is_strange
@@ -21,6 +25,33 @@ LAYOUTS = 8         # of a topic, at once in use; messages of more kinds are rea
 MISSES = 64         # layouts that were forgotten, after which a topic is read one by one
 LARGEST = 1 << 16   # bytes of a message
 _STAMP = '4xiI'
+
+
+class Batch(NamedTuple):
+    """Messages of wanted topics: message k, at ``times[k]``, ns, is ``content[starts[k]:stops[k]]``, of topic
+    ``topics[k]`` among those asked for.
+
+    ``last``: no message that comes in a later batch is older than this time, ns; None: there is no later one.
+    """
+
+    content: bytes
+    times: np.ndarray
+    topics: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    last: int | None
+
+
+def joined(messages: Sequence[tuple[int, int, bytes]], last: int | None) -> Batch:
+    """A batch of single messages: times, ns, topics and bytes."""
+    sizes = np.array([len(data) for _, _, data in messages], dtype=np.int64)
+    stops = np.cumsum(sizes)
+    return Batch(b''.join(data for _, _, data in messages), np.array([time for time, _, _ in messages], dtype=np.int64),
+                 _small(topic for _, topic, _ in messages), stops - sizes, stops, last)
+
+
+def _small(numbers: Iterable[int]) -> np.ndarray:
+    return np.fromiter(numbers, dtype=np.int32)
 
 
 class Layout(NamedTuple):

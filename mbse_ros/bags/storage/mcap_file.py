@@ -23,7 +23,7 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from mcap.well_known import SchemaEncoding
 
-from ..bulk.message_batch import Batch
+from ..bulk.message_layout import Batch
 from .chunk_index import BEFORE, HEAD, messages_in
 from .expand import Budget, expanded
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...errors import shown
-from ..bulk.message_batch import Batch, joined
+from ..bulk.message_layout import Batch, joined
 from .checksums import TABLE, Checksums, message_sum, topic_sum
 
 MAGIC = b'SQLite format 3\x00'

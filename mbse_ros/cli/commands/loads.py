@@ -115,8 +115,7 @@ class Handed(NamedTuple):
 def hand_over(found: WeighedBags, asked: Handed) -> None:
     """Write what was asked for, and print."""
     from ...report.files import write_json
-    from ...scale.aemp import Equipment
-    from ...scale.export import write_loads
+    from ...scale.export import Equipment, write_loads
     comparison = None
     if asked.known is not None:
         from ...scale.comparison import compare

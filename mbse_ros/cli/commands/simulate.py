@@ -65,7 +65,7 @@ def simulate(
 
     With --runs many motions, with numbers drawn at random.
     """
-    from ...description.described import describe
+    from ...description.load import describe
     machine = {'payload': payload, 'cycle': cycle, 'ramp': ramp, 'rate': rate, 'storage': storage,
                'base-roll': base_roll, 'base-pitch': base_pitch, 'soil': soil, 'swing': swing}
     mechanism = {'duration': duration, 'dt': dt, 'scheme': scheme, 'order': order, 'coordinates': coordinates,

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from ...description.elsewhere import for_folder
+from ...description.edit import for_folder
 from ...errors import SettingError
 from ...offline.calibration.calibrate_machine import Calibration, LeftOut, calibrate_bags
 from ...report.files import check_file, check_folder, write_json

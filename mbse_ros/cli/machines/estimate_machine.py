@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from ...bags.writer import BagWriter
-from ...description.fingerprint import fingerprint
+from ...description.model import fingerprint
 from ...machine import Machine, load_machine
 from ...machine.equations import why_unweighed
 from ...offline.bag import Estimate, estimate_bag, parse_tuning

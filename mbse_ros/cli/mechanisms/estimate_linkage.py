@@ -12,8 +12,8 @@ import typer
 
 from ...bags.messages import header, linkage_message
 from ...bags.writer import BagWriter
-from ...description.fingerprint import fingerprint
 from ...description.load import load_mechanism
+from ...description.model import fingerprint
 from ...dynamics.model import load_model
 from ...offline.linkage import LinkageLog, estimate_linkage_bag, linkage_settings
 from ..described import check_sensors

@@ -12,8 +12,19 @@ from typing import Any
 import numpy as np
 import typer
 
-from ...api.machine_poses import ALL, MOVING, START, few_of, payload_sights, pose_sets
-from ...api.observability import STEP, TRAJECTORIES, information_panel, middles, motion_along
+from ...api.observability import (
+    ALL,
+    MOVING,
+    START,
+    STEP,
+    TRAJECTORIES,
+    few_of,
+    information_panel,
+    middles,
+    motion_along,
+    payload_sights,
+    pose_sets,
+)
 from ...description.load import load_mechanism
 from ...description.model import MechanismDescription
 from ...dynamics.model import Model, load_model

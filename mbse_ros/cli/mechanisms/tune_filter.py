@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...bags.sensor_series import read_sensors
-from ...description.described import SUFFIXES
-from ...description.load import load_mechanism
+from ...description.load import SUFFIXES, load_mechanism
 from ...dynamics.model import Model, load_model
 from ...errors import SettingError
 from ...estimators.filters.analysis.tuning import Log, Quality, Tuned, tune

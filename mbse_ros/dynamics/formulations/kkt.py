@@ -12,8 +12,7 @@ import numpy as np
 
 from ...errors import SingularEquationsError
 from .decomposition import decompose
-from .massless import UNDETERMINED, undetermined
-from .redundancy import independent_rows
+from .redundancy import UNDETERMINED, independent_rows, undetermined
 from .terms_arrays import Accelerations, Terms
 
 WORST_CONDITION = 1e13      # of the scaled matrix; about the square of that of J, so dependent rows lie beyond

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import SingularEquationsError
 from .decomposition import RANK_TOLERANCE, decompose, row_sizes
-from .massless import UNDETERMINED, mass_roots, undetermined
+from .redundancy import UNDETERMINED, mass_roots, undetermined
 from .terms_arrays import Accelerations, Terms
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .decomposition import decompose, row_sizes
-from .massless import with_definite_mass
+from .redundancy import with_definite_mass
 from .terms_arrays import Accelerations, Terms
 
 ROUNDING = 1e-13    # eigenvalue of a clearance with unit diagonal that counts as zero

@@ -16,8 +16,7 @@ import casadi as ca
 import numpy as np
 
 from ...compiled import Scan
-from ...compiled.backend import requested
-from ...compiled.compiler import have_compiler
+from ...compiled.compiler import have_compiler, requested
 from ...mechanism.assembly import MechanismSystem
 from ..partitioned import LARGEST_COMPILED, Partitioned, newton_function, velocity_function
 from ..state_equations import Expression, Maps, Pieces, is_small, state_symbols

@@ -21,9 +21,8 @@ from ..solvers.elimination import Packing
 from ..solvers.linearise import Linear, Lineariser
 from ..solvers.marginals import marginals
 from ..solvers.soft_solve import solve_soft
-from .machine_factor_graph import machine_graph
 from .machine_log import MachineLog
-from .machine_motion import along, moving, trusted_motion
+from .machine_motion import along, machine_graph, moving, trusted_motion
 from .machine_settings import MachineGraphSettings
 
 NORMAL = 1.959964               # 95 % quantile, two sides

@@ -20,7 +20,7 @@ from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from ...compiled.compiler import remarks
-from ...description.fingerprint import fingerprint
+from ...description.model import fingerprint
 from ...dynamics.model import Model
 from ...errors import MbseError
 from ...machine import Machine

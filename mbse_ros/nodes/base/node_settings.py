@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...description.fingerprint import content
-from ...description.model import MechanismDescription
+from ...description.model import MechanismDescription, content
 from ...dynamics.model import Model, load_model
 from ...machine import VALVE_KINDS, Machine, load_machine
 from ...scale.scale_settings import ScaleSettings

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...bags.messages import record_message, typestore
 from ...bags.topics import PAYLOAD, SEGMENT
-from ...description.fingerprint import fingerprint
+from ...description.model import fingerprint
 from ...errors import MbseError, SettingError
 from ...machine import Machine, load_machine
 from ...simulation.crane import CraneSettings, SensorFrame, SimulatedCrane, cycle_by_name, plant_of
