@@ -10,6 +10,7 @@ import numpy as np
 from mbse_ros.bags.messages import header
 from mbse_ros.bags.topics import JOINT_STATE, TopicMap
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.monitor.faults import Fault
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 
 PERIOD_NS = 10_000_000
@@ -34,7 +35,7 @@ def state(sequence: int) -> StateEstimate:
     return StateEstimate(sequence, stamp, PERIOD_NS // 2, sequence == 1, NAMES, mean,
                          np.diag([1.0, 4.0, 9.0]) * sequence, CHANNELS, np.array([0.1, np.nan, 2e6]),
                          np.array([1e-4, np.nan, -3.0]), np.array([4e-4, 1e4, 8e3]), 1.5 * sequence, 2,
-                         ObserverStatus.COASTING, 'missing: pressure/lift_piston', mean * 1e-6)
+                         ObserverStatus.COASTING, 'missing: pressure/lift_piston', mean * 1e-6, Fault.MISSING)
 
 
 def payload(sequence: int) -> PayloadEstimate:

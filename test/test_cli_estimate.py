@@ -21,7 +21,8 @@ from mbse_ros.offline.bag import estimate_bag, parse_tuning
 from mbse_ros.payload.load_log import Load
 from mbse_ros.streams.records import Segment
 
-PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'samples', 'seconds', 'budget', 'loads', 'centre', 'centre_stddev'}
+PAYLOAD = {'mass', 'stddev', 'interval', 'status', 'faults', 'samples', 'seconds', 'budget', 'loads', 'centre',
+           'centre_stddev'}
 PER_CYLINDER, PER_VOLUME = ('position', 'velocity', 'acceleration'), ('pressure',)
 
 

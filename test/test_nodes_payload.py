@@ -16,10 +16,10 @@ from mbse_ros.description.load import known_machines
 from mbse_ros.description.model import fingerprint
 from mbse_ros.estimators.hydraulic_model import MASS, state_names
 from mbse_ros.machine import load_machine
+from mbse_ros.monitor.faults import NONE, Fault, reason_of
 from mbse_ros.nodes.messages.wire import packed_record
 from mbse_ros.nodes.payload_node import PayloadNode
 from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus
-from mbse_ros.streams.stages import OUTSIDE
 
 PERIOD = SECOND // 100
 MACHINE = load_machine('patu655_lift')
@@ -41,7 +41,7 @@ class Stream:
         self.node, self.count = node, 0
 
     def __call__(self, seconds, mass, stddev=20.0, forgotten=0.0, slopes=(), status=ObserverStatus.OK, reason='',
-                 speed=0.1):
+                 faults=NONE, speed=0.1):
         """``stddev``, kg, of one step; ``forgotten``: in each step, as a logarithm; ``slopes``, kg, by name."""
         for _ in range(round(100 * seconds)):
             self.count += 1
@@ -52,7 +52,8 @@ class Stream:
             weighing[:, 0], weighing[:, 1], weighing[:, 2] = stddev ** -2, stddev ** -2 * mass, -forgotten
             for name, slope in slopes:
                 weighing[:, 3 + DOUBTFUL.index(name)] = stddev ** -2 * slope
-            self.node.on_record(sent(replace(given, status=status, reason=reason, weighing=weighing)))
+            self.node.on_record(sent(replace(given, status=status, reason=reason, faults=faults,
+                                             weighing=weighing)))
 
     @property
     def status(self):
@@ -67,7 +68,7 @@ def stream(make):      # noqa: F811
 
 
 def test_before_there_is_a_mass(stream):
-    stream(0.5, 100.0, status=ObserverStatus.STARTING, reason='settling after a start')
+    stream(0.5, 100.0, status=ObserverStatus.STARTING, reason='settling after a start', faults=Fault.SETTLING)
     status, values = stream.status
     assert (status.level, status.message) == (WARN, 'NO_DATA: observer starting: settling after a start')
     assert values == {'mass': 'no mass yet', 'samples': '0', 'loads': '1', 'dropped, states': '0'}
@@ -111,9 +112,10 @@ def test_loads_one_after_the_other(stream):
 
 def test_contact_and_masses_that_cannot_be_are_warnings(stream):
     stream(2, 100.0)
-    stream(0.5, 100.0, reason=OUTSIDE)
+    stream(0.5, 100.0, faults=Fault.OUTSIDE_FORCE)
     status, values = stream.status
-    assert (status.level, status.message) == (WARN, f'CONTACT: {OUTSIDE}') and values['mass'].startswith('100.0 kg')
+    said = f'CONTACT: {reason_of(Fault.OUTSIDE_FORCE)}'
+    assert (status.level, status.message) == (WARN, said) and values['mass'].startswith('100.0 kg')
     stream(0.5, 100.0)
     assert stream.status[0].level == WARN and stream.status[0].message.startswith('NO_DATA: observer not trusted')
     stream(2, 100.0)

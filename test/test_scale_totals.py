@@ -12,7 +12,7 @@ import pytest
 from scale_support import excavator, scale, weighed
 
 from mbse_ros.errors import DescriptionError, RecordsError, ScaleError
-from mbse_ros.payload.trust import NOT_YET
+from mbse_ros.monitor.faults import Fault
 from mbse_ros.scale.book import Book
 from mbse_ros.scale.reading import reading as reading_of
 from mbse_ros.scale.record import ENDED, LOAD, MISSED, TAKEN, TRUCK, ZERO
@@ -315,13 +315,13 @@ def test_a_scale_file_that_is_not_there(tmp_path) -> None:
         load_scale_file(tmp_path / 'none.yaml')
 
 
-def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_words() -> None:
+def test_a_mass_that_the_stage_does_not_trust_yet_is_known_by_its_fault() -> None:
     """Of a payload stage that has just had masses that cannot be."""
-    words = f'{NOT_YET}: the masses must agree for 2 s'
-    payload = PayloadEstimate(1, 0, 900.0, 10.0, 880.0, 920.0, 900.0, 900.0, 1, PayloadStatus.IMPLAUSIBLE, words)
+    payload = PayloadEstimate(1, 0, 900.0, 10.0, 880.0, 920.0, 900.0, 900.0, 1, PayloadStatus.IMPLAUSIBLE, '',
+                              Fault.NOT_TRUSTED)
     found = reading_of(None, payload)
     assert found.known and not found.trusted
-    other = reading_of(None, replace(payload, reason='the mass is not within 0 to 2500 kg'))
+    other = reading_of(None, replace(payload, reason='not trusted yet', faults=Fault.LIMITS))
     assert not other.known and other.trusted
 
 

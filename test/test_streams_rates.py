@@ -19,6 +19,7 @@ from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.machine import load_machine
+from mbse_ros.monitor.faults import Fault, reason_of
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.payload.filter import gain_of, window_of
@@ -27,7 +28,7 @@ from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
 from mbse_ros.streams.gaps import Gaps
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Output, Pipeline
-from mbse_ros.streams.rates import RARE, Lately, too_slow
+from mbse_ros.streams.rates import Lately, too_slow
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus
 
 LOAD = 200.0
@@ -63,11 +64,11 @@ def test_what_the_rate_hides_is_said_with_numbers() -> None:
     """At 10 Hz, where the crane stops: the channel, its rate, and the rate that this motion needs."""
     outputs = run('orifice', 10)
     reasons = {o.state.reason for o in outputs if o.state.reason and o.state.status is ObserverStatus.OK}
-    assert 0 < len(reasons) < 10 and all(r.startswith(f'{RARE}: pressure/lift_') for r in reasons)
+    assert 0 < len(reasons) < 10 and all(r.startswith(reason_of(Fault.RARE, 'pressure/lift_')) for r in reasons)
     assert all('comes at 10 Hz and needs about' in reason for reason in reasons)
-    doubted = [o.payload for o in outputs if o.payload.status is PayloadStatus.NO_DATA and RARE in o.payload.reason]
+    doubted = [o for o in outputs if o.payload.status is PayloadStatus.NO_DATA and Fault.RARE in o.payload.faults]
     assert doubted and not any('changes' in o.payload.reason for o in outputs)
-    assert not any(RARE in o.state.reason for o in run('orifice', 1))
+    assert not any(Fault.RARE in o.state.faults for o in run('orifice', 1))
 
 
 def test_positions_of_5_hz_beside_pressures_of_50() -> None:
@@ -164,7 +165,7 @@ def test_a_load_that_is_dropped_while_samples_show_little_holds_the_mass() -> No
         o.payload.stamp_ns * 1e-9) <= o.payload.upper for o in outputs]
     assert max(len(spell) for spell in ''.join('x' if item else ' ' for item in wrong).split(' ')) <= 15
     held = [o.payload for o in outputs if o.payload.status is PayloadStatus.NO_DATA and o.payload.stamp_ns > 9e9]
-    assert held and all(RARE in p.reason for p in held)
+    assert held and all(Fault.RARE in p.faults for p in held)
 
 
 def test_what_was_weighed_lately_shows_the_load_or_not() -> None:

@@ -12,6 +12,7 @@ from core_support import VALVES, crane, cycle_run, estimate, kinematic, two_cyli
 from mbse_ros.errors import SampleError, SettingError
 from mbse_ros.estimators.observer_settings import ObserverSettings
 from mbse_ros.machine import Machine
+from mbse_ros.monitor.faults import Fault
 from mbse_ros.payload.payload_settings import PayloadSettings
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
 from mbse_ros.streams.stages import ObserverStage, PayloadStage
@@ -211,8 +212,8 @@ def test_what_came_shortly_before_a_doubt_is_not_believed() -> None:
     payload = PayloadStage(crane())
     states = [o.state for o in cycle_run('orifice').outputs[:300]]
     counts = [payload.process(s).samples for s in states]
-    held = payload.process(replace(states[-1], status=ObserverStatus.COASTING, reason='rejected: position/lift'))
-    assert held.status is PayloadStatus.NO_DATA and 'rejected' in held.reason and abs(held.mass - 50.0) < 0.5
+    held = payload.process(replace(states[-1], status=ObserverStatus.COASTING, faults=Fault.REJECTED))
+    assert held.status is PayloadStatus.NO_DATA and held.faults is Fault.REJECTED and abs(held.mass - 50.0) < 0.5
     assert held.samples in counts[-101:-49] and held.samples < counts[-1] - 400
 
 
@@ -239,7 +240,8 @@ def test_a_missing_sample_is_no_doubt() -> None:
     """The mass is held in that segment, and goes on in the next."""
     payload, outputs = PayloadStage(crane()), cycle_run('orifice').outputs
     before = [payload.process(o.state) for o in outputs[:300]][-1]
-    held = payload.process(replace(outputs[300].state, status=ObserverStatus.COASTING, reason='missing: lift_rod'))
+    held = payload.process(replace(outputs[300].state, status=ObserverStatus.COASTING, reason='rejected',
+                                   faults=Fault.MISSING))
     after = payload.process(outputs[301].state)
     assert (held.mass, held.samples, held.status) == (before.mass, before.samples, PayloadStatus.NO_DATA)
     assert after.status is PayloadStatus.UPDATING and after.samples == before.samples + 10

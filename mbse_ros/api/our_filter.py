@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from ..errors import MbseError, SettingError
 from ..estimators.filters.cekf_penalty import tangents
 from ..estimators.filters.defaults import default_noises, default_stddev
 from ..estimators.filters.observer import LinkageEstimates, LinkageObserver
+from ..monitor.faults import NONE
 from ..streams.linkage.entries import entry_names, restarted, start_stddev
 from ..streams.linkage.judge import Judge, Judgement
 from ..streams.linkage.linkage_settings import LinkageSettings
@@ -62,7 +62,7 @@ class OurFilter:
 
     def _reset(self, t: float) -> None:
         self.judge.reset()
-        self.judge.begin(t, self.settings.settle_time, '')
+        self.judge.begin(t, self.settings.settle_time)
         self._last = t
 
     def run(self, t: np.ndarray, measured: np.ndarray, inputs: np.ndarray) -> MotionEstimate:
@@ -145,7 +145,7 @@ class OurFilter:
         again = [of.model.independent[k] for k in judgement.again]
         spread = start_stddev(self.names, settings, again)
         of.resume(restarted(of.filter, of.flat[0], q, qd, again, spread, t, self._tangents, True), t)
-        self.judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
+        self.judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason, judgement.faults)
 
     def _estimate(self, t: np.ndarray, measured: np.ndarray, runs: Sequence[LinkageEstimates],
                   said: Sequence[Judgement]) -> MotionEstimate:
@@ -155,13 +155,13 @@ class OurFilter:
         unknown = self.judge.bounds.unknown(self.names, self.settings.start_velocity) ** 2
         variance = np.maximum(np.diagonal(columns['covariances'], axis1=1, axis2=2), 0.0)
         stddev = np.sqrt(variance + np.outer([item.astray for item in said], unknown))
-        first: dict[str, int] = {}      # of each kind of reason, without its numbers
+        warnings, known = [], NONE
         for k, item in enumerate(said):
-            if item.status in DOUBTFUL:
-                first.setdefault(re.split(r'[:\d]', item.reason)[0], k)
-        warnings = tuple(f'{said[k].status.name} at {t[k]:.3f} s: {said[k].reason}' for k in first.values())
+            if item.status in DOUBTFUL and item.faults & ~known:        # the first of each kind
+                warnings.append(f'{item.status.name} at {t[k]:.3f} s: {item.reason}')
+                known |= item.faults
         return MotionEstimate(of.model, of.estimator, t, self.names, columns['mean'], stddev, columns['q'],
                               columns['qd'], columns['qdd'], of.filter.forces, columns['force'], self.channels,
                               np.where(here, columns['innovation'], np.nan),
                               np.sqrt(np.maximum(columns['spread'], 0.0)), columns['used'] > 0.5,
-                              status=tuple(item.status.name.lower() for item in said), warnings=warnings)
+                              status=tuple(item.status.name.lower() for item in said), warnings=tuple(warnings))

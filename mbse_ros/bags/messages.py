@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import SampleError, StampError
+from ..monitor.faults import Fault, joined
 from ..resources import share_directory
 from ..streams.records import (
     LinkageEstimate,
@@ -45,6 +46,19 @@ SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_va
 _SEPARATOR = '=' * 80 + '\n'
 _OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'force_names', 'force', 'force_stddev',
                 'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
+# Messages have no field ``faults`` yet: their reasons hold these words.
+_WORDS = {
+    'missing: ': Fault.MISSING, 'constant: ': Fault.STUCK, 'rejected: ': Fault.REJECTED, 'jumped: ': Fault.JUMPED,
+    'below vacuum: ': Fault.VACUUM, 'at the end of its range: ': Fault.SATURATED,
+    'far outside its range: ': Fault.FAR, 'another unit?': Fault.UNIT, 'samples too rare': Fault.RARE,
+    'nothing is measured': Fault.UNMEASURED, 'finite numbers': Fault.NOT_FINITE,
+    ', far outside ': Fault.OUT_OF_RANGE, ' not known to ': Fault.VAGUE, 'settling': Fault.SETTLING,
+    'outside force: ': Fault.OUTSIDE_FORCE, 'not trusted within': Fault.DOUBTED, 'first mass': Fault.FIRST_MASS,
+    'the mass is not within': Fault.LIMITS, 'masses of different poses': Fault.CONTRADICTION,
+    'the load changes': Fault.LOAD_CHANGES, 'masses of these poses': Fault.SURPRISE,
+    'not trusted yet': Fault.NOT_TRUSTED, 'position problem': Fault.SINGULAR, 'singular position': Fault.SINGULAR,
+    'motion alone': Fault.UNWEIGHED, 'after a pause': Fault.PAUSED, 'all samples jumped': Fault.JUMPED,
+    'jumped or rejected': Fault.JUMPED | Fault.REJECTED | Fault.RESTARTED, 'load may be another:': Fault.UNSEEN}
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -128,7 +142,8 @@ def record_message(record: Segment | StateEstimate | PayloadEstimate, frame: str
 @cache
 def _names(kind: type) -> tuple[str, ...]:
     """Fields of a record but its stamp, which is in the header, and what messages do not have."""
-    return tuple(item.name for item in fields(kind) if item.name not in ('stamp_ns', *OWN))
+    held = _kinds(RECORDS[kind][1])
+    return tuple(item.name for item in fields(kind) if item.name in held)
 
 
 def record_of(kind: type, message: Any) -> Any:
@@ -142,7 +157,7 @@ def record_of(kind: type, message: Any) -> Any:
         if item.name in OWN:
             continue
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
-        value: Any = stamp if name == 'stamp_ns' else getattr(message, name)
+        value: Any = stamp if name == 'stamp_ns' else getattr(message, name, None)
         if name in SHAPES:
             sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
@@ -150,6 +165,8 @@ def record_of(kind: type, message: Any) -> Any:
             value = _shaped(label, stamp, value, *_weighing_shape(message))
         elif name == 'status':
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
+        elif name == 'faults':
+            value = joined(fault for words, fault in _WORDS.items() if words in message.reason)
         values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from ..errors import shown
 from ..machine import Machine
+from ..monitor.faults import NONE, Fault, reason_of
 from ..sources.map import SourceMap
 from ..sources.proposals.words import near
 from ..sources.rates import FEWEST, NEAR
-from ..streams.limits import FAR, Limits
+from ..streams.limits import Limits
 from .checks import FAILS, OK, WARNING, Check
 from .traffic import AHEAD, LATE
 
@@ -56,13 +57,13 @@ class MapTraffic:
 def map_checks(found: MapTraffic, sources: SourceMap, machine: Machine) -> list[Check]:
     """One line for each channel of the map, with how to fix it."""
     values = np.array([found.channels[name].value if name in found.channels else nan for name in machine.channels])
-    odd = {machine.channels[place]: reason for reason, places in Limits(machine).take(0.0, values).items()
+    odd = {machine.channels[place]: fault for fault, places in Limits(machine).take(0.0, values).items()
            for place in places}
     checks = [Check('map', FAILS, text, 'correct the map (docs/sources.md)') for text in found.faults]
-    return checks + [_channel(name, found, sources, odd.get(name, '')) for name in sources.channels]
+    return checks + [_channel(name, found, sources, odd.get(name, NONE)) for name in sources.channels]
 
 
-def _channel(name: str, found: MapTraffic, sources: SourceMap, odd: str) -> Check:
+def _channel(name: str, found: MapTraffic, sources: SourceMap, odd: Fault) -> Check:
     fed, title = found.channels.get(name, Fed()), f'channel {name}'
     ways = sources.channels[name]
     if not fed.topic and any(topic == way.topic or topic.endswith(f'/{way.topic}') for way in ways
@@ -88,8 +89,8 @@ def _channel(name: str, found: MapTraffic, sources: SourceMap, odd: str) -> Chec
     if len(fed.publishers) > 1:
         return Check(title, FAILS, f'{text}: {len(fed.publishers)} publishers', 'end one, or name another topic')
     if odd:
-        return Check(title, FAILS, f'{text}: {odd}', 'correct unit, offset, scale or sign in the map'
-                     if odd == FAR else 'correct the unit in the map, or look after the sensor')
+        return Check(title, FAILS, f'{text}: {reason_of(odd)}', 'correct unit, offset, scale or sign in the map'
+                     if odd is Fault.FAR else 'correct the unit in the map, or look after the sensor')
     if left:
         return Check(title, WARNING, f'{text}; {fed.left_out[left]} left out: {left}', 'look after the publisher')
     rate = next((way.rate for way in ways if way.rate), None)

@@ -16,6 +16,7 @@ from ..estimators.hydraulic_sensors import variances
 from ..estimators.observer_settings import ObserverSettings
 from ..estimators.observer_start import initial
 from ..machine import Machine
+from ..monitor.faults import Fault
 from ..payload.filter import gain_of, triangular_weights, window_of
 from ..payload.gates import gate_numbers
 from ..payload.mass import BEYOND, NORMAL
@@ -141,9 +142,9 @@ def _ends(machine: Machine) -> dict[str, np.ndarray]:
     found = {name: np.full(count, value) for name, value in (
         ('VACUUM', -inf), ('LOWEST', -inf), ('HIGHEST', inf), ('NEAREST', -inf), ('FARTHEST', inf), ('FASTEST', 0.0),
         ('NOISE', 0.0))}
-    for reason, low, high in (('below vacuum', 'VACUUM', None), ('at the end of its range', 'LOWEST', 'HIGHEST'),
-                              ('far outside its range', 'NEAREST', 'FARTHEST')):
-        for place, *ends in limits.ends[reason]:
+    for fault, low, high in ((Fault.VACUUM, 'VACUUM', None), (Fault.SATURATED, 'LOWEST', 'HIGHEST'),
+                             (Fault.FAR, 'NEAREST', 'FARTHEST')):
+        for place, *ends in limits.ends[fault]:
             found[low][place] = ends[0]
             if high:
                 found[high][place] = ends[1]

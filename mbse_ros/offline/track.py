@@ -44,7 +44,8 @@ class States:
 @dataclass(frozen=True)
 class Track:
     """One row for each segment: ``start_ns``, ``stamp_ns``, ``length_ns``, ``restart`` (n,), status and reason of
-    observer and payload (n,), the reasons as places among ``reasons``; the ``last`` Output whole.
+    observer and payload (n,), the reasons as places among ``reasons``, their faults as bits of ``Fault``; the ``last``
+    Output whole.
 
     ``far``, ``worst``, ``worst_at`` (channels,): how many innovations lie beyond FAR, the farthest in standard
     deviations, and its row. ``states``: None where they were not kept.
@@ -59,6 +60,8 @@ class Track:
     status: np.ndarray
     reason: np.ndarray
     reasons: tuple[str, ...]
+    observer_faults: np.ndarray
+    faults: np.ndarray
     far: np.ndarray
     worst: np.ndarray
     worst_at: np.ndarray
@@ -145,7 +148,9 @@ class Tracker:
              stamp_ns=np.array([s.stamp_ns for s in states], np.int64), length_ns=length * step,
              restart=np.array([segment.restart for segment in segments], bool),
              observer_status=np.array([s.status for s in states], np.int8), observer_reason=self._codes(states),
-             status=np.array([p.status for p in payloads], np.int8), reason=self._codes(payloads))
+             status=np.array([p.status for p in payloads], np.int8), reason=self._codes(payloads),
+             observer_faults=np.array([s.faults for s in states], np.uint32),
+             faults=np.array([p.faults for p in payloads], np.uint32))
         if self._states:
             _put(self._wide, mean=np.array([s.mean[-1] for s in states]),
                  variance=np.array([np.diag(s.covariance) for s in states]),

@@ -16,7 +16,6 @@ from math import hypot, inf
 
 from .mass import Mass
 
-NOT_YET = 'not trusted yet'     # how the reason begins with which a mass is held then
 FIRST = 2.0             # s of motion without an alarm, after which a mass counts again
 LONGEST = 16.0          # ... and at most: they double where trust is lost again within ...
 PROBATION = 30.0        # ... s of motion

@@ -16,13 +16,13 @@ from .scale_file import LoadChart, Overload
 
 @dataclass(frozen=True)
 class Live:
-    """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs there,
-    up to ``gross_upper``; ``status``, ``reason`` of the payload stage; ``carrying`` a load since ``since_ns``, that has
-    been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg, of the chart there, NaN without one;
-    ``overload``; ``truck`` with its ``loads``, ``total``, kg, ``total_interval``, ``target``, 0 for none,
-    ``remaining``, None without, whether it is ``reached``; ``tip_off``: so much of what hangs there is more than it
-    still takes, kg; ``truck_number``, from 1; ``last_load``: number of the record of the last load that counts, 0 for
-    none.
+    """``mass``, kg, without tare, with its 95 % interval, NaN where not known; ``gross``: with all that hangs
+    there, up to ``gross_upper``; ``status``, ``reason``, words of the ``faults`` of the payload stage; ``carrying``
+    a load since ``since_ns``, that has been ``counted`` or not; ``radius``, m, NaN where not known; ``limit``, kg,
+    of the chart there, NaN without one; ``overload``; ``truck`` with its ``loads``, ``total``, kg,
+    ``total_interval``, ``target``, 0 for none, ``remaining``, None without, whether it is ``reached``; ``tip_off``:
+    so much of what hangs there is more than it still takes, kg; ``truck_number``, from 1; ``last_load``: number of
+    the record of the last load that counts, 0 for none.
     """
 
     stamp_ns: int
@@ -33,6 +33,7 @@ class Live:
     gross_upper: float
     status: PayloadStatus
     reason: str
+    faults: tuple[str, ...]
     carrying: bool
     since_ns: int | None
     counted: bool
@@ -67,7 +68,7 @@ def live(payload: PayloadEstimate, detector: Detector, book: Book, radius: float
     if remaining is not None and detector.carrying and not detector.counted and known:
         over = max(net - max(remaining, 0.0), 0.0)
     return Live(payload.stamp_ns, net, net - NORMAL * stddev, net + NORMAL * stddev, payload.mass, payload.upper,
-                payload.status, payload.reason, detector.carrying, detector.since_ns, detector.counted, radius,
-                chart.limit(radius) if chart is not None else float('nan'), overload, filling.name,
-                filling.tally.count, sum_.value, sum_.interval, filling.target, remaining, filling.reached, over,
-                book.fillings, book.last.number if book.last is not None else 0)
+                payload.status, payload.reason, payload.faults.words, detector.carrying, detector.since_ns,
+                detector.counted, radius, chart.limit(radius) if chart is not None else float('nan'), overload,
+                filling.name, filling.tally.count, sum_.value, sum_.interval, filling.target, remaining,
+                filling.reached, over, book.fillings, book.last.number if book.last is not None else 0)

@@ -9,7 +9,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from ..payload.trust import NOT_YET
+from ..monitor.faults import Fault
 from ..streams.records import PayloadEstimate, PayloadStatus, StateEstimate
 
 # The mass is that of what hangs there, though it may not be measured at this very moment.
@@ -71,7 +71,7 @@ class Reading:
 def reading(state: StateEstimate | None, payload: PayloadEstimate, place: Place | None = None) -> Reading:
     """Of a payload estimate and the state it was made of; without a state nothing is known of what is common."""
     information, slopes = 0.0, NO_SLOPES
-    trusted = payload.status is not PayloadStatus.IMPLAUSIBLE or not payload.reason.startswith(NOT_YET)
+    trusted = Fault.NOT_TRUSTED not in payload.faults
     measured = payload.status is PayloadStatus.UPDATING or not trusted
     if state is not None and state.weighing.size and measured:
         rows = state.weighing[state.weighing[:, 0] > 0.0]

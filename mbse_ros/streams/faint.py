@@ -19,7 +19,6 @@ LARGEST = 40e3          # Pa: the largest reading that can be one in kPa, of 40 
 FAINT = 0.005           # of the stated noise: in kPa it is 0.001, in bar 0.00001
 MEDIAN = 0.6745 * sqrt(6.0)     # of the absolute second differences of white noise, in its standard deviations
 LOUD = 10.0             # times that limit, by which a sample must differ before the sensor is believed again
-REASON = 'hardly any noise near zero (another unit?)'
 
 
 class Faint:

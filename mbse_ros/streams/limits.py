@@ -13,26 +13,25 @@ from ..estimators.hydraulic_model import largest_pressure
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
 from ..machine.channels import Channel
+from ..monitor.faults import Fault
 from .jumps import FASTEST, TURNS, Jumps
 from .linkage.bounds import DEEPEST, ROOM
 
 STOPS = 2.0             # times its weight, with which a load pulls that stops at once
-FAR = 'far outside its range'
-JUMPED = 'jumped'
 
 
 class Limits:
-    """Looks at the newest samples of a machine's channels. ``ends``: by reason, place of a channel and the samples, SI,
+    """Looks at the newest samples of a machine's channels. ``ends``: by fault, place of a channel and the samples, SI,
     below and above which it measures nothing."""
 
     def __init__(self, machine: Machine) -> None:
         channels = list(enumerate(machine.all_channels))
         self.ends = {
-            'below vacuum': [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
-            'at the end of its range': [(i, *_range(found, c.sensor.noise)) for i, c in channels
-                                        if (found := c.sensor.range) is not None],
-            FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
-                                             if c.kind == 'pressure')]}
+            Fault.VACUUM: [(i, _vacuum(c), inf) for i, c in channels if c.kind == 'pressure'],
+            Fault.SATURATED: [(i, *_range(found, c.sensor.noise)) for i, c in channels
+                              if (found := c.sensor.range) is not None],
+            Fault.FAR: [*_reach(machine), *((i, -inf, _sample(c, highest_pressure(machine))) for i, c in channels
+                                            if c.kind == 'pressure')]}
         self.jumps = Jumps(machine)
 
     def reset(self) -> None:
@@ -40,15 +39,15 @@ class Limits:
         self.jumps.reset()
 
     def take(self, t: float, values: np.ndarray, settings: ObserverSettings = ObserverSettings(),
-             constant: Sequence[bool] = ()) -> dict[str, list[int]]:
-        """Places, by reason, of those of the newest samples (channels,), SI, that cannot be used; ``constant``: see
+             constant: Sequence[bool] = ()) -> dict[Fault, list[int]]:
+        """Places, by fault, of those of the newest samples (channels,), SI, that cannot be used; ``constant``: see
         ``Jumps``."""
         numbers = values.tolist()
         jumped = self.jumps.take(t, numbers, settings, constant)
-        found = {reason: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
-                 for reason, ends in self.ends.items()}
-        found[JUMPED] = [i for i in jumped if i not in found[FAR]]
-        return {reason: places for reason, places in found.items() if places}
+        found = {fault: [i for i, low, high in ends if numbers[i] < low or numbers[i] > high]
+                 for fault, ends in self.ends.items()}
+        found[Fault.JUMPED] = [i for i in jumped if i not in found[Fault.FAR]]
+        return {fault: places for fault, places in found.items() if places}
 
 
 class StateBounds:
@@ -68,24 +67,24 @@ class StateBounds:
         self._room = ROOM * (self._high - self._low)
         self._known = self._places < len(machine.coordinates)       # positions
 
-    def broken(self, mean: np.ndarray, variance: np.ndarray) -> str:
-        """What of a state (nx,), SI, is where it cannot be, or which position is not known; '' for nothing."""
+    def broken(self, mean: np.ndarray, variance: np.ndarray) -> tuple[str, Fault] | None:
+        """What of a state (nx,), SI, is where it cannot be, or which position is not known; None for nothing."""
         x, spread = mean[self._places], variance[self._places]
         more = np.where(self._known, 0.0, DEEPEST ** 2 * spread)        # a position's room is for its error, too
         out = np.maximum(self._low - x, x - self._high) - self._room
         out = (out > 0.0) & (out * out > more)
         vague = self._known & (spread > self._room ** 2)
         if not (out | vague).any():
-            return ''
+            return None
         k = int(np.argmax(out | vague))
         kind, _, owner = self._names[self._places[k]].partition('/')
         unit = 'm' if owner in self._machine.cylinders else 'rad or m'
         if kind == 'position':
-            return (f'{owner} at {x[k]:.3f} {unit}, far outside its range' if out[k] else
-                    f'position of {owner} not known to {self._room[k]:.3f} {unit}')
-        if kind == 'velocity':
-            return f'{owner} at {x[k]:.3g} {unit} per s, far outside what it can'
-        return f'pressure of {owner} at {x[k] / 1e6:.3g} MPa, far outside 0 to {self._high[k] / 1e6:.3g} MPa'
+            return ((f'{owner} at {x[k]:.3f} {unit}, far outside its range', Fault.OUT_OF_RANGE) if out[k] else
+                    (f'position of {owner} not known to {self._room[k]:.3f} {unit}', Fault.VAGUE))
+        said = (f'{owner} at {x[k]:.3g} {unit} per s, far outside what it can' if kind == 'velocity' else
+                f'pressure of {owner} at {x[k] / 1e6:.3g} MPa, far outside 0 to {self._high[k] / 1e6:.3g} MPa')
+        return said, Fault.OUT_OF_RANGE
 
 
 def highest_pressure(machine: Machine) -> float:

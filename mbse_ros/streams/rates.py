@@ -14,10 +14,10 @@ from math import hypot, sqrt
 import numpy as np
 
 from ..estimators.interpolation_error import RARE as FEW
+from ..monitor.faults import Fault, reason_of
 from ..payload.mass import NORMAL, Mass
 from .records import Segment
 
-RARE = 'samples too rare for this motion'   # how the reason begins
 SHARE = FEW ** -2   # of the information of such samples that counts where masses are compared: line errors are alike
 LASTS_NS = 2_000_000_000    # for which masses may be as wrong after such samples
 LOOK_BACK = 1.0             # s before a load is found to change, up to which its mass may hold some of the next, then
@@ -58,7 +58,7 @@ def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:
     place, off = rare[0]
     rate = 1e9 / (float(segment.repeats[place]) * segment.step_ns)
     needed = _round(rate * sqrt(off / FEW))
-    return f'{RARE}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about {needed} Hz'
+    return f'{reason_of(Fault.RARE)}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about {needed} Hz'
 
 
 def _round(rate: float) -> str:

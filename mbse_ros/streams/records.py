@@ -8,6 +8,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from ..monitor.faults import NONE, Fault
+
 
 class ObserverStatus(IntEnum):
     """Trust in a state estimate; the values are those of HydraulicState.msg."""
@@ -70,7 +72,7 @@ class StateEstimate:
     ``weighing`` (n, 3 + k), or (0, 3) from an observer of the motion alone: what each step measures of the mass of the
     payload: information, 1/kg2; that times the mass, 1/kg; the logarithm of the share of older information that still
     counts, below 0 where the load changes; the information times the derivatives of the mass by the k uncertain numbers
-    of the machine, 1/kg for one standard deviation of each.
+    of the machine, 1/kg for one standard deviation of each. ``faults``: what ``reason`` says, for whatever decides.
     """
 
     sequence: int
@@ -89,6 +91,7 @@ class StateEstimate:
     status: ObserverStatus
     reason: str = ''
     weighing: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    faults: Fault = NONE
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class PayloadEstimate:
     samples: int
     status: PayloadStatus
     reason: str = ''
+    faults: Fault = NONE
 
 
 class Measured(IntEnum):
@@ -176,6 +180,7 @@ class LinkageEstimate:
     reason: str
     health: Health
     dropped: int
+    faults: Fault = NONE
 
     @property
     def nis(self) -> float:

@@ -10,16 +10,16 @@ import numpy as np
 
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..machine import Machine
+from ..monitor.faults import Fault, reason_of
 from .linkage.watch import LASTING, PATIENCE, Watch
 
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
-SETTLING = 'settling after a start'
-CUT = 'all samples jumped at once, as where a log was cut: settling after a start'
-STARTS = 'jumped or rejected, alone with its coordinate, which starts again by it'
+CUT = 'all samples jumped at once, as where a log was cut: settling after a start', Fault.JUMPED | Fault.SETTLING
+STARTS = Fault.JUMPED | Fault.REJECTED | Fault.RESTARTED
 
 
 class Recovery:
-    """Of one observer: ``age``, s, and ``why`` of its last start."""
+    """Of one observer: ``age``, s, and ``why`` of its last start, as reason and faults."""
 
     def __init__(self, machine: Machine, observer: HydraulicObserver) -> None:
         self._channels, self._observer, names = machine.channels, observer, observer.names
@@ -29,11 +29,11 @@ class Recovery:
     def reset(self) -> None:
         """Nothing has started."""
         self._restarts: deque[float] = deque(maxlen=PATIENCE)       # times, s, of those by refused samples
-        self.begin(SETTLING)
+        self.begin()
 
-    def begin(self, why: str) -> None:
+    def begin(self, why: str = '', faults: Fault = Fault.SETTLING) -> None:
         """A state starts, or some of its coordinates."""
-        self.age, self.why = 0.0, why
+        self.age, self.why = 0.0, (why or reason_of(Fault.SETTLING), faults)
         self._settled, self._looked = False, (0.0, inf)
         self.due: list[int] = []        # places of channels by which coordinates are to start again
 
@@ -67,7 +67,8 @@ class Recovery:
         self.due = []
         if places:
             self._observer.start_again({i: float(sample[i]) for i in places})
-            self.begin(f'{STARTS}: {", ".join(self._channels[i] for i in places)}')
+            self.begin('jumped or rejected, alone with its coordinate, which starts again by it: '
+                       f'{", ".join(self._channels[i] for i in places)}', STARTS)
         return places
 
     def settled(self, variance: np.ndarray) -> bool:

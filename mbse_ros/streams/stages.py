@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from math import nan, sqrt
 
 import numpy as np
@@ -16,28 +17,23 @@ from ..estimators.segment_result import SegmentResult
 from ..estimators.whiteness import innovation_health
 from ..machine import Machine
 from ..machine.equations import missing_pressures
+from ..monitor.faults import DOUBTS, NONE, Fault, joined, reason_of
 from ..payload.estimator import PayloadEstimator
 from ..payload.gates import too_slow
 from ..payload.load_log import Load, LoadLog
 from ..payload.mass import Cause, Mass
 from ..payload.payload_settings import PayloadSettings
-from ..payload.trust import NOT_YET, Drift, Trust
+from ..payload.trust import Drift, Trust
 from .elapsed import Elapsed
-from .faint import REASON as FAINT
 from .faint import Faint
-from .limits import JUMPED, Limits, StateBounds
+from .limits import Limits, StateBounds
 from .linkage.watch import Watch
-from .rates import LASTS_NS, LOOK_BACK, RARE, REMEMBERED_NS, SHARE, Lately, too_rare
+from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, SHARE, Lately, too_rare
 from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
-from .recovery import CUT, SETTLING, Recovery
+from .recovery import CUT, Recovery
 
 WINDOW = 200         # innovations from which the health is computed
-# reasons of a state that is wrong; a missing sample is not one
-OUTSIDE = 'outside force: the forces do not balance: contact with something, or a sensor is wrong'
-DOUBTFUL = 'rejected', 'constant', 'below vacuum', 'at the end of', 'far outside', 'jumped', 'finite numbers', FAINT
-FIRST = 'the first mass does not agree yet with the one half a second before'
-AGAIN = 'after a pause of all sensors the load may be another one, and is not known yet'
-UNSEEN = 'the load may be another: {} moved while nothing weighed, and that has not lasted for long enough since'
+Verdict = tuple[PayloadStatus, str, Fault]     # its reason and faults
 FIRST_WEIGHED = 0.5     # s of weighing before a mass counts, at first and after that, where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
 GATES = {
@@ -105,25 +101,26 @@ class ObserverStage:
             self._faint.reset()
         if restart:
             self._begin()
-            self._recovery.begin(SETTLING)
+            self._recovery.begin()
             self._start = segment.start_ns * 1e-9
             if segment.start_ns < self._last_ns:
                 self._observer.reset()
         self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1], self.settings,
                                           self._watch.constant)
         if self._faint.found:
-            self._refused[FAINT] = list(self._faint.found)
+            self._refused[Fault.UNIT] = list(self._faint.found)
         jumps = self._limits.jumps
         if jumps.cut and not restart:
             restart = True
             self._begin()
-            self._recovery.begin(CUT)
+            self._recovery.begin(*CUT)
             self._start = segment.start_ns * 1e-9
         values = self._accepted(segment.values)
         if restart:
             first = segment.values[0].copy()
-            for reason, places in self._refused.items():        # a position far outside loses the state
-                first[[i for i in places if reason == JUMPED or self.machine.channels[i].startswith('pressure/')]] = nan
+            for fault, places in self._refused.items():     # a position far outside loses the state
+                jumped = fault is Fault.JUMPED
+                first[[i for i in places if jumped or self.machine.channels[i].startswith('pressure/')]] = nan
             first[jumps.back] = segment.values[-1, jumps.back]
             # a stream is taken to begin at rest; where it starts again the machine may be in motion
             self._observer.start(first, segment.command_values[0], moving=not segment.begins,
@@ -134,12 +131,12 @@ class ObserverStage:
         measured = values[-1].tolist()
         self._take(segment, measured, result)
         self._rare = too_rare(segment, result.rare)
-        status, reason = self._judge(result, measured, segment.stamp_ns * 1e-9)
+        status, reason, faults = self._judge(result, measured, segment.stamp_ns * 1e-9)
         self._last_ns = segment.stamp_ns
         self._recovery.age += dt * len(segment.values)      # what began while settling is STARTING as a whole
         if status is ObserverStatus.LOST:
             self._observer.reset()
-        return self._estimate(segment, result, measured, restart, status, reason)
+        return self._estimate(segment, result, measured, restart, status, reason, faults)
 
     def _start_again(self, segment: Segment, values: np.ndarray) -> None:
         """Start coordinates again at the newest samples; of ``values`` those before are not used."""
@@ -183,37 +180,41 @@ class ObserverStage:
         self._ratios.append([v / sqrt(s) if use and m == m and s > 0 else nan
                              for v, s, use, m in zip(innovation, variance, used, measured)])
 
-    def _judge(self, result: SegmentResult, measured: list[float], t: float) -> tuple[ObserverStatus, str]:
+    def _judge(self, result: SegmentResult, measured: list[float], t: float) -> tuple[ObserverStatus, str, Fault]:
         if not result.finite:
-            return ObserverStatus.LOST, 'the state left the finite numbers'
+            return ObserverStatus.LOST, reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE
         constant = [name for name, found in zip(self.machine.channels, self._watch.constant) if found]
-        unusable = {reason: [self.machine.channels[i] for i in places] for reason, places in self._refused.items()}
+        unusable = {fault: [self.machine.channels[i] for i in places] for fault, places in self._refused.items()}
         missing = [c for c, value in zip(self.machine.channels, measured)
                    if value != value and not any(c in names for names in (constant, *unusable.values()))]
         if all(value != value for value in measured):
-            return ObserverStatus.LOST, 'nothing is measured'
+            return ObserverStatus.LOST, reason_of(Fault.UNMEASURED), Fault.UNMEASURED
         lost = self._bounds.broken(result.mean[-1], result.covariance.diagonal())
         rejected = self._watch.rejected(self._observer.threshold)
-        refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
+        refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}' if rejected else ''
         if lost:
-            jumped = unusable.get(JUMPED)
-            return ObserverStatus.LOST, '; '.join([lost, *([f'{JUMPED}: {", ".join(jumped)}'] if jumped else [])])
+            jumped: dict[Fault, list[str]] = {
+                fault: names for fault, names in unusable.items() if fault is Fault.JUMPED}
+            return ObserverStatus.LOST, '; '.join([lost[0], *_listed(jumped)]), joined([lost[1], *jumped])
         if self._watch.contradicted(t, self._start, self.settings.lost_after):
-            return ObserverStatus.LOST, refused
+            return ObserverStatus.LOST, refused, Fault.REJECTED
         doubtful = self._watch.refused(t, self._start, self.settings.doubt_after)
-        found = {'missing': missing, 'constant': constant, **unusable}
-        reasons = [f'{word}: {", ".join(names)}' for word, names in found.items() if names]
+        found = {Fault.MISSING: missing, Fault.STUCK: constant, **unusable}
+        found = {fault: names for fault, names in found.items() if names}
         if doubtful:
             self._recovery.judge(t, self._start, self._watch)
-        if reasons or doubtful:
-            return ObserverStatus.COASTING, '; '.join([*reasons, *([refused] if refused else [])])
+        if found or doubtful:
+            return (ObserverStatus.COASTING, '; '.join([*_listed(found), *([refused] if refused else [])]),
+                    joined([*found, *([Fault.REJECTED] if refused else [])]))
         if not self._recovery.settled(result.covariance.diagonal()):
-            return ObserverStatus.STARTING, self._recovery.why
-        return ObserverStatus.OK, '; '.join(
-            [word for word in (OUTSIDE if result.outside else '', self._rare, refused) if word])
+            return ObserverStatus.STARTING, *self._recovery.why
+        said = {Fault.OUTSIDE_FORCE: reason_of(Fault.OUTSIDE_FORCE) if result.outside else '',
+                Fault.RARE: self._rare, Fault.REJECTED: refused}
+        return (ObserverStatus.OK, '; '.join(text for text in said.values() if text),
+                joined(fault for fault, text in said.items() if text))
 
     def _estimate(self, segment: Segment, result: SegmentResult, measured: list[float], restart: bool,
-                  status: ObserverStatus, reason: str) -> StateEstimate:
+                  status: ObserverStatus, reason: str, faults: Fault) -> StateEstimate:
         """The record; the innovations are those of the samples at the last step."""
         innovation, stddev = result.innovation, np.sqrt(result.innovation_variance)
         if any(value != value for value in measured):
@@ -223,7 +224,11 @@ class ObserverStage:
         count = sum(ratio == ratio for ratio in ratios)
         return StateEstimate(segment.sequence, segment.stamp_ns, segment.step_ns, restart, self._observer.names,
                              result.mean, result.covariance, segment.channels, segment.values[-1], innovation, stddev,
-                             nis, count, status, reason, result.weighing)
+                             nis, count, status, reason, result.weighing, faults)
+
+
+def _listed(found: Mapping[Fault, Sequence[str]]) -> list[str]:
+    return [reason_of(fault, *names) for fault, names in found.items()]
 
 
 class PayloadStage:
@@ -251,11 +256,11 @@ class PayloadStage:
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
-        self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ''
+        self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ('', NONE)
         self._trust, self._drift = Trust(), Drift(self._estimator.difference)
         machine = self._estimator.machine
         whole = len(machine.weighing) == len(machine.actuated)      # else nothing contradicts a jerk
-        self._unseen = UNSEEN.format(' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors')
+        self._unseen = ' and '.join(missing_pressures(machine)) or 'cylinders with silent sensors'
         self._loads = LoadLog(self._limits, self._estimator.difference, 0.0 if whole else FIRST_WEIGHED)
         self._mass: Mass | None = None
         self._elapsed, self._lately = Elapsed(), Lately(self._limits[1] - self._limits[0])
@@ -283,92 +288,95 @@ class PayloadStage:
             self._estimator.restart(pause)
             if pause > 0.0:
                 self._loads.pause()
-        rare = RARE in state.reason
+        rare = Fault.RARE in state.faults
         if rare:
-            self._rare_ns, self._rare = now, state.reason
+            self._rare_ns, self._rare = now, (state.reason, state.faults)
         if state.status is not ObserverStatus.OK:
-            if any(word in state.reason for word in DOUBTFUL):
+            if state.faults & DOUBTS:
                 self._doubted_ns = now
                 self._estimator.doubt()
-            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
-                                f'observer {state.status.name.lower()}: {state.reason}')
-        if OUTSIDE in state.reason:
+            return self._record(state, self._estimator.hold(state.weighing), (
+                PayloadStatus.NO_DATA, f'observer {state.status.name.lower()}: {state.reason}', state.faults))
+        if Fault.OUTSIDE_FORCE in state.faults:
             self._doubted_ns = now
             self._estimator.doubt()
-            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.CONTACT, OUTSIDE)
+            return self._record(state, self._estimator.hold(state.weighing),
+                                (PayloadStatus.CONTACT, reason_of(Fault.OUTSIDE_FORCE), Fault.OUTSIDE_FORCE))
         if state.weighing.size and now - self._doubted_ns < RETURN_NS:
-            return self._record(state, self._estimator.hold(state.weighing), PayloadStatus.NO_DATA,
-                                f'observer not trusted within the last {RETURN_NS * 1e-9:g} s')
+            return self._record(state, self._estimator.hold(state.weighing), (
+                PayloadStatus.NO_DATA, f'{reason_of(Fault.DOUBTED)} within the last {RETURN_NS * 1e-9:g} s',
+                Fault.DOUBTED))
         try:
             mass = self._estimator.process(state.mean, state.covariance, state.step_ns * 1e-9, state.weighing,
                                            SHARE if rare else 1.0)
         except (PositionProblemError, SingularConfigurationError) as error:
             self._estimator.restart()
-            return self._record(state, self._estimator.hold(), PayloadStatus.OUTSIDE_STROKE, str(error))
+            return self._record(state, self._estimator.hold(),
+                                (PayloadStatus.OUTSIDE_STROKE, str(error), Fault.SINGULAR))
         return self._record(state, mass)
 
-    def _judged(self, mass: Mass, joint: bool) -> tuple[PayloadStatus, str]:
-        """Status and reason of a mass for which a state was used."""
+    def _judged(self, mass: Mass, joint: bool) -> Verdict:
+        """Status, reason and faults of a mass for which a state was used."""
         low, high = self._limits
         if joint and not self._loads.found and mass.mass == mass.mass:
-            return PayloadStatus.CHANGING, FIRST
+            return PayloadStatus.CHANGING, reason_of(Fault.FIRST_MASS), Fault.FIRST_MASS
         if self._loads.unseen and self._loads.changing:
-            return PayloadStatus.CHANGING, self._unseen
+            return PayloadStatus.CHANGING, (
+                f'{reason_of(Fault.UNSEEN)}: {self._unseen} moved while nothing weighed, and that has not lasted for '
+                'long enough since'), Fault.UNSEEN
         if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
-                f'the mass is not within {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
-                "or a sensor or the machine's file is wrong")
+                f'{reason_of(Fault.LIMITS)} {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
+                "or a sensor or the machine's file is wrong"), Fault.LIMITS
         if mass.contradiction:
             return PayloadStatus.IMPLAUSIBLE, (
-                "masses of different poses contradict each other: a sensor or the machine's file is wrong, most "
-                f'likely {mass.contradiction}')
+                f"{reason_of(Fault.CONTRADICTION)}: a sensor or the machine's file is wrong, most likely "
+                f'{mass.contradiction}'), Fault.CONTRADICTION
         if self._loads.unknown_again:
-            return PayloadStatus.NO_DATA, AGAIN
+            return PayloadStatus.NO_DATA, reason_of(Fault.PAUSED), Fault.PAUSED
         if self._loads.changing:
-            return PayloadStatus.CHANGING, 'the load changes'
+            return PayloadStatus.CHANGING, reason_of(Fault.LOAD_CHANGES), Fault.LOAD_CHANGES
         if mass.surprise:
             return PayloadStatus.CHANGING, (
-                'masses of these poses contradict those before: the machine has moved, or a sensor has become wrong')
-        return GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate]
+                f'{reason_of(Fault.SURPRISE)}: the machine has moved, or a sensor has become wrong'), Fault.SURPRISE
+        return *GATES['too slow' if joint and mass.gate == 'open' and not mass.taken else mass.gate], NONE
 
-    def _trusted(self, state: StateEstimate, mass: Mass, status: PayloadStatus, reason: str
-                 ) -> tuple[PayloadStatus, str]:
+    def _trusted(self, state: StateEstimate, mass: Mass, verdict: Verdict) -> Verdict:
         """The same, but for a mass that looks well soon after one that cannot be."""
+        status, _, faults = verdict
         dt, updating = state.step_ns * 1e-9 * len(state.mean), status is PayloadStatus.UPDATING
         known, contact, implausible = (self._loads.found, status is PayloadStatus.CONTACT,
                                        status is PayloadStatus.IMPLAUSIBLE)
-        rare = bool(reason) and reason == self._rare      # no alarm: it is not said what else there is
+        rare = Fault.RARE in faults     # no alarm: it is not said what else there is
         doubted = self._doubted_ns == self._elapsed.total
         # samples that are missing speak against nothing
         missing = (state.status is not ObserverStatus.OK and not doubted
                    or status is PayloadStatus.NO_DATA and self._loads.unknown_again)
         alarm = (contact or status in (PayloadStatus.CHANGING, PayloadStatus.NO_DATA)) and not (
             rare or missing or self._loads.unseen)
-        refused = state.status is not ObserverStatus.OK and 'rejected' in state.reason
+        refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
         wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible or hidden)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          doubted and not known)
         if status is PayloadStatus.UPDATING and self._trust.lost:
             return PayloadStatus.IMPLAUSIBLE, (
-                f'{NOT_YET}: the masses must agree for {self._trust.wanted:g} s of motion after an implausible '
-                'one, a sensor whose samples were all rejected, or loads that changed for longer or more often than '
-                'loads do')
-        return status, reason
+                f'{reason_of(Fault.NOT_TRUSTED)}: the masses must agree for {self._trust.wanted:g} s of motion after '
+                'an implausible one, a sensor whose samples were all rejected, or loads that changed for longer or '
+                'more often than loads do'), Fault.NOT_TRUSTED
+        return verdict
 
-    def _record(self, state: StateEstimate, mass: Mass, status: PayloadStatus | None = None,
-                reason: str = '') -> PayloadEstimate:
+    def _record(self, state: StateEstimate, mass: Mass, held: Verdict | None = None) -> PayloadEstimate:
         self._mass, since_rare = mass, self._elapsed.total - self._rare_ns
         self._lately.take(self._elapsed.total, state.weighing, mass)
         looks_back = (LOOK_BACK,) if since_rare < REMEMBERED_NS else ()
         self._loads.take(self._elapsed.total * 1e-9, mass, self._estimator.kept, *looks_back)
-        if status is None:
-            status, reason = self._judged(mass, state.weighing.size > 0)
-            if status in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS:
-                status, reason = PayloadStatus.NO_DATA, self._rare
-            if status is PayloadStatus.UPDATING and looks_back and not self._lately.shows(mass):
-                status, reason = PayloadStatus.NO_DATA, self._rare
+        verdict = held or self._judged(mass, state.weighing.size > 0)
+        if held is None and (
+                verdict[0] in (PayloadStatus.CHANGING, PayloadStatus.IMPLAUSIBLE) and since_rare < LASTS_NS
+                or verdict[0] is PayloadStatus.UPDATING and looks_back and not self._lately.shows(mass)):
+            verdict = (PayloadStatus.NO_DATA, *self._rare)
         if state.weighing.size:
-            status, reason = self._trusted(state, mass, status, reason)
+            verdict = self._trusted(state, mass, verdict)
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
-                               mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, status, reason)
+                               mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, *verdict)

@@ -7,6 +7,7 @@ from math import nan
 
 from ..machine import Machine
 from ..machine.equations import why_unweighed
+from ..monitor.faults import Fault
 from ..payload.load_log import Load
 from ..payload.mass import Cause
 from ..payload.payload_settings import PayloadSettings
@@ -50,7 +51,7 @@ class Unweighed(PayloadStage):
     def process(self, state: StateEstimate) -> PayloadEstimate:
         """No mass, and why."""
         return PayloadEstimate(state.sequence, state.stamp_ns, nan, nan, nan, nan, nan, nan, 0,
-                               PayloadStatus.NOT_OBSERVABLE, self._reason)
+                               PayloadStatus.NOT_OBSERVABLE, self._reason, Fault.UNWEIGHED)
 
 
 def payload_stage(machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto'

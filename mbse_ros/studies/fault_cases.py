@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import MbseError, SampleError
 from ..machine import Machine, load_machine
+from ..monitor.faults import Fault
 from ..simulation.crane import SensorFrame, SimulatedCrane, plant_of
 from ..simulation.cycle import random_cycle
 from ..simulation.plant import Plant
@@ -22,7 +23,6 @@ from ..simulation.sensor_faults import FAULTS, faulty_samples, pair_of
 from ..streams.interpolation import InterpolationSettings, Interpolator
 from ..streams.pipeline import Output, Pipeline
 from ..streams.records import ObserverStatus, PayloadStatus
-from ..streams.stages import FIRST
 
 SHARE = 0.2         # of the largest payload that hangs on the machine
 TWICE = 2.0         # half-widths, outside of which a mass is wrong
@@ -142,7 +142,7 @@ def judged(output: Output, machine: Machine, truth: Truth) -> Seen:
     state, payload = output.state, output.payload
     t, reason = (payload.stamp_ns - truth.first_ns) * 1e-9, f'{state.reason}; {payload.reason}'
     blamed = frozenset(NAMES.findall(reason)) & frozenset(machine.channels)
-    starting = state.status is ObserverStatus.STARTING or payload.reason == FIRST
+    starting = state.status is ObserverStatus.STARTING or Fault.FIRST_MASS in payload.faults
     unwell = state.status in (ObserverStatus.COASTING, ObserverStatus.LOST)
     alarm = (unwell or bool(blamed)
              or payload.status in (*ALARMS, PayloadStatus.NO_DATA) and not starting)

@@ -93,7 +93,7 @@ def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     centre = list(_centre(estimate).values()) if estimate.machine.description.payload is not None else [UNKNOWN]
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
-                    'status': status.name.lower(), 'samples': payload.samples,
+                    'status': status.name.lower(), 'faults': payload.faults.words, 'samples': payload.samples,
                     **({'trusted': False} if estimate.mistimed else {}),
                     'seconds': {status.name.lower(): seconds
                                 for status, seconds in held_seconds(estimate.track).items()},

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...monitor.faults import Fault
 from ...offline.track import Track
-from ...streams.rates import RARE
 from ...streams.records import PayloadStatus
 
 SHOWN = 3       # reasons, the longest first
@@ -34,11 +34,14 @@ def held_seconds(track: Track) -> dict[PayloadStatus, float]:
 def held_lines(track: Track) -> list[str]:
     """The longest reasons for which the mass was held, each with what helps."""
     held = [(status, seconds) for status, seconds in held_seconds(track).items() if status in HELP][:SHOWN]
-    return [f'held for {seconds:.1f} s: {reason or status.name.lower()}; {FASTER if reason.startswith(RARE) else help}'
-            for reason, status, seconds, help in ((_reason(track, s), s, t, HELP[s]) for s, t in held)]
+    return [f'held for {seconds:.1f} s: {reason or status.name.lower()}; '
+            f'{FASTER if Fault.RARE in faults else HELP[status]}'
+            for (reason, faults), status, seconds in ((_reason(track, s), s, t) for s, t in held)]
 
 
-def _reason(track: Track, status: PayloadStatus) -> str:
-    """The most common one of a status, of several the first."""
-    codes, first, counts = np.unique(track.reason[track.status == status], return_index=True, return_counts=True)
-    return track.reasons[codes[np.lexsort((first, -counts))[0]]]
+def _reason(track: Track, status: PayloadStatus) -> tuple[str, Fault]:
+    """The most common one of a status, of several the first, and its faults."""
+    rows = np.flatnonzero(track.status == status)
+    codes, first, counts = np.unique(track.reason[rows], return_index=True, return_counts=True)
+    best = np.lexsort((first, -counts))[0]
+    return track.reasons[codes[best]], Fault(int(track.faults[rows[first[best]]]))

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...bags.recorded_commands import RecordedCommands
 from ...machine import Machine
+from ...monitor.faults import Fault
 from ...resources import share_directory
 from ...streams.channel_buffer import LONGER, SHORT
 from ...streams.elapsed import Elapsed
-from ...streams.rates import RARE
 from ...streams.records import ObserverStatus, PayloadStatus
 from ..log_samples import LogSamples, counted
 from ..track import FAR, Track
@@ -140,12 +140,12 @@ def state_lines(track: Track) -> list[str]:
 
 def _rate_lines(track: Track) -> list[str]:
     """That samples were too rare, for how long, and which most often."""
-    rare = [code for code, reason in enumerate(track.reasons) if reason.startswith(RARE)]
-    codes, lengths = track.observer_reason, track.length_ns * 1e-9
-    seconds = {code: float(lengths[codes == code].sum()) for code in rare}
-    if not any(seconds.values()):
+    rare = track.observer_faults & (Fault.RARE | Fault.OUTSIDE_FORCE) == Fault.RARE
+    codes, lengths = track.observer_reason[rare], track.length_ns * 1e-9
+    seconds = {code: float(lengths[rare][codes == code].sum()) for code in sorted({*codes.tolist()})}
+    if not seconds:
         return []
-    most = max(rare, key=lambda code: seconds[code])
+    most = max(seconds, key=lambda code: seconds[code])
     return [f'{track.reasons[most].partition("; ")[0]}; so it was for {sum(seconds.values()):.1f} of '
             f'{lengths.sum():.1f} s in all: masses count less there']
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from ...estimators.filters.parts.problem import Problem
+from ...monitor.faults import NONE, Fault, joined, reason_of
 from ..records import ObserverStatus
 from .bounds import Bounds
 from .linkage_settings import LinkageSettings
@@ -19,6 +21,7 @@ from .watch import FEWEST, LASTING, PATIENCE, Watch
 
 STEP, HIGHEST = 10.0, 1e9       # by which it is raised each time, and at most
 LONGEST = 7         # times that the wait until it falls is doubled
+Said = tuple[str, Fault]        # a reason and its kind
 NONSENSE = 1e3      # times the unknown speed of a start: a standard deviation that says nothing
 
 
@@ -33,6 +36,7 @@ class Judgement:
     by: tuple[int, ...] = ()
     broken: bool = False
     astray: bool = False
+    faults: Fault = NONE
 
 
 class Judge:
@@ -52,11 +56,12 @@ class Judge:
         self._restarts, self.in_row, self.raised, self._raised_by = 0, 0, 1.0, ''
         self._episodes, self._peak, self._since = 0, 1.0, 0.0
         self._now = 0.0, self.problem.model.start.q, self.problem.model.start.qd
-        self.begin(0.0, 0.0, '')
+        self.begin(0.0, 0.0)
 
-    def begin(self, t: float, settling: float, why: str) -> None:
-        """A state (re)starts at a time, s, and settles for so long; ``why``: of a restart."""
+    def begin(self, t: float, settling: float, why: str = '', faults: Fault = NONE) -> None:
+        """A state (re)starts at a time, s, and settles for so long; ``why``, ``faults``: of a restart."""
         self.start, self._settled, self._why, self._lowered = t, t + settling, why, t
+        self._faults = faults | Fault.SETTLING
         self._restarts += bool(why)
         self.watch.begin()
 
@@ -101,28 +106,29 @@ class Judge:
         wrong = self._nonsense(t, names, q, qd, variance)
         vague = '' if wrong else _vague(names, variance, settings)
         rejected = watch.rejected(threshold)
-        refused = f'rejected: {"; ".join(rejected)}' if rejected else ''
+        refused = f'{reason_of(Fault.REJECTED)}: {"; ".join(rejected)}' if rejected else ''
         if wrong or vague:
             beyond = [f'{name} {what}' for name, what in self.bounds.beyond.items()]
-            reason = '; '.join(part for part in (wrong, vague, *beyond, refused) if part)
-            return Judgement(ObserverStatus.LOST, reason, broken=bool(wrong), astray=bool(rejected))
+            said = (wrong or (vague, Fault.VAGUE), *((text, Fault.FAR) for text in beyond), (refused, Fault.REJECTED))
+            return _judgement(ObserverStatus.LOST, said, broken=bool(wrong), astray=bool(rejected))
         doubted = watch.doubted(settings.lost_after, t)
         again, by = self._again(t, doubted, o)
         if again:
             unseen = ', '.join(self.problem.model.independent[k] for k in again)
-            return Judgement(ObserverStatus.LOST, f'{self._refusal(by, refused)}; {unseen} starts again', again, by,
-                             astray=True)
+            return _judgement(ObserverStatus.LOST, ((self._refusal(by, refused), Fault.REJECTED),
+                                                    (f'{unseen} {reason_of(Fault.RESTARTED)}', Fault.RESTARTED)),
+                              again=again, by=by, astray=True)
         if t < self._settled and self._why and refused:
-            return Judgement(ObserverStatus.LOST, refused, astray=True)
+            return Judgement(ObserverStatus.LOST, refused, astray=True, faults=Fault.REJECTED)
         if t < self._settled:
-            return Judgement(ObserverStatus.STARTING, self._why or 'settling after a start')
+            return Judgement(ObserverStatus.STARTING, self._why or reason_of(Fault.SETTLING), faults=self._faults)
         reasons = self._reasons(t, doubted, refused)
         if not doubted:
             self.in_row = 0
         if reasons:
-            return Judgement(ObserverStatus.COASTING, '; '.join(reasons))
+            return _judgement(ObserverStatus.COASTING, reasons)
         self.bounds.know(t, q, qd)
-        return Judgement(ObserverStatus.OK, refused)
+        return _judgement(ObserverStatus.OK, ((refused, Fault.REJECTED),))
 
     def stated(self, names: Sequence[str], covariance: np.ndarray, judgement: Judgement, settings: LinkageSettings
                ) -> np.ndarray:
@@ -132,18 +138,20 @@ class Judge:
             return covariance
         return covariance + np.diag(self.bounds.unknown(names, settings.start_velocity) ** 2)
 
-    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, variance: list[float]) -> str:
-        """Why nothing of a state can be kept; '' where it can."""
+    def _nonsense(self, t: float, names: Sequence[str], q: np.ndarray, qd: np.ndarray, variance: list[float]
+                  ) -> Said | None:
+        """Why nothing of a state can be kept; None where it can."""
         most = (NONSENSE * max(self._settings.start_velocity, 1.0)) ** 2
         if not (isfinite(sum(variance)) and isfinite(sum(q.tolist())) and isfinite(sum(qd.tolist()))):
-            return 'the state left the finite numbers'
+            return reason_of(Fault.NOT_FINITE), Fault.NOT_FINITE
         if min(variance, default=0.0) < 0.0:
-            return 'the covariance has a negative variance'
+            return 'the covariance has a negative variance', Fault.NOT_FINITE
         if max(variance, default=0.0) > most:
             for name, value in zip(names, variance):
                 if value > most and name.startswith(('position/', 'velocity/')):
-                    return f'{name} known to {sqrt(value):.3g} only'
-        return self.bounds.broken(t, q.tolist(), qd.tolist(), self._settings.start_velocity)
+                    return f'{name} known to {sqrt(value):.3g} only', Fault.VAGUE
+        broken = self.bounds.broken(t, q.tolist(), qd.tolist(), self._settings.start_velocity)
+        return (broken, Fault.OUT_OF_RANGE) if broken else None
 
     def _again(self, t: float, doubted: Sequence[int], o: Sequence[float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Coordinates that start again, and the channels by which: those that are refused for long and alone see a
@@ -170,30 +178,31 @@ class Judge:
                 coordinates.update(own)
         return tuple(sorted(coordinates)), tuple(by)
 
-    def _reasons(self, t: float, doubted: Sequence[int], refused: str) -> list[str]:
-        """What is wrong, one reason each."""
+    def _reasons(self, t: float, doubted: Sequence[int], refused: str) -> list[Said]:
+        """What is wrong, one by one."""
         watch, settings, names = self.watch, self._settings, self.problem.channels
         unchecked = self._unchecked(doubted)
         if not (unchecked or self.bounds.beyond) and self.raised == 1.0 and watch.calm(t, settings.coast_after):
             return []
         idle = watch.since_used(t, self.start)
-        found = [f'no sample used for {idle:.3g} s'] if idle > settings.coast_after else []
-        found += [f'{name} {what}' for name, what in self.bounds.beyond.items()]
-        lists = {'constant': [name for name, is_so in zip(names, watch.constant) if is_so],
-                 'silent': watch.silent(t, settings),
-                 'jumped': [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]}
-        found += [f'{word}: {", ".join(items)}' for word, items in lists.items() if items]
+        found = [(f'no sample used for {idle:.3g} s', Fault.UNMEASURED)] if idle > settings.coast_after else []
+        found += [(f'{name} {what}', Fault.FAR) for name, what in self.bounds.beyond.items()]
+        stuck, silent = [name for name, is_so in zip(names, watch.constant) if is_so], watch.silent(t, settings)
+        jumped = [f'{name} by {far:.3g}' for name, far in zip(names, watch.jumped) if far]
+        found += [(reason_of(Fault.STUCK, *stuck), Fault.STUCK)] if stuck else []
+        found += [(f'silent: {", ".join(silent)}', Fault.MISSING)] if silent else []
+        found += [(reason_of(Fault.JUMPED, *jumped), Fault.JUMPED)] if jumped else []
         doubted = sorted({*doubted, *watch.doubted(settings.coast_after, t)})
-        found += [f'nothing checks {names[i]}: its samples are predicted to {sqrt(watch.predicted[i]):.3g} only '
-                  f'(lost_stddev {settings.lost_stddev:g}): too few samples, or too much noise of the motion'
-                  for i in unchecked]
+        found += [(f'nothing checks {names[i]}: its samples are predicted to {sqrt(watch.predicted[i]):.3g} only '
+                   f'(lost_stddev {settings.lost_stddev:g}): too few samples, or too much noise of the motion',
+                   Fault.UNCHECKED) for i in unchecked]
         if self.raised > 1.0:
-            found.append('the model or the stated noise does not fit: the noise of the motion is raised '
-                         f'{self.raised:g} times to follow {self._raised_by}')
-        found += [f'the model or the stated noise does not fit: mean NIS of {names[i]} {mean:.3g}, expected 1'
+            found.append((reason_of(Fault.MISFIT, 'the noise of the motion is raised '
+                                    f'{self.raised:g} times to follow {self._raised_by}'), Fault.MISFIT))
+        found += [(reason_of(Fault.MISFIT, f'mean NIS of {names[i]} {mean:.3g}, expected 1'), Fault.MISFIT)
                   for i, mean in watch.misfits(settings.lost_after)]
         if doubted or found and refused:
-            found.append(self._refusal(doubted, refused))
+            found.append((self._refusal(doubted, refused), Fault.REJECTED))
         return found
 
     def _unchecked(self, doubted: Sequence[int]) -> list[int]:
@@ -225,6 +234,12 @@ class Judge:
     def _seen_by_others(self, place: int) -> bool:
         others = self._in_order(self.watch.doubted(self._settings.lost_after, self._now[0]))
         return not self.seen.alone(self._rows(), place, others)
+
+
+def _judgement(status: ObserverStatus, said: Sequence[Said], **more: Any) -> Judgement:
+    """Of what is said, '' for nothing."""
+    said = [(text, fault) for text, fault in said if text]
+    return Judgement(status, '; '.join(text for text, _ in said), faults=joined(fault for _, fault in said), **more)
 
 
 def _vague(names: Sequence[str], variance: list[float], settings: LinkageSettings) -> str:

@@ -19,6 +19,7 @@ from ...dynamics.model import Model
 from ...errors import DivergenceError, SampleError, SettingError
 from ...graph.estimate import EstimationNoises
 from ...graph.smoother import LinkageSmoother, Row, StridedWindow, default_estimation_noises
+from ...monitor.faults import Fault
 from ..records import LinkageEstimate, Measured, ObserverStatus, Sampled
 from .linkage_settings import LinkageSettings, numbers
 from .stage import LinkageStage
@@ -145,7 +146,7 @@ class LaggedStage:
             return ()
         first, before = self._ready[0], self._inside[-1] if self._inside else None
         if first.filtered.status is ObserverStatus.LOST:
-            return (*self._end(), self._lost(self._ready.popleft(), first.filtered.reason))
+            return (*self._end(), self._lost(self._ready.popleft(), first.filtered.reason, first.filtered.faults))
         ended: tuple[LinkageEstimate, ...] = ()
         window = self._window
         if window is None or before is None or not _follows(before, first):
@@ -188,7 +189,7 @@ class LaggedStage:
             found = window.extend(step, rows)
         except DivergenceError as error:
             lost, self._inside, self._window = self._inside, deque(), None
-            return tuple(self._lost(instant, str(error)) for instant in lost)
+            return tuple(self._lost(instant, str(error), Fault.UNSOLVED) for instant in lost)
         return self._estimates(found)
 
     def _end(self) -> tuple[LinkageEstimate, ...]:
@@ -204,30 +205,32 @@ class LaggedStage:
     def _estimate(self, instant: Instant, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, mean: np.ndarray,
                   covariance: np.ndarray) -> LinkageEstimate:
         """The smoother's values in the filter's estimate."""
-        status, reason = self._judged(instant, np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
-        return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason)
+        status, reason, faults = self._judged(instant, np.sqrt(np.fmax(covariance.diagonal(), 0.0)[:len(self.model.z)]))
+        return self._made(instant, mean.copy(), covariance.copy(), (q, qd, qdd), status, reason,
+                          faults)
 
-    def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str]:
-        """Status and reason: the filter's, if the positions (g,) are known and samples are near. The filter sees
-        a gap when it is over."""
+    def _judged(self, instant: Instant, stddev: np.ndarray) -> tuple[ObserverStatus, str, Fault]:
+        """Status, reason, faults: the filter's, if the positions (g,) are known and samples are near. The filter sees a
+        gap when it is over."""
         filtered, settings = instant.filtered, self._filter.settings
         if any(item is Measured.USED for item in instant.sampled.measured) or filtered.sequence < self._used:
             self._used = filtered.sequence
         idle, worst = (filtered.sequence - self._used) * self.smoother.dt, int(np.argmax(stddev))
         if not stddev[worst] <= settings.lost_stddev:
-            return ObserverStatus.LOST, f'{self.names[worst]} known to {stddev[worst]:.3g} only'
+            return ObserverStatus.LOST, f'{self.names[worst]} known to {stddev[worst]:.3g} only', Fault.VAGUE
         if filtered.status is ObserverStatus.OK and idle > settings.coast_after:
-            return ObserverStatus.COASTING, f'no sample used for {idle:.3g} s'
-        return filtered.status, filtered.reason
+            return ObserverStatus.COASTING, f'no sample used for {idle:.3g} s', Fault.UNMEASURED
+        return filtered.status, filtered.reason, filtered.faults
 
-    def _lost(self, instant: Instant, reason: str) -> LinkageEstimate:
+    def _lost(self, instant: Instant, reason: str, faults: Fault) -> LinkageEstimate:
         """An estimate without values."""
         n, size = len(self.model.names), len(self.names)
         return self._made(instant, np.full(size, np.nan), np.full((size, size), np.nan), np.full((3, n), np.nan),
-                          ObserverStatus.LOST, reason)
+                          ObserverStatus.LOST, reason, faults)
 
     def _made(self, instant: Instant, mean: np.ndarray, covariance: np.ndarray,
-              motion: Sequence[np.ndarray] | np.ndarray, status: ObserverStatus, reason: str) -> LinkageEstimate:
+              motion: Sequence[np.ndarray] | np.ndarray, status: ObserverStatus, reason: str,
+              faults: Fault) -> LinkageEstimate:
         (q, qd, qdd), at, force = motion, instant.sampled, slice(2 * len(self.model.z), None)
         restart, self._restart = self._restart, False
         return replace(
@@ -235,14 +238,15 @@ class LaggedStage:
             covariance=covariance, q=q, qd=qd, qdd=qdd, force_names=self.model.independent, force=mean[force],
             force_stddev=np.sqrt(np.maximum(covariance.diagonal()[force], 0.0)), parameters={},
             innovation=at.innovation, innovation_stddev=at.innovation_stddev, measured=at.measured, status=status,
-            reason=reason, dropped=sum(self.dropped.values()))
+            reason=reason, faults=faults, dropped=sum(self.dropped.values()))
 
     def _skip(self) -> tuple[LinkageEstimate, ...]:
         """The solver is hopelessly behind: go on from the newest instant."""
         ended, last = self._end(), self._ready[-1]
         self._skipped += len(self._ready)
         self._ready.clear()
-        return (*ended, self._lost(last, f'the solver is {BEHIND} instants behind; they are left out'))
+        return (*ended, self._lost(last, f'the solver is {BEHIND} instants behind; they are left out',
+                                   Fault.UNSOLVED))
 
 
 def _follows(before: Instant, after: Instant) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...dynamics.model import Model
 from ...errors import SampleError, SettingError
+from ...monitor.faults import Fault, reason_of
 from ..records import Health, LinkageEstimate, Measured, ObserverStatus, Sampled
 from .choice import Choice
 from .engine import Engine
@@ -66,7 +67,8 @@ class LinkageStage:
         """Forget state and samples; the next sample starts again."""
         self._running, self._last_qd = False, self.model.start.qd       # whether there are cells; no speed is known
         self._inputs = HeldInputs(len(self.inputs))
-        self._health, self._restart, self._broken = Health(), True, ''
+        self._health, self._restart = Health(), True
+        self._broken: Judgement | None = None
         if self._judge.raised > 1.0:
             self._choice.raise_noise(1.0)
         self._judge.reset()
@@ -180,9 +182,10 @@ class LinkageStage:
         base = Cell(0, np.full(len(self.channels), np.nan), self._choice.work, {}, state, NONE, self._inputs.start)
         self._cells, self._running = Cells(len(self.channels), len(self.inputs), base), True
         settling = max(self.settings.settle_time, self.settings.lost_after if self._broken else 0.0)
-        self._judge.begin(0.0, settling, self._broken and f'started again: {self._broken}')
+        why = (f'started again: {self._broken.reason}', self._broken.faults) if self._broken else ()
+        self._judge.begin(0.0, settling, *why)
         self._judge.bounds.know(0.0, self._last_q, self._last_qd)
-        self._broken = ''
+        self._broken = None
         self._clock.start(stamp_ns)
 
     def _place(self, index: int, values: Mapping[str, float]) -> int:
@@ -215,7 +218,8 @@ class LinkageStage:
         cells = self._cells.since(first)
         rows = self._cells.rows(cells, self._engine.dt)
         if not march(self._cells[cells[0].index - 1], cells, rows, self.settings):
-            return (self._broken_off(cells[-1], 'the state left the finite numbers'),)
+            return (self._broken_off(cells[-1], Judgement(ObserverStatus.LOST, reason_of(Fault.NOT_FINITE),
+                                                          faults=Fault.NOT_FINITE)),)
         new = [(cell, row) for cell, row in zip(cells, rows) if cell.index > before]
         for cell, row in new:
             self._noted(cell, row)
@@ -231,7 +235,7 @@ class LinkageStage:
             out = cell.work.engine.outputs(cell.output)
             judgement = self._judged(cell, out)
             if judgement.broken:
-                return (*estimates, self._broken_off(cell, judgement.reason))
+                return (*estimates, self._broken_off(cell, judgement))
             estimates.append(self._estimate(cell, out, judgement))
         self._cells.trim(round(self.settings.delay_window / self._engine.dt))
         if judgement.again:
@@ -276,7 +280,7 @@ class LinkageStage:
             self._clock.stamp(cell.index), cell.index, cell.revision, restart, engine.filter.name, engine.names,
             out['x'], P, out['q'], out['qd'], out['qdd'], engine.filter.forces, out['force'], force_stddev,
             engine.parameters(out['x'], P.diagonal(), tuned), at.innovation, at.innovation_stddev, at.measured,
-            judgement.status, judgement.reason, self._health, self._refusals.dropped.total())
+            judgement.status, judgement.reason, self._health, self._refusals.dropped.total(), judgement.faults)
 
     def sampled(self, index: int) -> Sampled | None:
         """What is known by now of the samples of an instant, ``sequence`` of its estimate; None where it is not kept
@@ -297,16 +301,16 @@ class LinkageStage:
         self._cells = Cells(len(self.channels), len(self.inputs), replace(cell, state=state))     # settled by this
         self._last_q, self._last_qd = q, qd
         self._judge.bounds.know(t, q, qd)
-        self._judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason)
+        self._judge.begin(t, settings.lost_after, 'settling: ' + judgement.reason, judgement.faults)
 
-    def _broken_off(self, cell: Cell, reason: str) -> LinkageEstimate:
+    def _broken_off(self, cell: Cell, judgement: Judgement) -> LinkageEstimate:
         """An estimate that says so, without values; the next sample starts again."""
         of, none = cell.work.engine.filter, np.full(len(self.channels), np.nan)
         cell.state, cell.output = np.full(of.state.size, np.nan), np.full(of.outputs.size, np.nan)
         out = cell.work.engine.outputs(cell.output)
         estimate = replace(
-            self._estimate(cell, out, Judgement(ObserverStatus.LOST, reason)), revision=0, parameters={},
+            self._estimate(cell, out, judgement), revision=0, parameters={},
             innovation=none, innovation_stddev=none, measured=(Measured.MISSING,) * len(none))
         self.reset()
-        self._broken, self._last_q = reason, self.model.start.q
+        self._broken, self._last_q = judgement, self.model.start.q
         return estimate
