@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from cli_support import mbse, refused
+
+from mbse_ros.description.load import known_machines
 
 ALL = 'lift_stroke,lift_piston,lift_rod'
 
@@ -27,6 +30,17 @@ def test_sensors_that_are_missing() -> None:
     done = mbse('observability', 'patu655_lift', '--sensors', 'lift_piston,lift_rod', '--trajectory', 'rest')
     assert done.status == 0 and 'lift_stroke would help most: it would see all' in done.out, done
     assert 'payload: not seen' in mbse('observability', 'patu655_lift', '--sensors', 'lift_stroke').out
+
+
+def test_what_to_switch_on_to_weigh_is_named(tmp_path: Path) -> None:
+    """Sensors of the file by their names, others as what the file has none of."""
+    chosen = 'observability', '--sensors', 'lift_stroke,lift_piston'
+    assert 'to weigh, add to --sensors: lift_rod\n' in mbse(*chosen, 'patu655_lift').out
+    own = tmp_path / 'own.yaml'
+    data = yaml.safe_load(known_machines()['patu655_lift'].read_text(encoding='utf-8'))
+    del data['sensors']['lift_rod']
+    own.write_text(yaml.safe_dump(data), encoding='utf-8')
+    assert 'add to --sensors: pressure/lift_rod (not in the file)\n' in mbse(*chosen, own).out
 
 
 @pytest.mark.parametrize('words, said', [(('--sensors', 'nothing'), 'lift_stroke'),

@@ -36,7 +36,7 @@ from ...estimators.sight.machine_sight import machine_sight
 from ...estimators.sight.mass_accuracy import MassAccuracy, mass_accuracy
 from ...estimators.sight.payload_observability import PayloadSight, payload_sight
 from ...machine import Machine
-from ...machine.equations import missing_pressures, missing_words, why_unweighed
+from ...machine.equations import missing_pressures, why_unweighed
 from ...report.files import check_file, check_folder, write_json
 from ...report.sections import print_table, wide_console
 from ...report.text import number
@@ -210,11 +210,21 @@ def weighing_lines(machine: Machine, sensors: Sequence[str], found: MassAccuracy
         return []
     chosen = _with_pressures(machine, sensors)
     if found is None:
-        return [f'no mass: {why_unweighed(chosen)}']
+        return [f'no mass: of no cylinder are all pressures among the sensors: motion alone; to weigh, '
+                f'{_to_add(machine, chosen)}' if machine.volumes else f'no mass: {why_unweighed(chosen)}']
     each = ', '.join(f'{name} +- {number(kg)} kg' for name, kg in found.each.items())
     lines = [f'weighing, positions known, 95 % in a usual pose: {each}; together +- {number(found.all)} kg']
-    return lines + ([f'does not weigh: {", ".join(missing_pressures(chosen))}; missing: {missing_words(chosen)}']
+    return lines + ([f'does not weigh: {", ".join(missing_pressures(chosen))}; for that, {_to_add(machine, chosen)}']
                     if missing_pressures(chosen) else [])
+
+
+def _to_add(machine: Machine, chosen: Machine) -> str:
+    """What equations lack that do not weigh with the chosen sensors, by the names of sensors; what the file has none
+    of, by channels."""
+    own = {c.sensor.volume: c.sensor.name for c in machine.all_channels if c.kind == 'pressure'}
+    return 'add to --sensors: ' + '; or '.join(
+        ' and '.join(own.get(volume, f'pressure/{volume} (not in the file)') for volume in volumes)
+        for volumes in missing_pressures(chosen).values())
 
 
 def more_pressures(machine: Machine, sensors: Sequence[str], poses: Poses) -> dict[str, PayloadSight]:
