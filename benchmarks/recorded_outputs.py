@@ -43,10 +43,11 @@ FILTERS = (*FEW, 'ADEKF', 'errorEKF', 'errorEKF_EJ', 'AerrorEKF_FE', 'errorEKF_F
            'direct_FE', 'kinematic', 'CEKF', 'CEKF_published', 'CEKF_penalty', 'SSUKF', 'UKF_acceleration',
            'SSUKF_acceleration', 'joint', 'dual')
 SUMS = 'SHA256SUMS'
+TREE = str(Path(__file__).resolve().parents[1])
 TEXT = {'.txt', '.csv', '.yaml', '.c', '.h', '.svg', '.xml', '.md', ''}
 # keys of JSON, and what stands in text, that say how long this computer took, or how much of it was taken
 TIMES = re.compile(r'(^|_)(us|cpu|wall|elapsed|memory|real_time|processor|peak)(_|$)|took|^seconds$')
-CLOCK = re.compile(r'\d+(\.\d+)?(e[-+]?\d+)?(?= (us|ms|MB|GB|% of real time)\b)|(?<= in )\d+(\.\d+)?(?= s\b)'
+CLOCK = re.compile(r'\d+\.\d+ s \(\d+\.\d+ % of real time\)|\d+(\.\d+)?(e[-+]?\d+)?(?= (us|ms|MB|GB)\b)'
                    r'|(?<=\bin )\d+(\.\d+)?(?= (s|ms|us)\b)')
 Step = tuple[str, list[str]]        # name, words of the command
 
@@ -232,12 +233,12 @@ def keep(path: Path, target: Path, name: Path) -> None:
     if path.suffix == '.json':
         here.write_text(json.dumps(without_times(json.loads(path.read_text())), indent=1))
     elif path.suffix in TEXT:
-        here.write_text(CLOCK.sub('#', path.read_text()))
+        here.write_text(plain_text(path.read_text()))
     elif path.suffix == '.npz':
         with np.load(path) as arrays:
             here.with_suffix('.npz.json').write_text(json.dumps({key: arrays[key].tolist() for key in arrays.files}))
     elif path.suffix == '.html':
-        here.with_suffix('.html.sha256').write_text(digest(CLOCK.sub('#', path.read_text()).encode()) + '\n')
+        here.with_suffix('.html.sha256').write_text(digest(plain_text(path.read_text()).encode()) + '\n')
     else:
         here.with_suffix(f'{path.suffix}.sha256').write_text(digest(path.read_bytes()) + '\n')
 
@@ -252,7 +253,6 @@ def keep_bag(folder: Path, target: Path) -> None:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -264,7 +264,12 @@ def without_times(value: Any, key: str = '') -> Any:
         return [without_times(item, key) for item in value]
     if TIMES.search(key) and isinstance(value, (int, float)):
         return '#'
-    return CLOCK.sub('#', value) if isinstance(value, str) else value
+    return plain_text(value) if isinstance(value, str) else value
+
+
+def plain_text(text: str) -> str:
+    """Without times of the computer, and without the place of this source tree."""
+    return CLOCK.sub('#', text.replace(TREE, 'TREE'))
 
 
 def write_sums(folder: Path) -> None:

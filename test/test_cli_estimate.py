@@ -128,7 +128,7 @@ def test_slow_functions_are_a_warning(tmp_path, monkeypatch):
     """Once, with the reason, in the report too; the virtual machine that was asked for is none."""
     bag = recorded(tmp_path / 'bag', until=2.5)
     monkeypatch.setattr(remarks, '_REMARKS', {})
-    monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
+    monkeypatch.setattr('mbse_ros.compiled.compiler.have_compiler', lambda: False)
     monkeypatch.setenv('MBSE_BACKEND', 'vm')
     assert mbse('estimate', bag).err == ''
     monkeypatch.delenv('MBSE_BACKEND')

@@ -9,7 +9,7 @@ from mechanism_samples import PLANAR
 
 from mbse_ros.dynamics.model import load_model
 from mbse_ros.errors import SettingError
-from mbse_ros.graph.factors import dynamics_factors, integration_factors
+from mbse_ros.graph.factors import dynamics_factors
 from mbse_ros.graph.factors.dynamics_factors import ROLES, constraint
 from mbse_ros.graph.factors.equations import Equations
 
@@ -68,12 +68,12 @@ def test_jacobians_of_a_mechanism(name):
 
 @pytest.mark.parametrize('make', ['prior', 'equality', 'euler', 'trapezoid'])
 def test_jacobians_of_linear_factors(make):
-    kind, rng = getattr(integration_factors, make)(3), np.random.default_rng(1)
+    kind, rng = getattr(dynamics_factors, make)(3), np.random.default_rng(1)
     check(kind, rng.normal(size=kind.width), rng.normal(size=sum(kind.constants.values())))
 
 
 def test_prior_of_some_components():
-    e, J = integration_factors.prior(3, (2, 0)).evaluate(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 1.0]]))
+    e, J = dynamics_factors.prior(3, (2, 0)).evaluate(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 1.0]]))
     assert e.tolist() == [[2.0, 0.0]] and J[0].tolist() == [[0, 0, 1], [1, 0, 0]]
 
 

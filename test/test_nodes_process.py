@@ -96,7 +96,7 @@ def test_a_node_without_a_machine_reports_too(bench, tmp_path, monkeypatch):
 def test_slow_functions_are_in_the_log_and_in_the_diagnostics(bench, monkeypatch):
     lines = []
     monkeypatch.setattr(room, '_REMARKS', {})
-    monkeypatch.setattr('mbse_ros.compiled.backend.have_compiler', lambda: False)
+    monkeypatch.setattr('mbse_ros.compiled.compiler.have_compiler', lambda: False)
     node = bench.run(PayloadNode)
     monkeypatch.setattr(type(node.get_logger()), 'warning', lambda self, text, **_: lines.append(text))
     node.trigger_configure()

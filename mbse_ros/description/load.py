@@ -77,7 +77,7 @@ def n_four_bar(n: int) -> str:
     cranks, couplers = range(n + 1), range(n)
     lines = [
         '# SPDX-License-Identifier: Apache-2.0',
-        f'# Written by mbse_ros.description.generate.n_four_bar({n}).',
+        f'# Written by mbse_ros.description.load.n_four_bar({n}).',
         'format: mbse/mechanism/1',
         'name: n_four_bar',
         f'source: IFToMM benchmark A02, N four-bar mechanism, N = {n}',
