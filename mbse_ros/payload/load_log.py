@@ -132,6 +132,11 @@ class LoadLog:
         return self._before is not None
 
     @property
+    def just_paused(self) -> bool:
+        """Whether a mass still settles after a pause."""
+        return self._paused <= SHORT
+
+    @property
     def unknown_again(self) -> bool:
         """The same, where only a pause of all sensors is the reason."""
         return self.changing and self._after_pause

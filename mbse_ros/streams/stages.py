@@ -356,7 +356,8 @@ class PayloadStage:
             rare or missing or self._loads.unseen)
         refused = state.status is not ObserverStatus.OK and Fault.REJECTED in state.faults
         hidden = self._elapsed.total - self._rare_ns < REMEMBERED_NS     # by the rate: the mass settles for longer
-        wanders = self._drift.take(dt, mass, updating and mass.taken > 0, alarm or implausible or hidden)
+        wanders = self._drift.take(dt, mass, updating and mass.taken > 0,
+                                   alarm or implausible or hidden or self._loads.just_paused)
         self._trust.take(dt, implausible, alarm and known, mass.taken > 0, contact, refused, wanders,
                          doubted and not known)
         if status is PayloadStatus.UPDATING and self._trust.lost:
