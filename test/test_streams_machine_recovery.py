@@ -198,3 +198,26 @@ def test_an_excavator_starts_again_where_its_log_was_cut() -> None:
     assert any('log was cut' in s.reason and s.restart for s in cut) and not any('jumped: ' in s.reason for s in cut)
     assert all(o.state.status is OK for o, at in zip(outputs, t) if at > 2.7)
     assert all(max(outside(outputs, kept, place), default=0.0) < kept[0].stamp_ns * 1e-9 + 2.5 for place in range(4))
+
+
+@pytest.mark.parametrize('off, kept', [(0.05, False), (0.0, True)])
+def test_joined_segments_are_judged_by_each_sample(off: float, kept: bool) -> None:
+    """50 mm from 2 s on, which a piston could move in the 0.1 s of a joined segment: refused as in single ones."""
+    frames = [replace(f, samples=f.samples | {STROKE: f.samples[STROKE] + off * (f.stamp_ns > 2_040_000_000)})
+              for f in cycle_run('unknown').frames[:300]]
+    pipeline = Pipeline(crane('unknown'), segment=0.1)
+    outputs = [*feed(pipeline, frames), *pipeline.flush()]
+    after = [o.state for o in outputs if o.state.stamp_ns > 2_050_000_000]
+    assert len(after) < 12 and all((s.status is OK) is kept for s in after)
+    assert all(f'jumped: {STROKE}' in s.reason for s in after) is not kept
+
+
+def test_a_cut_within_a_joined_segment_starts_at_its_row() -> None:
+    """The samples before it are not used for the state after it."""
+    frames = [frame for frame in frames_of('zx200', 2000.0)]
+    kept = frames[:204] + [replace(frame, stamp_ns=frame.stamp_ns - 2_000_000_000) for frame in frames[404:]]
+    pipeline = Pipeline(machine_of('zx200'), segment=0.1)
+    outputs = [*feed(pipeline, kept), *pipeline.flush()]
+    cut = next(o.state for o in outputs if 'log was cut' in o.state.reason)
+    true = {frame.stamp_ns: frame.position for frame in kept}[cut.stamp_ns]
+    assert cut.restart and np.abs(cut.mean[-1, :4] - true).max() < 0.01

@@ -105,28 +105,23 @@ class ObserverStage:
             self._start = segment.start_ns * 1e-9
             if segment.start_ns < self._last_ns:
                 self._observer.reset()
-        self._refused = self._limits.take(segment.stamp_ns * 1e-9, segment.values[-1], self.settings,
-                                          self._watch.constant)
-        if self._faint.found:
-            self._refused[Fault.UNIT] = list(self._faint.found)
-        jumps = self._limits.jumps
-        if jumps.cut and not restart:
+        values, back, cut = self._accepted(segment)
+        if cut >= 0 and not restart:
             restart = True
             self._begin()
             self._recovery.begin(*CUT)
             self._start = segment.start_ns * 1e-9
-        values = self._accepted(segment.values)
         if restart:
-            first = segment.values[0].copy()
+            first = segment.values[max(cut, 0)].copy()
             for fault, places in self._refused.items():     # a position far outside loses the state
                 jumped = fault is Fault.JUMPED
                 first[[i for i in places if jumped or self.machine.channels[i].startswith('pressure/')]] = nan
-            first[jumps.back] = segment.values[-1, jumps.back]
+            first[back] = segment.values[-1, back]
             # a stream is taken to begin at rest; where it starts again the machine may be in motion
             self._observer.start(first, segment.command_values[0], moving=not segment.begins,
                                  pause=(segment.start_ns - self._last_ns) * 1e-9)
-        elif jumps.back or self._recovery.due:
-            self._start_again(segment, values)
+        elif back or self._recovery.due:
+            values = self._start_again(segment, values, back)
         result = self._observer.process(values, segment.command_values, segment.repeats, dt)
         measured = values[-1].tolist()
         self._take(segment, measured, result)
@@ -138,16 +133,19 @@ class ObserverStage:
             self._observer.reset()
         return self._estimate(segment, result, measured, restart, status, reason, faults)
 
-    def _start_again(self, segment: Segment, values: np.ndarray) -> None:
-        """Start coordinates again at the newest samples; of ``values`` those before are not used."""
+    def _start_again(self, segment: Segment, values: np.ndarray, back: list[int]) -> np.ndarray:
+        """Start coordinates again at the newest samples; ``values`` (n, channels) without those before."""
         try:
-            places = self._recovery.start_again(segment.stamp_ns * 1e-9, self._limits.jumps.back, values[-1])
+            places = self._recovery.start_again(segment.stamp_ns * 1e-9, back, values[-1])
         except PositionProblemError:
-            return
-        if places:
-            values[:-1, places] = nan
-            self._watch.begin()
-            self._start = segment.start_ns * 1e-9
+            return values
+        if not places:
+            return values
+        values = values.copy()
+        values[:-1, places] = nan
+        self._watch.begin()
+        self._start = segment.start_ns * 1e-9
+        return values
 
     def _check(self, segment: Segment) -> None:
         for got, expected in ((segment.channels, self.machine.channels), (segment.commands, self.machine.commands)):
@@ -156,17 +154,35 @@ class ObserverStage:
         if len(segment.values) == 0:
             raise SampleError('segment', segment.stamp_ns, 'no steps', 'at least one step')
 
-    def _accepted(self, values: np.ndarray) -> np.ndarray:
-        """Samples (n, channels) without those that measure nothing, and of sensors found constant."""
-        if not (self._refused or self._limits.jumps.back or self._recovery.due or any(self._watch.constant)):
-            return values
-        values = values.copy()
-        for places in self._refused.values():
-            values[:, places] = nan
-        for place in [i for i, constant in enumerate(self._watch.constant) if constant]:
-            if not self._watch.accepts(place, float(values[-1, place])):
-                values[:, place] = nan
-        return values
+    def _accepted(self, segment: Segment) -> tuple[np.ndarray, list[int], int]:
+        """Samples (n, channels) without those that measure nothing, and of sensors found constant; places of channels
+        that are believed again; the row from which on the log is another one, -1 for none.
+
+        Periods that are joined are looked at one by one, by the samples of the positions.
+        """
+        values, n, back, cut = segment.values, len(segment.values), [], -1
+        every = max(1, int(min((segment.repeats[k] for k, *_ in self._limits.jumps.limits), default=n)))
+        unusable: dict[Fault, set[int]] = {}
+        for row in range((n - 1) % every, n, every):
+            t = segment.stamp_ns * 1e-9 - (n - 1 - row) * segment.step_ns * 1e-9
+            found = self._limits.take(t, segment.values[row], self.settings, self._watch.constant)
+            back += self._limits.jumps.back
+            if found or self._limits.jumps.cut:
+                values = values.copy() if values is segment.values else values
+            if self._limits.jumps.cut:
+                values[:row], cut, back, unusable = nan, row, [], {}
+            for fault, places in found.items():
+                values[max(0, row - every + 1):row + 1, places] = nan
+                unusable.setdefault(fault, set()).update(places)
+        self._refused = {fault: sorted(places) for fault, places in unusable.items()}
+        if self._faint.found:
+            self._refused[Fault.UNIT] = list(self._faint.found)
+        out = [i for i, constant in enumerate(self._watch.constant)
+               if constant and not self._watch.accepts(i, float(values[-1, i]))]
+        if out or self._faint.found:
+            values = values.copy()
+            values[:, [*out, *self._faint.found]] = nan
+        return values, back, cut
 
     def _take(self, segment: Segment, measured: list[float], result: SegmentResult) -> None:
         """Remember what became of the last samples."""
