@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbse_ros.hydraulics.fluid import effective_compressibility, pressure_rate
-from mbse_ros.hydraulics.friction import brown_mcphee, pressure_friction
-from mbse_ros.hydraulics.valve import flow_coefficient, port_flows, turbulent_root
+from mbse_ros.hydraulics.circuit import (
+    brown_mcphee,
+    effective_compressibility,
+    flow_coefficient,
+    port_flows,
+    pressure_friction,
+    pressure_rate,
+    turbulent_root,
+)
 
 PUMP, TANK, LIMIT = 10e6, 0.1e6, 0.2e6
 PRESSURES, SPOOLS, SPEEDS = st.floats(0, 12e6), st.floats(-10, 10), st.floats(-1, 1)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_variants import changed
 
-from mbse_ros.hydraulics.valve import beyond, edge_flows, port_flows, turbulent_root
+from mbse_ros.hydraulics.circuit import beyond, edge_flows, port_flows, turbulent_root
 from mbse_ros.machine import Machine
 
 PUMP, TANK, LIMIT, FLOW, DROP, COMMAND = 10e6, 0.1e6, 0.2e6, 24 / 60e3, 3.5e6, 9.9

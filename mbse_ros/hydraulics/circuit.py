@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hydraulic circuit as a network of volumes, flows and cylinder chambers (Pyrhönen et al., mass estimation,
-section 2.2, Eq. 18)."""
+section 2.2, Eq. 18), with its parts.
+
+Lumped fluid: stiffness of a control volume. The functions take numbers or CasADi expressions alike.
+
+Cylinder friction: Brown-McPhee with pressure terms. Numbers or CasADi expressions alike.
+
+Directional valve: flow over its edges with a laminar part, switched between pump and tank by the spool's sign.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -15,11 +23,96 @@ from ..description.machine_parts import Hydraulics, Valve
 from ..description.model import MechanismDescription
 from ..errors import DescriptionError
 from ..mechanism.values import Values
-from .fluid import pressure_rate
-from .friction import brown_mcphee, pressure_friction, smoothed
-from .valve import beyond, edge_flows, flow_coefficient, port_flows
 
+SPREAD = 5.0        # tanh(4 v / (SPREAD sigma)) rises at 0 as the mean sign of a normally distributed velocity does
 STEEL = 1e8, 1e5, 0.0       # N/m, N s/m, m: an end of a stroke without a damper
+
+
+def flow_coefficient(nominal_flow: Any, nominal_command: Any, nominal_pressure: Any) -> Any:
+    """Flow coefficient Cv, m3/(s V Pa^0.5) (Pyrhönen et al., mass estimation, Eq. 14)."""
+    return nominal_flow / (nominal_command * ca.sqrt(nominal_pressure))
+
+
+def turbulent_root(drop: Any, limit: Any) -> Any:
+    """Signed square root of a pressure drop, linear below ``limit`` (Pyrhönen et al., mass estimation, Eq. 15 without
+    its factor).
+
+    Both branches are ``drop / sqrt(max(|drop|, limit))``, whose derivative is finite everywhere.
+    """
+    return drop / ca.sqrt(ca.fmax(ca.fabs(drop), limit))
+
+
+def port_flows(spool: Any, pump: Any, tank: Any, a: Any, b: Any, coefficient: Any, limit: Any) -> tuple[Any, Any]:
+    """Flows into ports a and b, m3/s; spool > 0 joins pump to a and b to tank (Pyrhönen et al., mass estimation,
+    Eqs. 12, 13, 15)."""
+    source_a = ca.if_else(spool > 0, pump, tank)
+    source_b = ca.if_else(spool > 0, tank, pump)
+    opening = ca.fabs(spool) * coefficient
+    return opening * turbulent_root(source_a - a, limit), opening * turbulent_root(source_b - b, limit)
+
+
+def edge_flows(opening: Any, pump: Any, tank: Any, a: Any, b: Any, limit: Any, gains: Mapping[str, Any],
+               held: Any = None) -> tuple[Any, Any]:
+    """As ``port_flows`` with a gain of each of the four edges, by name (1 where it is missing).
+
+    ``opening``, m3/s per Pa^0.5, signed as the spool. ``held``, Pa: the largest drop from the pump that a pressure
+    compensator leaves over the spool; None: an orifice.
+    """
+    size = ca.fabs(opening)
+    supplied = [pump - port for port in (a, b)]
+    if held is not None:
+        supplied = [ca.fmin(drop, held) for drop in supplied]
+    forward = (gains.get('pump_a', 1) * turbulent_root(supplied[0], limit),
+               gains.get('b_tank', 1) * turbulent_root(tank - b, limit))
+    backward = (gains.get('a_tank', 1) * turbulent_root(tank - a, limit),
+                gains.get('pump_b', 1) * turbulent_root(supplied[1], limit))
+    return tuple(size * ca.if_else(opening > 0, one, other) for one, other in zip(forward, backward))
+
+
+def beyond(spool: Any, band: Any) -> Any:
+    """The spool, V, beyond its dead band; 0 inside."""
+    return ca.sign(spool) * ca.fmax(ca.fabs(spool) - band, 0)
+
+
+def smoothed(transition: Any, deviation: Any) -> Any:
+    """Transition velocity, m/s, of the mean friction at a velocity that is known to ``deviation``, m/s."""
+    return transition if isinstance(deviation, int) else ca.sqrt(transition ** 2 + (SPREAD * deviation) ** 2)
+
+
+def brown_mcphee(velocity: Any, coulomb: Any, static: Any, transition: Any, viscous: Any) -> Any:
+    """Friction force, N, against ``velocity``, m/s (Pyrhönen et al., mass estimation, Eq. 51)."""
+    ratio = velocity / transition
+    stribeck = ratio / (ratio ** 2 / 4 + 0.75) ** 2
+    return coulomb * ca.tanh(4 * ratio) + (static - coulomb) * stribeck + viscous * velocity
+
+
+def pressure_friction(velocity: Any, piston: Any, rod: Any, difference: Any, rod_side: Any, transition: Any) -> Any:
+    """Part of the friction, N, that grows with the pressures, Pa; coefficients in m2 (Pyrhönen et al., mass estimation,
+    Eq. 52).
+
+    The sign of the velocity is smoothed to tanh(4 v / vs), as Pyrhönen et al., mass estimation, section 4 does in its
+    plant.
+    """
+    return (ca.fabs(piston - rod) * difference + rod * rod_side) * ca.tanh(4 * velocity / transition)
+
+
+def effective_compressibility(oil_modulus: Any, parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Total volume, m3, and effective compressibility 1/Be, 1/Pa, of parts (volume, wall modulus).
+
+    Pyrhönen et al., mass estimation, Eq. 10.
+    """
+    total = sum(volume for volume, _ in parts)
+    return total, 1 / oil_modulus + sum(volume / modulus for volume, modulus in parts) / total
+
+
+def pressure_rate(oil_modulus: Any, parts: Sequence[tuple[Any, Any]], inflow: Any, expansion: Any) -> Any:
+    """Pressure rate of a control volume, Pa/s, from its inflow and expansion, m3/s (Pyrhönen et al., mass estimation,
+    Eq. 9).
+
+    ``V / Be`` of Eqs. 9 and 10 is ``sum(V_k) / B_oil + sum(V_k / B_k)``: no quotient of volumes is left.
+    """
+    capacity = sum(volume for volume, _ in parts) / oil_modulus + sum(volume / modulus for volume, modulus in parts)
+    return (inflow - expansion) / capacity
 
 
 @dataclass(frozen=True)
