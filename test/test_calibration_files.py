@@ -165,7 +165,8 @@ def test_sections_are_replaced():
 
 @pytest.mark.parametrize('free, text', [('bodies.bom.mass', 'bodies.boom.mass'), ('nothing.*', 'the key of a number'),
                                         ('bodies.boom.mass=lots', 'KEY=DEVIATION'), ('base.roll=0 deg', 'a deviation'),
-                                        ('bodies.boom.mass=3 m', 'KEY=DEVIATION')])
+                                        ('bodies.boom.mass=3 m', 'KEY=DEVIATION'), ('gravity', 'that of the place'),
+                                        ('gravity[2]=0.1', 'that of the place'), ('payload.mass', '--payload BAG=KG')])
 def test_wrong_keys(free, text):
     with pytest.raises(SettingError, match=text):
         freed(known_machines()['patu655_lift'].read_text(), 'file', [free])
@@ -268,3 +269,13 @@ def test_a_fit_that_explains_little_is_not_written(tmp_path):
     assert said['unexplained'] == done.warnings[0] and said['residual_rms_after'] > 3 * said['noise_rms']
     done = mbse(*words, '--force')
     assert done.status == 0 and 'still missing' in done.warnings[0] and mbse('check', file).status == 0
+
+
+def test_a_fit_by_numbers_that_cannot_be_is_not_written(tmp_path):
+    """A load told 20 kg too heavy, which the offset of a pressure sensor, at 6 of its deviations, explains to within
+    the noise; with a deviation of the load that allows it, it is written."""
+    bag, file = recorded(tmp_path / 'one'), tmp_path / 'x.yaml'
+    done = mbse('calibrate', bag, '--payload', 'one=70+-0.1', '-o', file)
+    assert done.status == 1 and not file.exists() and 'sensors.lift_piston.offset by 6' in done.warnings[0]
+    assert 'still missing' not in done.warnings[0]
+    assert mbse('calibrate', bag, '--payload', 'one=70+-10', '-o', file).status == 0 and file.exists()

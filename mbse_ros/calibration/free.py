@@ -29,6 +29,11 @@ _UNITS = ((r'\.mass$|_mass$', 'kg'), (r'center_of_mass|points|\.(bore|rod|stroke
           (r'\.pressure_(difference|rod)$', 'm^2'), (r'\.offset$|bulk_modulus$', 'Pa'),
           (r'^base\.', 'rad'), (r'inertia', 'kg*m^2'))
 """By key: the unit of a deviation that is given with one."""
+_GIVEN = {'gravity': 'a number of the machine: gravity is that of the place, and all weights go with it: write it into '
+                     'the file',
+          'payload.mass': 'a number of the machine: loads are given, or found, by bag: --payload BAG=KG, '
+                          'BAG=KG+-DEVIATION or BAG=unknown'}
+"""Keys that are not numbers of the machine, and where the numbers belong."""
 
 
 def freed(text: str, file: str, free: Sequence[str]) -> str:
@@ -72,8 +77,11 @@ def bounds_of(machine: Machine) -> tuple[np.ndarray, np.ndarray]:
 
 def _matching(description: MechanismDescription, pattern: str, word: str) -> dict[str, Scalar]:
     """Numbers whose keys the pattern fits: all that have one, and a friction's common factor where it is left out."""
+    for key, expected in _GIVEN.items():
+        if pattern.startswith(key):
+            raise SettingError(OPTION, word, expected)
     known = {key.removeprefix('parameters.') if key.startswith('parameters.') else key: item
-             for key, item in scalars(description).items() if not key.startswith('payload.mass')}
+             for key, item in scalars(description).items() if not key.startswith(tuple(_GIVEN))}
     for name in description.cylinders:
         known.setdefault(f'cylinders.{name}.friction.scale', Scalar(1.0))
     fits = re.compile('.*'.join(map(re.escape, pattern.removeprefix('parameters.').split('*'))))

@@ -22,6 +22,7 @@ from .calibrated_file import Parameter, calibrated_text, check_written, prior_ma
 from .calibration_bags import By, Recording, parse_payloads, recorded
 
 EXPLAINED = 0.7     # of the missing forces: a fit that leaves more has explained less than half of their squares
+FAR = 5.0           # standard deviations of what was known before, by which no number and no load is off
 NOISE = 3.0         # times what the noise of the samples makes, up to which it need not
 
 
@@ -74,14 +75,29 @@ class Calibration:
 
     @property
     def unexplained(self) -> str:
-        """Why the numbers should not be used: they explain less than half of the forces that were missing; '' where
-        they do, or where little more than noise is missing."""
+        """Why the numbers should not be used: they explain less than half of the forces that were missing, and more
+        than noise is; or they are where they cannot be by what was known before. '' where neither is so."""
         before, after = self.residual_rms_before, self.residual_rms_after
         if not after > max(EXPLAINED * before, NOISE * self.noise_rms):
-            return ''
+            return self._far
         return (f'{after:.4g} N of {before:.4g} N are still missing at the pistons, and the noise of the samples makes '
                 f'{self.noise_rms:.2g} N: these numbers do not explain the bags; another number or the load is wrong, '
                 'or the machine has something that its file does not have')
+
+    @property
+    def _far(self) -> str:
+        """Numbers and loads that are off by more than FAR of their deviations, '' for none."""
+        moved = {item.key: abs(item.after - item.before) / item.stddev_before for item in self.parameters
+                 if item.stddev_before > 0.0}
+        moved |= {f'load {name}': abs(float(self.fit.u[len(self.parameters) + k]))
+                  for k, name in enumerate(self.fit.loads) if not name.startswith(UNKNOWN)}
+        worst = sorted((name for name, share in moved.items() if share > FAR), key=lambda name: -moved[name])
+        if not worst:
+            return ''
+        listed = ', '.join(f'{name} by {moved[name]:.2g}' for name in worst[:4])
+        return (f'the bags ask for numbers that are off by more than {FAR:g} of their deviations ({listed}): a load is '
+                'not what was told, or another number is wrong; if they may be so far off, say so: '
+                '--free KEY=DEVIATION, --payload BAG=KG+-DEVIATION')
 
     @cached_property
     def advice(self) -> tuple[str, ...]:
