@@ -3,7 +3,10 @@
 
 import json
 
-from cli_support import COMMAND, PISTON, POSITION, ROD, mbse, recorded, refused
+from cli_support import COMMAND, PISTON, POSITION, ROD, START_NS, TRUTH, lift, mbse, recorded, refused
+
+from mbse_ros.bags.bag import decode
+from mbse_ros.bags.writer import BagWriter
 
 
 def in_bar(topic, t, message):
@@ -39,6 +42,24 @@ def test_another_machine(tmp_path):
     silent = 'position/tilt, pressure/tilt_piston, pressure/tilt_rod, command/tilt_valve'
     assert f'{silent}: no sample in the bag' in done.out
     assert 'not checked: the balance of forces' in done.out
+
+
+def test_the_machine_that_a_bag_names(tmp_path):
+    """Without --machine; one whose file nobody named is refused with its name, and the default's."""
+    for frame, found in (('patu655', 'position/tilt, pressure/tilt_piston'), ('', 'nothing wrong'), ('mine', None)):
+        with BagWriter(tmp_path / f'{frame}.bag', frame=frame) as writer:
+            for raw in lift():
+                if raw.stamp_ns < START_NS + 5 * 10 ** 9 and raw.topic != TRUTH:
+                    message = decode(raw)
+                    message.header.frame_id = frame
+                    writer.write(raw.topic, raw.msgtype, raw.stamp_ns, message)
+        for command in ('check-data', 'estimate', 'loads') if found is None else ('check-data',):
+            if found is None:
+                line = refused(command, tmp_path / 'mine.bag')
+                assert "recorded on 'mine'" in line and '--machine' in line and 'patu655_lift' in line
+            else:
+                assert found in mbse(command, tmp_path / f'{frame}.bag').out
+    assert 'bags of several machines' in refused('loads', tmp_path / '.bag', tmp_path / 'patu655.bag')
 
 
 def test_no_commands(tmp_path):

@@ -171,8 +171,8 @@ def test_a_map_of_sources_goes_to_the_workers(bags, tmp_path) -> None:
                     'path: fluid_pressure, unit: Pa}\n')
     words = 'fleet', bags / 'three', '--jobs', 1, '-o', tmp_path / 'x.csv'
     done = mbse(*words, '--sources', file)
-    assert done.status == 0 and '1 loads' in done.out, done
-    assert mbse(*words, '--sources', file).out.startswith('1 bags (1 of them done before)')
+    assert done.status == 0 and '1 load in' in done.out, done
+    assert mbse(*words, '--sources', file).out.startswith('1 bag (1 of them done before)')
     assert 'sources' in refused(*words)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What samples say of units, signs, chambers and zeros; and nothing of good data."""
 
+from collections import Counter
 from math import degrees
 
 import numpy as np
@@ -140,7 +141,72 @@ def test_a_swing_that_goes_on_between_the_windows_is_no_swing_in_degrees():
 def test_what_is_no_matter_of_the_file_gives_no_advice(fault):
     """Nobody is told to swap or to multiply where a sensor drifts or is late."""
     for name, sensor in ((LIFT, PISTON), ('zx200_can', 'pressure/arm_rod')):
-        assert verdict(wrong_log(name, fault, sensor), machine_of(name)).findings == ()
+        found = verdict(wrong_log(name, fault, sensor), machine_of(name))
+        assert named(found) == ({'spikes': [sensor]} if fault == 'spikes' else {})
+
+
+def only(name: str, sensor: str, change) -> dict[str, list[str]]:
+    """What is named where the samples of one channel of a log are changed, by their number and value."""
+    places = Counter[str]()
+
+    def changing(channel: str, value: float) -> tuple[str, float]:
+        places[channel] += 1
+        return channel, change(places[channel], value) if channel == sensor else value
+    return named(verdict(changed(log_of(name), changing), machine_of(name)))
+
+
+@pytest.mark.parametrize('name, sensor', [(LIFT, PISTON), ('zx200', 'pressure/arm_rod'), ('zx200', 'position/boom')])
+def test_noise_spikes_and_numbers_that_nothing_measures(name, sensor):
+    dice, size = np.random.default_rng(1), 1e6 if sensor.startswith('pressure') else 0.02
+    assert only(name, sensor, lambda k, v: v + size * dice.normal()) == {'noise': [sensor]}
+    assert only(name, sensor, lambda k, v: v + 5.0 * size * (k % 90 == 7)) == {'spikes': [sensor]}
+    for huge in (1e308, -1e300):
+        assert only(name, sensor, lambda k, v, huge=huge: huge if k % 90 == 7 else v) == {'huge': [sensor]}
+        assert only(name, sensor, lambda k, v, huge=huge: huge) == {'huge': [sensor]}
+
+
+@pytest.mark.parametrize('name, command, since', [
+    (LIFT, 'command/lift_valve', 250), ('zx200', 'command/arm_valve', 60)])
+def test_commands_that_no_valve_has_got(name, command, since):
+    """Of none the piston goes the other way."""
+    assert only(name, command, lambda k, v: 0.0) == {'command': [command]}
+    assert only(name, command, lambda k, v: v if k < since else 0.0) == {'command': [command]}
+    assert only(name, command, lambda k, v: 10.0 * v) == {'range': [command]}
+    assert only(name, command, lambda k, v: 1e300) == {'huge': [command]}
+
+
+def test_strokes_of_two_cylinders_exchanged():
+    """The forces balance with the positions exchanged."""
+    other = {'position/boom': 'position/arm', 'position/arm': 'position/boom'}
+    found = verdict(changed(log_of('zx200'), lambda c, v: (other.get(c, c), v)), machine_of('zx200'))
+    assert named(found) == {'swapped': ['position/boom', 'position/arm']}
+
+
+def test_a_sensor_that_is_silent_while_others_send():
+    """Three pauses, or a long one; not one for the time that is interpolated, nor one of all."""
+    def cut(*pauses: tuple[float, float], wrong: str = PISTON) -> dict[str, list[str]]:
+        log = [(c, t, v) for c, t, v in log_of(LIFT) if wrong not in ('', c)
+               or not any(a < t * 1e-9 < b for a, b in pauses)]
+        return named(verdict(log, machine_of(LIFT)))
+    assert cut((1.0, 1.5), (2.0, 2.5), (3.0, 3.5)) == cut((1.0, 2.3)) == cut((4.0, 9.0)) == {'gap': [PISTON]}
+    assert cut((1.0, 1.4), (2.0, 2.4)) == cut((1.0, 2.5), (3.0, 3.8), (4.0, 4.5), wrong='') == {}
+
+
+def test_stamps_that_leap_while_the_machine_moves_on():
+    """A recorder whose clock is set sees no pause; one that rests before and afterwards has paused."""
+    machine, hour = machine_of('zx200'), 3_600_000_000_000
+    for at, kinds in ((1.2, {'jump'}), (0.2, set())):
+        log = [(c, t + hour * (t > at * 1e9), v) for c, t, v in log_of('zx200')]
+        assert set(named(verdict(log, machine))) == kinds
+
+
+def test_rates_are_judged_by_the_rule_of_the_observer():
+    """Below 20 Hz that is a finding, from there on a note."""
+    log = [(c, t, v) for c, t, v in log_of('zx200') if t % 100_000_000 == 0]
+    found = verdict(log, machine_of('zx200'))
+    assert set(named(found)) == {'rate'} and 'comes at 10 Hz and needs about ' in found.findings[0].seen
+    found = verdict([(c, t, v) for c, t, v in log_of('zx200') if t % 50_000_000 == 0], machine_of('zx200'))
+    assert found.findings == () and 'comes at 20 Hz and needs about ' in found.notes[0]
 
 
 def test_the_measured_lift(shared_data):

@@ -21,6 +21,7 @@ from mbse_ros.bags.writer import BagWriter
 from mbse_ros.description.model import fingerprint
 from mbse_ros.errors import MissingModuleError, SettingError
 from mbse_ros.machine import load_machine
+from mbse_ros.offline import weigh_bags as weigh_module
 from mbse_ros.offline.bag import parse_tuning
 from mbse_ros.offline.weigh_bags import KINDS, weigh_bags
 from mbse_ros.scale import table
@@ -31,6 +32,7 @@ from mbse_ros.scale.table import COLUMNS, rows
 from mbse_ros.scale.whereabouts import Whereabouts, swing_coordinate
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane
 from mbse_ros.simulation.cycle import Move, WorkCycle
+from mbse_ros.sources.map import load_sources
 from studies.shifts import Bucket, Shift
 
 UP_DOWN = WorkCycle(0.3, tuple(Move(v, 1.5) for _ in range(4) for v in (4.0, -4.0)), load=(
@@ -100,6 +102,41 @@ def test_why_nothing_was_weighed_is_said(frames, bag, tmp_path) -> None:
     assert not found.loads and any('the mass was held for 3.0 s' in line and 'missing: pressure/lift_rod' in line
                                    for line in found.warnings)
     assert not any('the mass was held' in line for line in weigh_bags([bag], crane(), {}).warnings)
+
+
+def test_loads_of_wrong_samples_are_not_trusted(frames, tmp_path) -> None:
+    """A transducer that ends at a pressure: each door says so, and the total counts its loads as such."""
+    name = 'pressure/lift_piston'
+    end = sorted(frame.samples[name] for frame in frames)[len(frames) * 8 // 10]
+    clipped = [replace(frame, samples=frame.samples | {name: min(frame.samples[name], end)}) for frame in frames]
+    done = mbse('loads', write(clipped, tmp_path / 'clipped'), '--json', tmp_path / 'x.json')
+    found = json.loads((tmp_path / 'x.json').read_text())
+    assert found['count'] and found['untrusted'] == found['count'] == found['trucks']['truck 1']['untrusted']
+    assert all(not load['trusted'] and f'{name}: 2' in load['why'] for load in found['loads'])
+    assert '(all not trusted)' in done.out and f'not trusted: {name}: ' in done.out
+    assert any(f'clipped: {name}: ' in line and 'again and again' in line for line in done.warnings)
+
+
+def test_sound_samples_are_trusted(bag) -> None:
+    """As a whole, and where a log is judged in parts, which says what of which part."""
+    found = weigh_bags([bag], crane(), {})
+    assert found.book.all.untrusted == 0 and found.warnings == ()
+    assert all(load.record.data['trusted'] and 'why' not in load.record.data for load in found.loads)
+
+
+def test_a_long_log_is_judged_in_parts(frames, tmp_path, monkeypatch) -> None:
+    """What is wrong with one part speaks against the loads of that part alone."""
+    file = tmp_path / 'map.yaml'        # what a map reads comes sample by sample
+    file.write_text('format: mbse/sources/1\nchannels:\n  pressure/lift_piston: {topic: sensors/pressure/lift_piston, '
+                    'path: fluid_pressure, unit: Pa}\n')
+    monkeypatch.setattr(weigh_module, 'PART', len(frames) * 14 // 5)      # 8.4 s
+    name, last = 'pressure/lift_piston', len(frames) * 3 // 4
+    end = sorted(frame.samples[name] for frame in frames[last:])[len(frames) // 8]
+    wrong = [replace(frame, samples=frame.samples | {name: min(frame.samples[name], end)}) if k > last else frame
+             for k, frame in enumerate(frames)]
+    found = weigh_bags([write(wrong, tmp_path / 'wrong')], crane(), {}, sources=load_sources(str(file)))
+    assert [load.record.data['trusted'] for load in found.loads][0] and found.book.all.untrusted == 1
+    assert any(': from ' in line and ' s on: ' in line and 'again and again' in line for line in found.warnings)
 
 
 def test_tuning_of_the_scale_is_given_as_that_of_others(bag) -> None:

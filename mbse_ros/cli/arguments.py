@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +30,9 @@ Set = Annotated[list[str] | None, typer.Option(
                   'of a mechanism linkage.gate=0.999; repeat it.')]
 Coordinates = Annotated[str | None, typer.Option(
     help="natural, reference_point or relative instead of the mechanism file's.")]
+OfMachine = Annotated[str | None, typer.Option(
+    '--machine', help='Name of a file in config/machines, or a path to a .yaml file. [the one that the bag names, else '
+                      'patu655_lift]')]
 Sources = Annotated[str | None, typer.Option(
     help="Machine: which topics and fields its channels are, a .yaml file or a name of config/sources; none: the "
          "package's own topics. [the section of the machine's file, else our own topics]")]
@@ -39,6 +42,14 @@ def sources_of(name: str | None) -> SourceMap | None:
     """The map of a name; raises DescriptionError."""
     from ..sources.map import load_sources  # here, as it takes its time to import
     return None if name is None else load_sources(name)
+
+
+def machine_name(given: str | None, bags: Sequence[str | Path], namespace: str | None) -> str:
+    """The machine given, else the one that the bags name; raises BagError, see ``recorded_machine``."""
+    if given is not None:
+        return given
+    from ..offline.bag import recorded_machine  # here, as it takes its time to import
+    return recorded_machine(bags, namespace)
 
 
 def names_of(text: str | None, option: str = '', least: int = 0) -> list[str]:

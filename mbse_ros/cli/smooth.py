@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from ..errors import SettingError
+from .arguments import machine_name
 from .logs import LogRequest, hand_over
 
 
@@ -21,4 +22,5 @@ def smooth_command(machine: str | None, mechanism: str | None, valve: str | None
         hand_over(smooth_linkage(mechanism, request), request)
     else:
         from .machines.smooth_machine import smooth_machine
-        hand_over(smooth_machine(machine or 'patu655_lift', valve, request), request)
+        machine = machine_name(machine, [request.bag], request.namespace)
+        hand_over(smooth_machine(machine, valve, request), request)

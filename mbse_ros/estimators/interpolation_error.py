@@ -28,6 +28,13 @@ def pushes(machine: Machine) -> np.ndarray:
                      for name in machine.channels], dtype=bool).reshape(len(machine.channels), len(machine.weighing))
 
 
+def line_errors(samples: np.ndarray, variance: float) -> np.ndarray:
+    """By how many standard deviations of a sensor of this ``variance`` the lines beside each but the first and last of
+    its ``samples`` (n,) may be off (n - 2,), SI."""
+    squares = np.maximum(np.diff(samples, 2) ** 2 - NOISE * variance, 0.0)
+    return np.asarray(np.sqrt(SHARE * squares / variance))
+
+
 class InterpolationError:
     """Of one observer; ``noise`` (channels,), variances of the samples, SI; ``pushes`` (channels, a): pressures in each
     equation of the force balance.

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..bags.bag import Bag, looked_at, open_bag
 from ..bags.channel_samples import Sample
-from ..bags.reader import SampleReader
 from ..bags.recorded_commands import RecordedCommands
 from ..bags.series import TruthSeries, read_truth
 from ..bags.topics import JOINT_STATE, TopicMap
+from ..description.load import known_machines
 from ..errors import BagError, MbseError, SampleError, SettingError
 from ..estimators.observer_settings import ObserverSettings
 from ..machine import Machine
@@ -26,24 +26,13 @@ from ..payload.mass import Cause
 from ..payload.payload_settings import PayloadSettings
 from ..settings import Settings
 from ..sources.map import SourceMap
-from ..sources.reader import SourceReader, sample_reader
+from ..sources.reader import sample_reader
 from ..streams.ages import Ages
 from ..streams.interpolation import InterpolationSettings
 from ..streams.pipeline import Output
-from .checks.findings import (
-    command_lines,
-    fit_lines,
-    machine_lines,
-    mass_lines,
-    sample_lines,
-    state_lines,
-    stroke_lines,
-    unused_lines,
-)
-from .checks.no_segment import no_segment
-from .checks.plausibility import judged
-from .checks.remedies import Finding
-from .checks.time_rules import MISTIMED
+from .checks.findings import machine_lines
+from .checks.log_verdict import log_verdict, stage_lines
+from .checks.no_segment import nothing
 from .log_samples import LogSamples
 from .long_log import LongLog
 from .memory import check_memory
@@ -53,6 +42,7 @@ TUNING = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 
 KINDS = {'float': 'a number', 'int': 'a whole number', 'str': 'a word', 'bool': 'true or false'}
 FLAGS = {'true': True, 'false': False}
 LONGEST_HOLE_NS = 100_000_000
+DEFAULT = 'patu655_lift'
 LOOK = 5_000        # segments between two looks at the memory
 COLUMNS = ('position', 'velocity', 'acceleration', 'pressure', 'payload')
 
@@ -62,7 +52,7 @@ class Estimate:
     """Result of a bag: a row per segment, what was odd about the bag, and the time that reading and estimating took.
 
     ``loads`` one after the other, s from the first estimate; ``budget``: what makes the mass at the end uncertain;
-    ``mistimed``: what is wrong with the stamps, so that the mass, whatever its status, is not to be trusted.
+    ``doubts``: what is wrong with the log, so that its masses, whatever their status, are not to be trusted.
     """
 
     machine: Machine
@@ -72,7 +62,7 @@ class Estimate:
     seconds: float
     loads: tuple[Load, ...]
     budget: tuple[Cause, ...]
-    mistimed: tuple[Finding, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def stamps_ns(self) -> np.ndarray:
@@ -159,8 +149,8 @@ def estimate_bag(bag: Bag | str | Path, machine: Machine, tuning: dict[str, Any]
     found.run(take, str(source.path))
     warnings = reader.warnings + found.log.dropped.lines()
     if not found.tracker:
-        raise BagError(str(source.path), f'nothing to estimate: {_nothing(found.log, found.samples, warnings)}')
-    warnings += machine_lines(frame_of(source, reader, topics), machine)
+        raise BagError(str(source.path), f'nothing to estimate: {nothing(found.log, found.samples, warnings)}')
+    warnings += machine_lines(frame_of(source, reader.namespace, topics), machine)
     return found.judged(warnings, read_truth(source, topics), reader.ages)
 
 
@@ -172,7 +162,7 @@ def estimate_samples(samples: Sequence[Sample], machine: Machine, tuning: dict[s
     warnings = found.log.dropped.lines()
     if not found.tracker:
         raise SampleError('samples', 0, len(samples),
-                          f'samples to estimate from; {_nothing(found.log, found.samples, warnings)}')
+                          f'samples to estimate from; {nothing(found.log, found.samples, warnings)}')
     return found.judged(warnings, None)
 
 
@@ -199,46 +189,44 @@ class _Passed:
 
     def judged(self, warnings: list[str], truth: TruthSeries | None, ages: Ages | None = None) -> Estimate:
         """The result with what was odd about it."""
-        pipeline, samples, track = self.log.pipeline, self.samples, self.tracker.track()
-        machine, interpolator = pipeline.machine, pipeline.interpolator
-        start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * interpolator.settings.max_gap)
-        warnings += unused_lines(interpolator.dropped) + command_lines(interpolator.late, self.used)
-        warnings += sample_lines(samples, start_ns, gap_ns, track.clock)
-        warnings += stroke_lines(samples, machine) + state_lines(track) + fit_lines(track)
-        warnings += mass_lines(track, machine)
-        findings = judged(samples, machine, ages, interpolator.settings).findings
-        warnings += [finding.line for finding in findings]
-        warnings += [line for line in (pipeline.observer.note, pipeline.payload.note, interpolator.clocks.words)
-                     if line]
+        pipeline, track = self.log.pipeline, self.tracker.track()
+        verdict = log_verdict(self.samples, track, pipeline, ages)
         first = float(track.elapsed[0])
         loads = tuple(load.at(load.start - first, load.end - first) for load in pipeline.payload.loads)
-        return Estimate(machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
-                        tuple(finding for finding in findings if finding.kind in MISTIMED))
+        warnings = [*warnings, *verdict.lines, *stage_lines(pipeline, self.used)]
+        return Estimate(pipeline.machine, track, truth, tuple(warnings), self.seconds, loads, pipeline.payload.budget,
+                        verdict.doubts)
 
 
-def _nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
-    """Why no segment came out."""
-    interpolator = log.pipeline.interpolator
-    silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
-    reason = no_segment(samples, interpolator.channels, round(1e9 * interpolator.settings.max_gap))
-    if silent:
-        reason = 'no sample of ' + ', '.join(silent)
-    if silent and all(channel.startswith('command/') for channel in silent):
-        reason += ' (--valve unknown needs no command)'
-    reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
-    others = [line for line in warnings if line.partition(':')[0] not in silent]
-    return '; '.join([f'{reason} ({samples.count} samples read)', *others])
-
-
-def frame_of(source: Bag, reader: SampleReader | SourceReader, topics: TopicMap) -> str:
+def frame_of(source: Bag, namespace: str, topics: TopicMap) -> str:
     """frame_id of the first position message: bags of this package have the machine's name there."""
-    topic = topics.absolute(topics.position, reader.namespace)
+    topic = topics.absolute(topics.position, namespace)
     for raw in source.messages([topic]) if source.topics.get(topic) == JOINT_STATE else ():
         try:
             return looked_at(raw).header.frame_id
         except SampleError:
             continue
     return ''
+
+
+def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = None) -> str:
+    """Name of the machine that bags of this package were recorded on; ``DEFAULT`` where no sample names one.
+
+    Raises BagError for one that is not in ``config/machines``, whose file only the caller knows, and for several.
+    """
+    names: dict[str, str] = {}
+    for bag in bags:
+        source, topics = open_bag(bag), TopicMap(namespace=namespace)
+        frame = frame_of(source, topics.find_namespace(source.topics, str(source.path)), topics)
+        if frame and frame not in known_machines():
+            raise BagError(str(source.path), f'recorded on {frame!r} (frame_id of its samples), which is not in '
+                           f'config/machines: name its file with --machine; {DEFAULT} is the default only where no '
+                           'machine is named')
+        names.setdefault(frame or DEFAULT, str(source.path))
+    if len(names) > 1:
+        raise BagError(list(names.values())[1], 'bags of several machines: ' + ', '.join(
+            f'{path} of {name}' for name, path in names.items()) + '; name one with --machine')
+    return next(iter(names), DEFAULT)
 
 
 def truth_at(truth: TruthSeries | None, machine: Machine, stamps_ns: np.ndarray) -> TruthSeries | None:

@@ -76,10 +76,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a bag: ``loads`` counted, their ``total``, kg, ``seconds`` of the bag, or the ``error``."""
+    """What became of a bag: ``loads`` counted, how many of them are ``untrusted``, their ``total``, kg, ``seconds`` of
+    the bag, or the ``error``."""
 
     bag: str
     loads: int = 0
+    untrusted: int = 0
     total: float = 0.0
     seconds: float = 0.0
     error: str = ''
@@ -114,7 +116,7 @@ def estimate_bag(task: Task) -> Done:
     table = [{**row, 'bag': task.bag, 'machine': task.name, 'start_s': load.start, 'end_s': load.end}
              for row, load in zip(rows(found.records), found.loads)]
     total = found.book.all
-    done = Done(task.bag, total.count, total.mass.value, found.seconds)
+    done = Done(task.bag, total.count, total.untrusted, total.mass.value, found.seconds)
     write = write_parquet if task.suffix == PARQUET else write_csv
     written = root / LOADS / f'{task.key}{task.suffix}'
     write_whole(written, lambda path: write(table, path, MORE))

@@ -17,6 +17,7 @@ from ..streams.elapsed import PAUSE_NS
 from .growing import Growing
 
 MANY = 4096     # single samples that become arrays at once
+SEVERAL = 3     # channels whose stamps were refused, from which on it is one cause
 LIMIT = 200     # characters of a refused sample's message
 
 
@@ -146,9 +147,13 @@ class Dropped:
         return found
 
     def lines(self) -> list[str]:
-        """In words."""
-        return [f'{counted(count)} of {channel} dropped, the first: {str(first)[:LIMIT]}'
-                for (channel, _), (first, count) in self._kinds.items()]
+        """In words; of many channels whose stamps were refused one line."""
+        stamps = [(channel, *kept) for (channel, of_stamp), kept in self._kinds.items() if of_stamp]
+        many = [f'{counted(sum(count for *_, count in stamps))} of {len(stamps)} channels dropped, most of '
+                f'{max(stamps, key=lambda item: item[2])[0]}, the first: {str(stamps[0][1])[:LIMIT]}'
+                ] if len(stamps) > SEVERAL else []
+        return many + [f'{counted(count)} of {channel} dropped, the first: {str(first)[:LIMIT]}'
+                       for (channel, of_stamp), (first, count) in self._kinds.items() if not (of_stamp and many)]
 
 
 def counted(count: int) -> str:

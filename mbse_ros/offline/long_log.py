@@ -38,10 +38,11 @@ FEW = 256           # samples at a time where a reader gives them one by one
 class LongLog:
     """Iterates over the Outputs of a reader's samples, once; ``samples``: how many there were so far.
 
-    ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused. ``segment``, s: see
-    ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT`` steps, 0: threads; as many as there
-    were, in the end. Without ``threads`` the caller's does all. ``commands`` of each step, as a recorded graph has used
-    them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads`` and ``budget``, complete at the end.
+    ``reader``: a SampleReader, or single samples; ``keep`` gets all of them, and which are refused; without threads it
+    may be exchanged. ``segment``, s: see ``Pipeline``. ``processes``: of the observer, for a log of more than ``SHORT``
+    steps, 0: threads; as many as there were, in the end. Without ``threads`` the caller's does all. ``commands`` of
+    each step, as a recorded graph has used them. ``dropped``: what was refused; ``pipeline``: its payload has ``loads``
+    and ``budget``, complete at the end.
     Raises what the reader raises; MbseError where a process of the observer ends before the log.
     """
 
@@ -49,7 +50,7 @@ class LongLog:
                  segment: float = SEGMENT, processes: int | None = None, keep: LogSamples | None = None,
                  threads: bool = True, commands: RecordedCommands | None = None) -> None:
         self.pipeline = Pipeline(machine, **tuning, backend=backend, segment=segment)
-        self._reader, self._backend, self._keep = reader, backend, keep
+        self._reader, self._backend, self.keep = reader, backend, keep
         self._threads, self._commands = threads, commands
         self.processes = max(1, min(PROCESSES, processors() - 1)) if processes is None else processes
         self.dropped = Dropped()
@@ -107,8 +108,8 @@ class LongLog:
         names = reader.channels
         for block in reader.blocks():
             self.samples += len(block.stamps)
-            if self._keep is not None:
-                self._keep.add(names, *block)
+            if self.keep is not None:
+                self.keep.add(names, *block)
             if self._commands is not None:
                 self._commands.take(names, *block)
             yield self.pipeline.all_segments(names, *block, self._refuse)
@@ -118,8 +119,8 @@ class LongLog:
         rest = iter(reader)
         while part := list(islice(rest, FEW)):
             self.samples += len(part)
-            if self._keep is not None:
-                self._keep.add_single(part)
+            if self.keep is not None:
+                self.keep.add_single(part)
             if self._commands is not None:
                 self._commands.take_single(part)
             found: list[Segment] = []
@@ -132,8 +133,8 @@ class LongLog:
 
     def _refuse(self, error: SampleError, row: int) -> None:
         self.dropped.add(error)
-        if self._keep is not None:
-            self._keep.refuse(row)
+        if self.keep is not None:
+            self.keep.refuse(row)
 
     def _states(self, blocks: Generator[Sequence[Segment], None, None]
                 ) -> Generator[Observed, None, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,17 @@ from ..streams.elapsed import Elapsed, set_back
 from ..streams.records import PayloadStatus
 from .bag import TUNING, frame_of
 from .checks.findings import machine_lines
+from .checks.log_verdict import log_verdict, stage_lines
+from .checks.no_segment import nothing
+from .log_samples import LogSamples
 from .long_log import LongLog
+from .track import Tracker
 
 KINDS = {**TUNING, 'scale': ScaleSettings}
 FOLLOWS_NS = 2_000_000_000      # from bag to bag: a recording that was split continues
 UNWEIGHED = PayloadStatus.NO_DATA, PayloadStatus.IMPLAUSIBLE
 LONG = 0.25         # share of a bag in which a mass is held so, from which it is said
+PART = 4_000_000    # samples of a bag that are judged at once: what they take of the memory is bounded
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,7 @@ def weigh_bags(bags: Sequence[str | Path], machine: Machine, tuning: Mapping[str
     for place, bag in enumerate(bags):
         run.read(bag, rest, backend, trucks[place] if place < len(trucks) else '', namespace, sources)
     run.close()
-    return WeighedBags(machine.name, tuple(run.loads), run.stage.book, tuple(run.records), tuple(run.overloads),
-                       tuple(run.warnings), run.seconds)
+    return run.weighed()
 
 
 def recorded_loads(path: str | Path) -> WeighedBags:
@@ -116,6 +120,7 @@ class _Run:
         self._bag, self._elapsed, self._begin_ns = '', Elapsed(), 0
         self._last_ns: int | None = None
         self._over = False
+        self._doubts: list[tuple[int, int, tuple[str, ...]]] = []       # first and last stamp, and why
 
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
@@ -123,8 +128,15 @@ class _Run:
         source, first, begun = open_bag(bag), None, self.seconds
         held: defaultdict[str, float] = defaultdict(float)      # s by reason
         reader = sample_reader(source, self.machine, namespace, sources)
+        used = RecordedCommands(source, self.machine.commands, reader.namespace)
         log = LongLog(reader, self.machine, dict(tuning), backend, segment=self.every, threads=False,
-                      commands=RecordedCommands(source, self.machine.commands, reader.namespace))
+                      keep=(samples := LogSamples()), commands=used)
+        odd, tracker, since = list[str](), Tracker(False), self.seconds
+
+        def judge() -> None:
+            verdict = log_verdict(samples, track := tracker.track(), log.pipeline, reader.ages)
+            odd.extend(f'from {since - begun:.0f} s on: {line}' if since > begun else line for line in verdict.lines)
+            self._doubts.append((int(track.start_ns.min()), int(track.stamp_ns.max()), verdict.doubts))
         for output in log:
             begins, segment = first is None, output.segment
             if begins:
@@ -139,18 +151,25 @@ class _Run:
                 self._begin_ns = self._elapsed.total
             self.note(self.stage.process(output.state, output.payload))
             self._last_ns = output.state.stamp_ns
-            self._judge()
+            self._look_at_chart()
+            tracker.add(output)
+            if samples.count >= PART:
+                judge()
+                log.keep = samples = LogSamples()
+                tracker, since = Tracker(False), self.seconds
         name = Path(bag).resolve().name
         if sum(held.values()) > LONG * (self.seconds - begun):
             self.warnings.append(f'{name}: the mass was held for {sum(held.values()):.1f} s, for the longest time: '
                                  f'{max(held, key=lambda reason: held[reason])}')
-        self.warnings += [f'{name}: {line}' for line in (
-            *reader.warnings, *log.dropped.lines(), *filter(None, [reader.ages.words]), *machine_lines(
-            frame_of(source, reader, TopicMap(namespace=namespace)), self.machine))]
+        if tracker:
+            judge()
+        self.warnings += [f'{name}: {line}' for line in dict.fromkeys((
+            *reader.warnings, *log.dropped.lines(), *machine_lines(
+                frame_of(source, reader.namespace, TopicMap(namespace=namespace)), self.machine), *odd,
+            *stage_lines(log.pipeline, used)))]
         if first is None:
-            missing = ', '.join(log.pipeline.interpolator.waiting_for)
-            raise BagError(str(bag), 'nothing to weigh: the bag gives no estimate'
-                           + (f'; no samples of {missing}' if missing else ''))
+            why = nothing(log, samples, reader.warnings + log.dropped.lines())
+            raise BagError(str(bag), f'nothing to weigh: {why}')
 
     def note(self, records: Sequence[Record]) -> None:
         """Keep records; loads with the bag that they are in."""
@@ -179,7 +198,27 @@ class _Run:
         if truck:
             self.note(self.stage.new_truck(truck))
 
-    def _judge(self) -> None:
+    def weighed(self) -> WeighedBags:
+        """All that was found; a load of a time whose samples are wrong is not trusted, whatever its masses said."""
+        whys = {load.record.number: '; '.join(why) for load in self.loads if (why := self._why(load.record))}
+
+        def doubted(record: Record) -> Record:
+            why = whys.get(record.number) if record.kind == LOAD else None
+            return record if why is None else replace(record, data={**record.data, 'trusted': False, 'why': why})
+        records, book = tuple(map(doubted, self.records)), Book()
+        for record in records:
+            book.apply(record)
+        loads = tuple(replace(load, record=doubted(load.record)) for load in self.loads)
+        return WeighedBags(self.machine.name, loads, book, records, tuple(self.overloads), tuple(self.warnings),
+                           self.seconds)
+
+    def _why(self, load: Record) -> list[str]:
+        """What was wrong with the samples while a load was carried."""
+        start, end = load.data['start_ns'], load.data['end_ns']
+        return list(dict.fromkeys(why for first, last, doubts in self._doubts if first <= end and start <= last
+                                  for why in doubts))
+
+    def _look_at_chart(self) -> None:
         """Say where a load begins to be too much for the chart."""
         if self.stage.file.chart is None or (now := self.stage.live) is None:
             return

@@ -31,6 +31,8 @@ SAME = 2.0          # s for which this share stays the same
 CHANGED = 2.0       # of the logarithm of what counts still of the mass: the load changes, and is not known meanwhile
 FADED = 0.1         # of the mean square of the surprises: share of the last one
 CREDIBLE = 1e-5     # chance of errors as large as those found, from which down something else is wrong
+MARGIN = 6.0        # twice the logarithm of how much more likely one cause has to be than another, 20 times
+UNLEARNT = 1e-6     # of a variance: less has been taken from that of a number of which the masses say nothing
 LEAST = 1e-3        # sum of the variances that masses have reduced so far, from which on the errors are judged
 SAFE = 0.99         # of the mean of that sum: below it nothing is judged; the rest is for rounding
 SURPRISED = 3.0     # mean square of the surprises, in their variance, from which the errors are found again
@@ -83,6 +85,19 @@ class CommonErrors:
         """The number that is farthest off, where errors as large as those found have almost no chance; '': they can be
         as found."""
         return self._incredible
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """Numbers that explain such errors about equally well, if they alone may be as wrong as one likes: sensors
+        first, then the most likely. How much more likely each makes the masses is the square of its error over what
+        they have taken from its variance."""
+        if not self._incredible or self.broken:
+            return (self._incredible,) if self._incredible else ()
+        learnt = np.maximum(1 / self._belief - self.covariance.diagonal(), UNLEARNT)
+        gain = self.mean ** 2 / learnt
+        close = np.flatnonzero(gain >= gain.max() - MARGIN).tolist()
+        return tuple(self._names[k] for k in sorted(close, key=lambda k: (
+            not self._names[k].startswith('sensors.'), -gain[k])))
 
     @property
     def broken(self) -> bool:

@@ -28,6 +28,7 @@ HARDLY = 1e-8       # least share of the old information that counts after a res
 UNKNOWN = 1.0       # standard deviation, in ranges of the payload's limits, from which a mass is not known
 WIDE = 10.0         # the same of a mass of which nothing is known
 NOISE = 'noise of the sensors and of what no model knows'
+NAMED = 3           # numbers that are named where several may be wrong
 RESTART = 0.8       # share of the information so far that still counts, from which down window and scatter start again
 REMEMBERED = 0.5        # s between two memories of what is known
 NONE = np.zeros(0, int)
@@ -294,9 +295,14 @@ class PayloadEstimator:
         found is incredible, and that in words."""
         wrong = self._common.incredible
         if not wrong or self._common.broken:
-            return self._common.mean, self._common.covariance, self._in_words(wrong)
+            return self._common.mean, self._common.covariance, self._suspects()
         size = len(self._followed)
-        return np.zeros(size), np.eye(size), self._in_words(wrong)
+        return np.zeros(size), np.eye(size), self._suspects()
+
+    def _suspects(self) -> str:
+        """What may be wrong, in words: of many that may be some."""
+        found = list(dict.fromkeys(map(self._in_words, self._common.suspects)))
+        return ' or '.join([*found[:NAMED], *(['another number'] if len(found) > NAMED else [])])
 
     def _in_words(self, number: str) -> str:
         """An uncertain number; of a sensor by its channel."""

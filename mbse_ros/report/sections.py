@@ -16,6 +16,9 @@ from ..description.tables import Section
 T = TypeVar('T')
 
 
+WIDEST = 1000       # characters of a line in a file
+
+
 def wide_console() -> Console:
     """Console that does not break the lines of a file or a pipe."""
     console = Console()
@@ -43,7 +46,10 @@ def print_table(console: Console, title: str, columns: Sequence[str], rows: Sequ
     """Print a table of figures: the first column to the left, all others to the right."""
     table = Table(title=Text(title), title_justify='left', box=SIMPLE_HEAD, padding=(0, 1))
     for k, column in enumerate(columns):
-        table.add_column(column, justify='right' if k else 'left', no_wrap=True)
+        table.add_column(column, justify='right' if k else 'left')
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
+    if not console.is_terminal:     # nothing is cut in a file
+        console.width = max(console.width, console.measure(table, options=console.options.update(
+            max_width=WIDEST)).maximum)
     console.print(table)

@@ -19,15 +19,17 @@ FIRST = 'truck 1'
 
 
 class Tally:
-    """Sum of the masses of loads, which can be taken out again."""
+    """Sum of the masses of loads, which can be taken out again; ``untrusted``: how many of them are not trusted."""
 
     def __init__(self) -> None:
-        self.count, self._value, self._variance = 0, 0.0, 0.0
+        self.count, self.untrusted, self._value, self._variance = 0, 0, 0.0, 0.0
         self._common: dict[str, float] = {}
 
-    def add(self, mass: UncertainMass, sign: int = 1) -> None:
+    def add(self, load: Record, sign: int = 1) -> None:
         """One load more, or with ``sign`` -1 less."""
+        mass = load.mass
         self.count += sign
+        self.untrusted += 0 if load.data['trusted'] else sign
         self._value += sign * mass.value
         self._variance += sign * mass.own ** 2
         for cause, kg in mass.common.items():
@@ -133,11 +135,11 @@ class Book:
         if record.counts:
             self.filling.place = place_of(record.data['dropped']) or self.filling.place
             for tally in self._tallies(record, self.filling):
-                tally.add(record.mass)
+                tally.add(record)
 
     def _undo(self, number: int) -> None:
         found = self.loads.pop(number, None)
         self.places.pop(number, None)
         if found is not None and found[0].counts:
             for tally in self._tallies(*found):
-                tally.add(found[0].mass, -1)
+                tally.add(found[0], -1)

@@ -78,8 +78,9 @@ def fault_of(record: Record, verified: bool = False) -> str:
     for name, fits in fields.items():
         if not fits(data.get(name)):
             return f'{name}: got {_short(data.get(name))}, expected {_WORDS[fits]}'
-    if not _text(data.get('order', '')):
-        return f'order: got {_short(data["order"])}, expected {_WORDS[_text]}'
+    for name in ('order', 'why'):
+        if not _text(data.get(name, '')):
+            return f'{name}: got {_short(data[name])}, expected {_WORDS[_text]}'
     return _contradiction(record) if 'interval' in fields else ''
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingModuleError
+from .book import Tally
 from .record import LOAD, UNDO, Record
 from .uncertain import UncertainMass
 
@@ -19,7 +20,7 @@ COLUMNS = {         # name: type, for Parquet
     'lower_kg': float, 'upper_kg': float, 'stddev_kg': float, 'own_stddev_kg': float, 'most_kg': float,
     'taken_x_m': float, 'taken_y_m': float, 'taken_z_m': float, 'taken_swing_rad': float, 'dropped_x_m': float,
     'dropped_y_m': float, 'dropped_z_m': float, 'dropped_swing_rad': float, 'status': str, 'who': str,
-    'counts': bool, 'trusted': bool}
+    'counts': bool, 'trusted': bool, 'why': str}
 UNDONE = 'undone'
 KNOWN = {'weighed': '', 'put_back': 'put back', 'carried': 'still carried'}
 
@@ -45,7 +46,8 @@ def _row(count: int, record: Record, undone: bool) -> dict[str, Any]:
             'mass_kg': data['mass'], 'lower_kg': lower, 'upper_kg': upper, 'stddev_kg': data['stddev'],
             'own_stddev_kg': data['own'], 'most_kg': data['most'], **places,
             'status': UNDONE if undone else data['status'], 'who': data['who'],
-            'counts': bool(data['counts']) and not undone, 'trusted': bool(data['trusted'])}
+            'counts': bool(data['counts']) and not undone, 'trusted': bool(data['trusted']),
+            'why': data.get('why', '')}
 
 
 def iso_time(stamp_ns: int) -> str:
@@ -109,3 +111,10 @@ def place_text(place: Mapping[str, float] | None) -> str:
     if 'swing' in place:
         return f'{math.degrees(place["swing"]):.0f} deg'
     return ' '.join(f'{place[axis]:.1f}' for axis in 'xyz') + ' m'
+
+
+def count_text(tally: Tally) -> str:
+    """How many loads, and how many of them are not trusted."""
+    doubted = tally.untrusted
+    return f'{tally.count} load{"s" * (tally.count != 1)}' + (
+        f' ({"all" if doubted == tally.count else doubted} not trusted)' if doubted else '')

@@ -45,7 +45,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from operator import index as integer
 
 import numpy as np
@@ -57,7 +56,7 @@ from .clocks import LIMIT, Clocks
 from .records import Segment
 from .regular import periods, take_rows
 from .reorder import Reorder
-from .rows import regular_rows
+from .rows import LARGEST, regular_rows
 from .segment_grid import SegmentGrid
 from .stretch import Stretch
 
@@ -141,13 +140,13 @@ class Interpolator:
         ``share``: the information of so many samples of the channel's own noise, 1 to 1000, is one of this and the next
         ones.
 
-        Raises SampleError (unknown channel, infinite value, command not finite, stamp repeated or backward): the sample
-        is dropped and counted, the stream goes on.
+        Raises SampleError (unknown channel, value infinite or beyond ``LARGEST``, command not finite, stamp repeated or
+        backward): the sample is dropped and counted, the stream goes on.
         """
         stamp, buffer = integer(stamp_ns), self._inputs.get(channel)
         if buffer is None:
             raise self._refusal('unknown channel', channel, stamp, value, f'one of {", ".join(self._inputs)}')
-        if not isfinite(value) and (buffer.held or value == value):
+        if not abs(value) < LARGEST and (buffer.held or value == value):
             expected = 'a finite number' if buffer.held else 'a finite number, or NaN where missing'
             raise self._refusal('not finite', channel, stamp, value, expected)
         buffer.share = share
@@ -166,7 +165,7 @@ class Interpolator:
         inputs, grid, take, patience = self._inputs, self._grid, self.clocks.take, self._patience
         for channel, stamp, value in samples:
             buffer = inputs.get(channel)
-            if (buffer is None or stamp <= buffer.newest or not isfinite(value) or buffer.lost
+            if (buffer is None or stamp <= buffer.newest or not abs(value) < LARGEST or buffer.lost
                     or self._reorder.delay):
                 try:
                     found.extend(self.add(channel, stamp, value))

@@ -57,8 +57,13 @@ def too_rare(segment: Segment, rare: Sequence[tuple[int, float]]) -> str:
         return ''
     place, off = rare[0]
     rate = 1e9 / (float(segment.repeats[place]) * segment.step_ns)
-    needed = _round(rate * sqrt(off / FEW))
-    return f'{reason_of(Fault.RARE)}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about {needed} Hz'
+    return (f'{reason_of(Fault.RARE)}: {segment.channels[place]} comes at {rate:.2g} Hz and needs about '
+            f'{needed_rate(rate, off)} Hz')
+
+
+def needed_rate(rate: float, off: float) -> str:
+    """Rate, Hz, with which lines that are off by so many standard deviations at ``rate``, Hz, would be good enough."""
+    return _round(rate * sqrt(off / FEW))
 
 
 def _round(rate: float) -> str:

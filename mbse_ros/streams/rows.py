@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 FEWEST = 8          # rows for which arrays are worth while
-LARGEST = 1e290     # of a sample: sums of some thousand are still finite
+LARGEST = 1e15      # of a sample, SI: no sensor measures more, and squares of it are finite
 
 
 def regular_rows(places: np.ndarray, stamps: np.ndarray, values: np.ndarray, count: int, shortest: int, longest: int

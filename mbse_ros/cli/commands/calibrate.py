@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Cluster, Jobs, Json, Sources, refuse_options, sources_of
+from ..arguments import Cluster, Jobs, Json, OfMachine, Sources, machine_name, refuse_options, sources_of
 
 
 def calibrate(
         bags: Annotated[list[Path] | None, typer.Argument(help='Folders of bags of the machine.')] = None,
-        machine: Annotated[str | None, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        machine: OfMachine = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Calibrated machine file to write, .yaml.')] = None,
         payload: Annotated[list[str] | None, typer.Option(
@@ -49,5 +48,6 @@ def calibrate(
         plan_command(plan, free or [], json_)
         return
     from ..machines.calibrate_bags import Request, calibrate_command
-    calibrate_command(Request(bags or [], machine or 'patu655_lift', output, payload or [], free or [], cross_validate,
-                              plots, namespace, sources_of(sources), jobs, force, cluster), json_)
+    bags = bags or []
+    calibrate_command(Request(bags, machine_name(machine, bags, namespace), output, payload or [], free or [],
+                              cross_validate, plots, namespace, sources_of(sources), jobs, force, cluster), json_)

@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Json, Sources, Valve, sources_of
+from ..arguments import Json, OfMachine, Sources, Valve, machine_name, sources_of
 
 
 def check_data(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[str, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        machine: OfMachine = None,
         valve: Valve = None,
         json_: Json = None,
         sources: Sources = None,
@@ -26,5 +25,5 @@ def check_data(
     1 where something is wrong.
     """
     from ..check_data import check_data as run
-    if not run(bag, machine, valve, namespace, json_, sources_of(sources)):
+    if not run(bag, machine_name(machine, [bag], namespace), valve, namespace, json_, sources_of(sources)):
         raise typer.Exit(1)

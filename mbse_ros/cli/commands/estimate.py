@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..arguments import Every, Json, Set, Sources, Valve, names_of, refuse_options, sources_of
+from ..arguments import Every, Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
 
 
 def estimate(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[str | None, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        machine: OfMachine = None,
         mechanism: Annotated[str | None, typer.Option(
             help='Estimate a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         estimator: Annotated[str | None, typer.Option(
@@ -52,4 +51,4 @@ def estimate(
         return
     from ..machines.estimate_machine import estimate_machine
     refuse_options('a mechanism', {'estimator': estimator, 'sensors': sensors, 'step': step})
-    estimate_machine(machine or 'patu655_lift', valve, request)
+    estimate_machine(machine, valve, request)

@@ -12,7 +12,7 @@ import typer
 
 from ... import workers
 from ...errors import BagError, MissingModuleError, SettingError
-from ..arguments import Cluster, Every, Json, Set, Sources, Valve, sources_of
+from ..arguments import Cluster, Every, Json, OfMachine, Set, Sources, Valve, machine_name, sources_of
 
 if TYPE_CHECKING:
     from ...offline.fleet import Done
@@ -27,8 +27,7 @@ def fleet(
         bags: Annotated[list[str], typer.Argument(help="Folders of bags, or patterns of them such as 'bags/*'.")],
         output: Annotated[Path, typer.Option(
             '-o', '--output', help='Folder of tables to write, x.parquet or x.csv; what is there already stays.')],
-        machine: Annotated[str, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file.')] = 'patu655_lift',
+        machine: OfMachine = None,
         jobs: Annotated[int, typer.Option(min=0, help='Processes; 0: one for each core.')] = 0,
         cluster: Cluster = None,
         every: Every = 0.0,
@@ -57,11 +56,12 @@ def fleet(
     if suffix == PARQUET:
         _check_pyarrow()
     parse_tuning(set_ or [], KINDS)
-    described = load_machine(machine, valve)
+    folders = _folders(bags)
+    described = load_machine(machine_name(machine, folders, namespace), valve)
     text = Path(described.description.file).read_text(encoding='utf-8')
     known_sources = sources_of(sources)
     tasks = [Task(bag, text, described.name, valve, tuple(set_ or ()), str(output.resolve()), suffix, known_sources,
-                  namespace, every) for bag in _folders(bags)]
+                  namespace, every) for bag in folders]
     make = workers.cluster(cluster) if cluster is not None else workers.processes(jobs or os.cpu_count() or 1)
     with held(output, tasks[0].about) as warnings:
         for line in warnings:
@@ -101,7 +101,8 @@ def _report(found: list[Done], before: int, output: Path, json_file: Path | None
     from ...report.files import write_json
     failed = sorted((done for done in found if done.error), key=lambda done: done.bag)
     good = [done for done in found if not done.error]
-    write_json(json_file, {'bags': len(found), 'done_before': before, 'loads': sum(done.loads for done in good),
+    loads, untrusted = sum(done.loads for done in good), sum(done.untrusted for done in good)
+    write_json(json_file, {'bags': len(found), 'done_before': before, 'loads': loads, 'untrusted': untrusted,
                            'total': sum(done.total for done in sorted(good, key=lambda done: done.bag)),
                            'seconds': sum(done.seconds for done in sorted(good, key=lambda done: done.bag)),
                            'failures': [{'bag': done.bag, 'error': done.error} for done in failed]})
@@ -109,7 +110,8 @@ def _report(found: list[Done], before: int, output: Path, json_file: Path | None
         typer.echo(f'failed: {done.error}', err=True)
     if len(failed) > SHOWN:
         typer.echo(f'failed: and {len(failed) - SHOWN} more, see {output / "failures"}', err=True)
-    typer.echo(f'{len(good)} bags ({before} of them done before), {sum(done.loads for done in good)} loads in '
+    typer.echo(f'{len(good)} bag{"s" * (len(good) != 1)} ({before} of them done before), {loads} load'
+               f'{"s" * (loads != 1)}{f" ({untrusted} not trusted)" if untrusted else ""} in '
                f'{sum(done.seconds for done in good) / 3600.0:.2f} h: {output}')
     if failed:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ...errors import SettingError
-from ..arguments import Every, Json, Sources, Valve, refuse_options, sources_of
+from ..arguments import Every, Json, OfMachine, Sources, Valve, machine_name, refuse_options, sources_of
 
 if TYPE_CHECKING:
     from ...offline.weigh_bags import WeighedBags, WeighedLoad
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def loads(
         bags: Annotated[list[Path] | None, typer.Argument(
             help='Folders of bags of one machine, in their order.')] = None,
-        machine: Annotated[str | None, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        machine: OfMachine = None,
         output: Annotated[Path | None, typer.Option(
             '-o', '--output', help='Table of the loads to write: .csv, .parquet, or .xml for the counts of '
                                    'ISO 15143-3.')] = None,
@@ -82,8 +81,9 @@ def loads(
         raise SettingError('--repair', True, '--records FILE with it')
     if truck and len(truck) > len(bags):
         raise SettingError('--truck', truck[len(bags)], f'one for each of the {len(bags)} bags at most')
-    described = load_machine(machine or 'patu655_lift', valve)
-    found = weigh_bags(bags, described, parse_tuning(words or [], KINDS), scale_of(described, scale or ''),
+    tuning = parse_tuning(words or [], KINDS)
+    described = load_machine(machine_name(machine, bags, namespace), valve)
+    found = weigh_bags(bags, described, tuning, scale_of(described, scale or ''),
                        attachment or '', truck or [], namespace, backend, sources_of(sources), every)
     for line in found.warnings:
         typer.echo(f'warning: {line}', err=True)
@@ -142,14 +142,14 @@ def counted_loads(found: WeighedBags) -> list[WeighedLoad]:
 
 def as_json(found: WeighedBags) -> dict[str, Any]:
     """Loads and total, kg, s."""
-    total = found.book.all.mass
-    trucks = {name: {'loads': tally.count, 'total': tally.mass.value, 'total_interval': list(tally.mass.interval)}
-              for name, tally in found.book.trucks.items()}
+    total, book = found.book.all.mass, found.book
+    trucks = {name: {'loads': tally.count, 'untrusted': tally.untrusted, 'total': tally.mass.value,
+                     'total_interval': list(tally.mass.interval)} for name, tally in book.trucks.items()}
     from ...scale.table import undone_loads
     undone = undone_loads(found.records)
     return {'loads': [_load(load, undone) for load in found.loads], 'total': total.value,
-            'total_interval': list(total.interval), 'count': found.book.all.count, 'trucks': trucks,
-            'overloads': list(found.overloads)}
+            'total_interval': list(total.interval), 'count': book.all.count, 'untrusted': book.all.untrusted,
+            'trucks': trucks, 'overloads': list(found.overloads)}
 
 
 def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
@@ -160,14 +160,13 @@ def _load(load: WeighedLoad, undone: set[int]) -> dict[str, Any]:
             'counts': data['counts'] and not gone, 'bag': load.bag,
             'start_ns': data['start_ns'], 'end_ns': data['end_ns'], 'start': iso_time(data['start_ns']),
             'end': iso_time(data['end_ns']), 'most': data['most'],
-            'trusted': data['trusted'], 'taken': data['taken'],
-            'dropped': data['dropped']}
+            'trusted': data['trusted'], 'why': data.get('why', ''), 'taken': data['taken'], 'dropped': data['dropped']}
 
 
 def show(found: WeighedBags, several: bool) -> None:
     """Table of the loads, totals by truck, and of all."""
     from ...report.sections import print_table, wide_console
-    from ...scale.table import mass_text, place_text, remark_of, undone_loads
+    from ...scale.table import count_text, mass_text, place_text, remark_of, undone_loads
     from ..logs import wall_time
     undone = undone_loads(found.records)
     rows = [[*([Path(load.bag).resolve().name] if several else []), f'{load.start:.1f}', f'{load.end:.1f}',
@@ -179,8 +178,9 @@ def show(found: WeighedBags, several: bool) -> None:
             *(['bag'] if several else []), 'from, s', 'to, s', 'by the clock', 'mass, kg', 'truck', 'taken', 'dropped',
             ''], rows)
     for name, tally in found.book.trucks.items() if len(found.book.trucks) > 1 else ():
-        typer.echo(f'{name}: {tally.count} loads, {mass_text(tally.mass)} kg')
+        typer.echo(f'{name}: {count_text(tally)}, {mass_text(tally.mass)} kg')
     total = found.book.all
-    typer.echo(f'{total.count} loads in {found.seconds:.1f} s, total '
-               f'{mass_text(total.mass)} kg' if total.count
+    typer.echo(f'{count_text(total)} in {found.seconds:.1f} s, total {mass_text(total.mass)} kg' if total.count
                else f'no load in {found.seconds:.1f} s')
+    for why in dict.fromkeys(load.record.data.get('why', '') for load in found.loads):
+        typer.echo(f'not trusted: {why}') if why else None

@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from ...errors import SettingError
-from ..arguments import Json, Set, Sources, Valve, names_of, refuse_options, sources_of
+from ..arguments import Json, OfMachine, Set, Sources, Valve, names_of, refuse_options, sources_of
 
 
 def smooth(
         bag: Annotated[Path, typer.Argument(help='Folder of a bag.')],
-        machine: Annotated[str | None, typer.Option(
-            help='Name of a file in config/machines, or a path to a .yaml file. [patu655_lift]')] = None,
+        machine: OfMachine = None,
         mechanism: Annotated[str | None, typer.Option(
             help='Smooth a mechanism instead of a machine: name of a file in config/mechanisms, or a path.')] = None,
         lag: Annotated[float | None, typer.Option(

@@ -21,6 +21,7 @@ from ...payload.load_log import REMARKS, Load
 from ...scale.table import iso_time
 from ...streams.pipeline import Output
 from ...streams.records import PayloadStatus
+from ..arguments import machine_name
 from ..logs import Answer, LogRequest, cost, cost_line, hand_over, wall_time
 from .held import held_lines, held_seconds
 
@@ -28,13 +29,14 @@ LARGEST = 3     # causes of the uncertainty in the answer
 UNKNOWN = math.nan, math.nan
 
 
-def estimate_machine(machine: str, valve: str | None, request: LogRequest) -> None:
+def estimate_machine(machine: str | None, valve: str | None, request: LogRequest) -> None:
     """Estimate, print, and write what was asked for."""
     request.check_outputs()
-    described, states = load_machine(machine, valve), request.full or request.report is not None
+    tuning, states = parse_tuning(request.words), request.full or request.report is not None
+    described = load_machine(machine_name(machine, [request.bag], request.namespace), valve)
     with written(described, request.output) as take:
-        estimate = estimate_bag(request.bag, described, parse_tuning(request.words), request.namespace,
-                                request.backend, request.sources, states, take, None, request.every)
+        estimate = estimate_bag(request.bag, described, tuning, request.namespace, request.backend, request.sources,
+                                states, take, None, request.every)
     if request.report is not None:
         from ...report.writer import write_report
         from .report_run import report_run
@@ -55,7 +57,7 @@ def summary(estimate: Estimate) -> list[str]:
     else:
         known = math.isfinite(payload.upper - payload.lower)
         interval = f'{payload.lower:.2f} to {payload.upper:.2f} kg' if known else 'not known yet'
-        doubt = 'not trusted: ' if estimate.mistimed else ''
+        doubt = 'not trusted: ' if estimate.doubts else ''
         lines = [f'payload {doubt}{payload.mass:.2f} kg, 95 % interval {interval}, from {payload.samples} samples of '
                  'the mass']
         causes = [f'{cause} {cause.kg:.2g} kg' for cause in estimate.budget[:LARGEST] if cause.kg > 0.0]
@@ -65,9 +67,9 @@ def summary(estimate: Estimate) -> list[str]:
             places = ', '.join(f'{axis} {1e3 * value:.0f} mm (1 sigma {1e3 * stddev:.0f})'
                                for axis, (value, stddev) in _centre(estimate).items() if stddev > 0.0)
             lines.append(f'its centre in the frame of {estimate.machine.payload_data.body}: {places}')
-        lines += [f'not trusted because of its stamps: {", ".join(finding.channels)}' for finding in estimate.mistimed]
         if payload.status is not PayloadStatus.UPDATING:
             lines.append(f'held at the end of the log: {payload.reason}')
+    lines += [f'not trusted: {doubt}' for doubt in estimate.doubts]
     if len(estimate.loads) > 1:
         lines += [', '.join(filter(None, [f'load {k}: {load_text(load)}', wall_time(*estimate.load_stamps_ns(load))]))
                   for k, load in enumerate(estimate.loads, 1)]
@@ -89,12 +91,13 @@ def _centre(estimate: Estimate) -> dict[str, tuple[float, float]]:
 def as_json(estimate: Estimate, full: bool) -> dict[str, Any]:
     """Payload at the end, cost, and in ``full`` the state at the stamps."""
     payload = estimate.last.payload
-    status = PayloadStatus.IMPLAUSIBLE if estimate.mistimed else payload.status
+    doubtful = estimate.doubts and payload.status is not PayloadStatus.NO_DATA
+    status = PayloadStatus.IMPLAUSIBLE if doubtful else payload.status
     centre = list(_centre(estimate).values()) if estimate.machine.description.payload is not None else [UNKNOWN]
     result: dict[str, Any] = {
         'payload': {'mass': payload.mass, 'stddev': payload.stddev, 'interval': [payload.lower, payload.upper],
                     'status': status.name.lower(), 'faults': payload.faults.words, 'samples': payload.samples,
-                    **({'trusted': False} if estimate.mistimed else {}),
+                    **({'trusted': False, 'doubts': list(estimate.doubts)} if estimate.doubts else {}),
                     'seconds': {status.name.lower(): seconds
                                 for status, seconds in held_seconds(estimate.track).items()},
                     'centre': [centre[0][0], centre[-1][0]], 'centre_stddev': [centre[0][1], centre[-1][1]],

@@ -14,7 +14,7 @@ from ...report.data import Run, Table
 from ...report.text import number, percent
 from ...scale.comparison import HOUR, Comparison, largest_causes
 from ...scale.record import ZERO
-from ...scale.table import mass_text, place_text, remark_of, undone_loads
+from ...scale.table import count_text, mass_text, place_text, remark_of, undone_loads
 from ...scale.uncertain import UncertainMass, combined
 from ...streams.elapsed import set_back
 from ..logs import wall_time
@@ -37,7 +37,7 @@ def loads_report(found: WeighedBags, counted: Sequence[WeighedLoad], comparison:
 def _facts(found: WeighedBags, total: UncertainMass, comparison: Comparison | None, begin: int) -> dict[str, str]:
     start = wall_time(begin)
     facts = {'Start of the first load': start} if start else {}
-    facts |= {'Loads that count': str(found.book.all.count), 'Total, 95 % interval': f'{mass_text(total)} kg'}
+    facts |= {'Loads that count': count_text(found.book.all), 'Total, 95 % interval': f'{mass_text(total)} kg'}
     return facts | ({} if comparison is None else comparison.facts)
 
 

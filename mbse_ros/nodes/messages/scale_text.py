@@ -43,13 +43,14 @@ def totals_values(book: Book, stamp_ns: int) -> dict[str, Any]:
             'zero': book.zero.mass.value if book.zero else 0.0,
             'missed': book.missed.mass.value if book.missed else None,
             'last_loads': [{'load': book.places[record.number], **{key: record_values(record)[key] for key in (
-                'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts')}}
+                'number', 'truck', 'start_ns', 'end_ns', 'mass', 'interval', 'status', 'counts', 'trusted')}}
                 for record in reversed(last)]}
 
 
 def _tally(tally: Tally) -> dict[str, Any]:
     total = tally.mass
-    return {'loads': tally.count, 'total': total.value, 'total_interval': list(total.interval)}
+    return {'loads': tally.count, 'untrusted': tally.untrusted, 'total': total.value,
+            'total_interval': list(total.interval)}
 
 
 def _plain(value: Any) -> Any:

@@ -77,7 +77,7 @@ def _read(machine: Machine, namespace: str | None, sources: SourceMap | None, ba
     source, name = open_bag(bag), Path(bag).resolve().name
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
-    frame = frame_of(source, reader, TopicMap(namespace=namespace))
+    frame = frame_of(source, reader.namespace, TopicMap(namespace=namespace))
     first = datetime.fromtimestamp(samples.span_ns[0] * 1e-9, tz=timezone.utc)
     warnings = (*reader.warnings, *machine_lines(frame, machine))
     return frame, Recording(name, series_of(samples), first.date().isoformat() if samples.count else '',

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...streams.rows import LARGEST as MEASURABLE
 from ..log_samples import Column, LogSamples
 
 STEP = 0.05         # s, of the grid
@@ -34,15 +35,15 @@ class Means(NamedTuple):
 
 
 def series_of(samples: LogSamples) -> dict[str, Series]:
-    """Finite samples by channel; of those with one stamp the first."""
-    found = {name: _ascending(samples[name]) for name in samples.by_first('finite')}
+    """Finite samples by channel, without numbers that nothing measures; of those with one stamp the first."""
+    found = {name: own for name in samples.by_first('finite') if (own := _ascending(samples[name]))[0].size}
     first = min((int(stamps[0]) for stamps, _ in found.values()), default=0)
     return {name: Series((stamps - first) * 1e-9, values) for name, (stamps, values) in found.items()}
 
 
 def _ascending(column: Column) -> tuple[np.ndarray, np.ndarray]:
     """Stamps and finite values (n,) of a channel, each stamp once; in the usual log views of what is there."""
-    finite = np.isfinite(column.values)
+    finite = np.abs(column.values) < MEASURABLE
     stamps, values = (column[:2] if finite.all() else (column.stamps[finite], column.values[finite]))
     if np.all(stamps[1:] > stamps[:-1]):
         return stamps, values

@@ -42,7 +42,7 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
     reader = sample_reader(source, machine, namespace, sources)
     samples = LogSamples.read(reader)
     findings = [Finding('machine', ('frame_id',), line, 'name the machine that it is (--machine)')
-                for line in machine_lines(frame_of(source, reader, topics), machine)]
+                for line in machine_lines(frame_of(source, reader.namespace, topics), machine)]
     silent = tuple(name for name in (*machine.channels, *machine.commands) if name not in samples.names)
     if silent:
         remedy = 'record them under these names, or name the machine that it is (--machine)'
@@ -53,7 +53,7 @@ def check_bag(bag: Path, machine: Machine, namespace: str | None = None,
                          'look at its cable and its driver') for name in machine.channels if name in samples.names
                  and (share := float(np.isnan(samples[name].values).mean())) >= EMPTY]
     verdict = judged(samples, machine, reader.ages)
-    notes = tuple(line for line in reader.warnings if not line.endswith('no sample in the bag'))
+    notes = (*(line for line in reader.warnings if not line.endswith('no sample in the bag')), *verdict.notes)
     if reader.ages.set_ahead:
         findings.append(Finding('jump', samples.names, f'stamps leap by {reader.ages.set_ahead:.1f} s between messages '
                                 'that were recorded one after the other', 'keep the clock from being set while it '

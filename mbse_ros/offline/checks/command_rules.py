@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether pistons move the way that the commands of their valves send them."""
+"""Whether commands are those of the valves, and pistons move the way that they send them, and not without one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ OPEN = 0.3          # of the largest command, from which a valve is open
 MOVING = 0.01       # m/s
 LEAST = 10          # instants
 AGAINST = 0.15      # share of them that go with the command
+CLOSED, AFTER = 0.02, 0.5       # share of the command's limit up to which a valve is closed, and s after it was open
+TRAVEL = 0.03       # of the stroke that a piston moves in that time: less is a load that swings on closed valves
+UNSENT = 0.3        # share of the instants of motion in which the valve is closed
+TOO_MUCH, LASTING = 1.5, 0.3    # times that limit, and s, of a command in another unit
 PLAINLY = 1.5       # times the misfit, from which the balance of forces says which of the two it is
 
 
 def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[str]) -> list[Finding]:
-    """Cylinders that move against their commands. ``mended``: channels whose remedy ``means`` have already."""
+    """Commands beyond what valves take, cylinders that move against their commands, or without. ``mended``: channels
+    whose remedy ``means`` have already."""
+    findings = [finding for name in machine.modelled_valves for finding in _too_large(machine, name, means)]
     if fit.unmeasured:
-        return []
-    pistons, findings = fit.pistons(means), []
+        return findings
+    pistons, large = fit.pistons(means), {name for finding in findings for name in finding.channels}
     for cylinder, (command, sign) in valves_of(machine).items():
-        if command not in means.values:
+        if command not in means.values or command in large:
             continue
         column = pistons[:, machine.cylinders.index(cylinder)]
         rows = np.flatnonzero(np.isfinite(column))
@@ -33,10 +39,54 @@ def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[
         open_ = np.abs(sent) > OPEN * np.nanmax(np.abs(means.values[command]), initial=1e-9)
         moving = open_ & (np.abs(speed) > MOVING)
         count, along = int(moving.sum()), float(np.mean(sent[moving] * speed[moving] > 0)) if moving.any() else 1.0
-        if count >= LEAST and along < AGAINST:
+        unsent, moved = _unsent(machine, command, means, column, max(MOVING * AFTER, TRAVEL * float(np.ptp(
+            machine.stroke[machine.cylinders.index(cylinder)]))))
+        if unsent >= LEAST and unsent > UNSENT * moved:
+            findings.append(Finding('command', (command,), f'closes its valve for {unsent * EVERY * STEP:.1f} s '
+                                    f'in which the piston of {cylinder} moves', 'look at what sends it, or do without '
+                                    'commands (--valve unknown)'))
+        elif count >= LEAST and along < AGAINST:
             findings.append(_against(machine, fit, means, cylinder, command, f'goes the way of its command in '
                                      f'{100 * along:.0f} % of {count} instants of motion', mended))
     return findings
+
+
+def _limit(machine: Machine, valve: str) -> float:
+    """Of its command, V; 0 where the file gives none."""
+    limit = machine.hydraulics.valves[valve].command_limit
+    return limit.value if limit is not None else 0.0
+
+
+def _too_large(machine: Machine, valve: str, means: Means) -> list[Finding]:
+    """A command in another unit."""
+    name, limit = f'command/{valve}', _limit(machine, valve)
+    values = np.abs(means.values.get(name, np.zeros(0)))
+    if not limit or np.sum(values > TOO_MUCH * limit) * STEP < LASTING:
+        return []
+    return [Finding('range', (name,), f'up to {np.nanmax(values):.3g} V, the limit of the file is {limit:g} V',
+                    'look at its unit: V are expected, not per cent, mA or counts')]
+
+
+def _unsent(machine: Machine, command: str, means: Means, piston: np.ndarray, least: float) -> tuple[int, int]:
+    """Instants before which a piston (k,) has moved by ``least``, m, for some time while its valve had been closed for
+    as long, and all before which it has moved."""
+    rows, steps = np.flatnonzero(np.isfinite(piston)), round(AFTER / STEP)
+    first, last = rows[:-(steps // EVERY)], rows[steps // EVERY:]
+    moved = (last - first == steps) & (means.window[first] == means.window[last]) & (
+        np.abs(piston[last] - piston[first]) > least)
+    closed = _closed(machine, command, means)
+    return int(np.sum(moved & closed[first] & closed[last])), int(moved.sum())
+
+
+def _closed(machine: Machine, command: str, means: Means) -> np.ndarray:
+    """Whether a valve has been closed for some time at the instants (k,) of the grid."""
+    most = CLOSED * _limit(machine, command.partition('/')[2])
+    values, steps = np.abs(means.values[command]), round(AFTER / STEP)
+    closed = np.zeros(len(values), dtype=bool)
+    if len(values) > steps:
+        recent = np.lib.stride_tricks.sliding_window_view(values, steps + 1).max(axis=1)
+        closed[steps:] = (recent <= most) & (means.window[steps:] == means.window[:-steps])
+    return closed
 
 
 def _against(machine: Machine, fit: ForceFit, means: Means, cylinder: str, command: str, seen: str, mended: set[str]

@@ -23,6 +23,8 @@ WORDS = {'before the start': 'came before every sensor and command had sent',
 STROKE_MARGIN = 0.01
 VERY_FAR = 20.0     # standard deviations
 ODD_SHARE = 0.02
+DOUBTED, DOUBTED_S = 0.1, 1.0       # share of the time of weighing, and s, of masses that are implausible
+MOSTLY = 0.8        # such a share, where contact explains them
 HELD = (PayloadStatus.NO_DATA, PayloadStatus.OUTSIDE_STROKE, PayloadStatus.NOT_OBSERVABLE)
 
 
@@ -64,7 +66,8 @@ def sample_lines(samples: LogSamples, start_ns: int, gap_ns: int, clock: Elapsed
         instants = column.stamps[column.used & np.isnan(column.values)]
         line = f'{counted(len(instants))} without a value (NaN), the first at t = {at(instants[0])}'
         fates.setdefault(line, []).append(channel)
-    return [f'{", ".join(channels)}: {line}' for line, channels in fates.items()]
+    return [f'{"all channels" if len(channels) == len(samples.names) > 2 else ", ".join(channels)}: {line}'
+            for line, channels in fates.items()]
 
 
 def stroke_lines(samples: LogSamples, machine: Machine) -> list[str]:
@@ -135,30 +138,35 @@ def state_lines(track: Track) -> list[str]:
         if len(found):
             lines.append(f'the observer {word} for {int(track.length_ns[found].sum()) * 1e-9:.2f} s in all, first at '
                          f't = {t[found[0]]:.2f} s: {track.reasons[track.observer_reason[found[0]]]}')
-    return lines + _rate_lines(track)
+    return lines
 
 
-def _rate_lines(track: Track) -> list[str]:
-    """That samples were too rare, for how long, and which most often."""
-    rare = track.observer_faults & (Fault.RARE | Fault.OUTSIDE_FORCE) == Fault.RARE
-    codes, lengths = track.observer_reason[rare], track.length_ns * 1e-9
-    seconds = {code: float(lengths[rare][codes == code].sum()) for code in sorted({*codes.tolist()})}
-    if not seconds:
-        return []
-    most = max(seconds, key=lambda code: seconds[code])
-    return [f'{track.reasons[most].partition("; ")[0]}; so it was for {sum(seconds.values()):.1f} of '
-            f'{lengths.sum():.1f} s in all: masses count less there']
-
-
-def fit_lines(track: Track) -> list[str]:
-    """Channels whose samples lie too far, or too often far, from what the observer predicts."""
+def fit_lines(track: Track, single: bool = True) -> list[str]:
+    """Channels whose samples lie often far, or with ``single`` once very far, from what the observer predicts."""
     lines, count = [], len(track)
     for channel, far, worst, at in zip(track.last.state.channels, track.far, track.worst, track.worst_at):
-        if worst > VERY_FAR or far > ODD_SHARE * count:
+        if single and worst > VERY_FAR or far > ODD_SHARE * count:
             lines.append(f'{channel}: {far} of {count} samples lie more than {FAR:g} sigma from their prediction, the '
                          f'farthest {worst:.0f}, at t = {track.elapsed[at]:.2f} s: the sensor jumped, or the model '
                          'does not fit')
     return lines
+
+
+def implausible_lines(track: Track) -> list[str]:
+    """That masses were implausible for more than a moment of the time in which they were weighed, and why mostly.
+
+    A machine that digs is not trusted for a while after each contact: with contacts that counts where little is left.
+    """
+    wrong, lengths = track.status == PayloadStatus.IMPLAUSIBLE, track.length_ns * 1e-9
+    seconds, weighed = lengths[wrong].sum(), lengths[wrong | (track.status == PayloadStatus.UPDATING)].sum()
+    after = track.faults & Fault.NOT_TRUSTED != 0
+    digs = bool(np.any(track.status == PayloadStatus.CONTACT))
+    if lengths[wrong & ~after].sum() < max(DOUBTED_S, DOUBTED * weighed) and seconds < max(
+            DOUBTED_S, (MOSTLY if digs else DOUBTED) * weighed):
+        return []
+    codes, counts = np.unique(track.reason[wrong & (~after | after[wrong].all())], return_counts=True)
+    reason = track.reasons[codes[counts.argmax()]]
+    return [f'the mass was implausible for {seconds:.1f} of {weighed:.1f} s in which it was weighed: {reason}']
 
 
 def mass_lines(track: Track, machine: Machine) -> list[str]:

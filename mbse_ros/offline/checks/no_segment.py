@@ -9,6 +9,7 @@ import numpy as np
 
 from ...streams.rates import too_slow
 from ..log_samples import LogSamples
+from ..long_log import LongLog
 
 
 def no_segment(samples: LogSamples, channels: Sequence[str], longest: int) -> str:
@@ -31,3 +32,17 @@ def no_segment(samples: LogSamples, channels: Sequence[str], longest: int) -> st
     if apart >= 0.0:
         return f'the sensors have no time in common: {first} begins {apart:.2f} s after the end of {last}'
     return 'the samples of all sensors have less than one step of time in common'
+
+
+def nothing(log: LongLog, samples: LogSamples, warnings: Sequence[str]) -> str:
+    """Why no segment came out."""
+    interpolator = log.pipeline.interpolator
+    silent = [channel for channel in interpolator.waiting_for if channel not in samples.names]
+    reason = no_segment(samples, interpolator.channels, round(1e9 * interpolator.settings.max_gap))
+    if silent:
+        reason = 'no sample of ' + ', '.join(silent)
+    if silent and all(channel.startswith('command/') for channel in silent):
+        reason += ' (--valve unknown needs no command)'
+    reason += f'; {interpolator.clocks.words}' if interpolator.clocks.apart else ''
+    others = [line for line in warnings if line.partition(':')[0] not in silent]
+    return '; '.join([f'{reason} ({samples.count} samples read)', *others])

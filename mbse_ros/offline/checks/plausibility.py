@@ -21,10 +21,10 @@ from .channel_series import Means, Series, means_of, series_of
 from .command_rules import command_findings
 from .force_fit import Fit, ForceFit
 from .offset_rules import comes_late, offset_findings
-from .remedies import Finding, Remedy, least, position_reversals, swap_sets, together
-from .sensor_rules import sensor_findings
+from .remedies import Finding, Remedy, least, position_reversals, position_swaps, swap_sets, together
+from .sensor_rules import huge_values, sensor_findings
 from .suspects import Suspects, suspects
-from .time_rules import age_findings, joined, time_findings
+from .time_rules import age_findings, joined, leaps, rare_findings, time_findings
 from .value_rules import beyond_limits
 
 BAD, GOOD = 1.3, 1.1    # misfit from which forces do not balance, and up to which they do
@@ -36,21 +36,26 @@ FAR = 0.3               # of the range of the limits
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong, and what could not be looked at, each with its reason."""
+    """What is wrong; what could not be looked at, each with its reason; what is worth a word and not wrong."""
 
     findings: tuple[Finding, ...]
     unchecked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
            settings: InterpolationSettings = InterpolationSettings()) -> Verdict:
     """Findings on samples of a machine's channels and commands, SI; ``ages`` on arrival, if they are known."""
     series = series_of(samples)
-    times = _times(samples, series, ages, settings)
+    rare, notes = rare_findings(series, machine)
+    times = [*_times(samples, series, ages, settings, machine), *rare]
     means, fit = means_of(series), ForceFit(machine)
-    findings = [finding for channel in machine.all_channels if channel.name in series
-                for finding in sensor_findings(channel, series[channel.name])]
+    findings = [*huge_values(samples), *(
+        finding for channel in machine.all_channels if channel.name in series
+        for finding in sensor_findings(channel, series[channel.name]))]
     stuck = {channel for finding in findings if finding.kind == 'stuck' for channel in finding.channels}
+    exchanged = _exchanged(fit, means)
+    means = means._replace(values=together(exchanged, means.values))
     found = suspects(machine, {name: item for name, item in series.items() if name not in stuck}, means)
     findings += found.findings
     chosen = _chosen(fit, means, found.remedies)
@@ -58,23 +63,29 @@ def judged(samples: LogSamples, machine: Machine, ages: Ages | None = None,
     now = None if fit.unmeasured else fit.fit(means)
     wrong_way = _wrong_way(fit, means, now)
     sure = bool(wrong_way) or now is not None and now.worst < GOOD
+    findings = [item for item in findings if item.kind != 'noise' or not set(item.channels) & {*found.seen, *(
+        name for remedy in exchanged for name in remedy.channels)}]      # of another unit it is another number
     findings += [_mended(channel, found, chosen.get(channel), sure) for channel in found.seen]
+    findings += [Finding(remedy.kind, remedy.channels, 'the forces do not balance as the positions are', remedy.words)
+                 for remedy in exchanged]
     findings += [Finding(remedy.kind, remedy.channels, _lacks(now), remedy.words) for remedy in wrong_way if now]
     findings += _beyond(machine, series, {name for item in findings for name in item.channels})
     means = means._replace(values=together(wrong_way, means.values))
     findings += command_findings(machine, fit, means, {c for remedy in wrong_way for c in remedy.channels})
     if not findings and now is not None:
         findings += _mass_findings(machine, now)
-    return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),))
+    return Verdict((*times, *findings), () if now is not None else (_why(fit, series, machine),), tuple(notes))
 
 
-def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None, settings: InterpolationSettings
-           ) -> list[Finding]:
+def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None, settings: InterpolationSettings,
+           machine: Machine) -> list[Finding]:
     """Findings on stamps: by themselves, by their arrival, by what moves together; of each channel the first.
 
     What comes late, and yet moves with the others, has right stamps.
     """
     times = time_findings(samples, settings)
+    times += leaps(series, {channel.name: channel.sensor.noise for channel in machine.all_channels
+                            if channel.kind == 'position'})
     moved, lags = offset_findings(series)
     apart = ages.apart if ages else {}
     aged = age_findings({name: age for name, age in apart.items() if not comes_late(name, lags, apart)})
@@ -82,6 +93,19 @@ def _times(samples: LogSamples, series: Mapping[str, Series], ages: Ages | None,
         told = {name for finding in times for name in finding.channels}
         times += [finding for finding in findings if not told & set(finding.channels)]
     return times
+
+
+def _exchanged(fit: ForceFit, means: Means) -> list[Remedy]:
+    """Positions of two cylinders that are each other's: forces balance that way, and do not balance, or the cylinders
+    do not reach, as they are, whatever chambers or directions are exchanged."""
+    swaps = list(position_swaps(fit.machine))
+    if fit.unmeasured or not swaps or (now := fit.fit(means)) is not None and now.worst < BAD:
+        return []
+    if now is not None and _wrong_way(fit, means, now):
+        return []
+    best = least([(), *((swap,) for swap in swaps)], lambda way: _misfit(fit, means, way))
+    then = fit.fit(means._replace(values=together(best, means.values))) if best else None
+    return list(best) if then is not None and then.worst <= GOOD else []
 
 
 def _chosen(fit: ForceFit, means: Means, opened: Mapping[str, tuple[Remedy, ...]]) -> dict[str, Remedy]:

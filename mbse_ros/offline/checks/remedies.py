@@ -29,11 +29,12 @@ class Finding:
     channels: tuple[str, ...]
     seen: str
     remedy: str
+    of_all: bool = False        # channels that there are
 
     @property
     def line(self) -> str:
         """In words."""
-        return f'{", ".join(self.channels)}: {self.seen}; {self.remedy}'
+        return f'{"all channels" if self.of_all else ", ".join(self.channels)}: {self.seen}; {self.remedy}'
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,15 @@ def position_reversals(machine: Machine) -> Iterable[Remedy]:
             yield reversed_(channel, float(low), float(high), unit)
             if name not in machine.cylinders:
                 yield negated(channel)
+
+
+def position_swaps(machine: Machine) -> Iterable[Remedy]:
+    """Positions of two cylinders, or of two joints that cylinders move, that may be each other's."""
+    known = [(name, f'position/{name}') for name in (machine.coordinates[k] for k in machine.actuated)
+             if f'position/{name}' in machine.channels]
+    for (one, first), (other, second) in combinations(known, 2):
+        if (one in machine.cylinders) == (other in machine.cylinders):
+            yield swapped(first, second)
 
 
 def least(trials: Sequence[T], misfit: Callable[[T], float]) -> T:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors that repeat a value, end at one, or give coarser steps than the file says."""
+"""Sensors that repeat a value, end at one, give coarser steps or far more noise than the file says, or spikes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from math import sqrt
 import numpy as np
 
 from ...machine.channels import Channel
+from ...streams.rows import LARGEST
+from ..log_samples import LogSamples
 from .channel_series import Series
 from .remedies import Finding
 
@@ -16,37 +18,94 @@ REPEATED = 0.05                 # share of the other samples that are as the one
 SATURATED = 0.02                # share of the samples at one value
 COARSE = 2.0                    # times the noise of the file
 LEVELS, PER_LEVEL = 5, 5        # values, and samples of each, from which on steps are believed
+FEW = 3                         # samples: fewer are slips that cost nothing
+PIECE = 25                      # samples in each of which noise is looked at
+NOISY = 10.0                    # times the noise of the file, in nine pieces of ten
+CALM = 10.0                     # % of the pieces, those with the least noise
+WHITE = -0.5                    # correlation of neighbouring second differences, which of white noise is -2/3
+SPIKE_S, SPIKE = 0.025, 0.1     # s from sample to sample at most, and share of the sensor's values, of a spike
+STANDS_OUT = 8.0                # times the usual change, and deviations of the noise
+SPIKES = 5                      # spikes
+
+
+def huge_values(samples: LogSamples) -> list[Finding]:
+    """Channels and commands with numbers that nothing measures; they are left out of all else."""
+    found = []
+    for name in samples.names:
+        values = samples[name].values
+        huge = np.abs(values) >= LARGEST
+        if (count := int(huge.sum())) >= FEW:
+            found.append(Finding('huge', (name,), f'{count} of {values.size} samples are numbers that nothing '
+                                 f'measures, such as {values[huge][0]:.3g}', 'look at its driver, or how its bytes are '
+                                 'read: an estimate drops them'))
+    return found
 
 
 def sensor_findings(channel: Channel, series: Series) -> list[Finding]:
-    """A sensor that is stuck, saturated, or coarser than the file says.
+    """A sensor that is stuck, saturated, or coarser or noisier than the file says, or has spikes.
 
     One with a resolution in the file, or that often gives the same value twice, may rest at one.
     """
     values, noise, name = series.values, channel.sensor.noise, channel.name
-    starts, lengths = _runs(values)
     if values.size < STUCK or noise <= 0:
         return []
+    starts, lengths = _runs(values)
     coarse = _step(values)
     if coarse / sqrt(12.0) > COARSE * noise:
         return [Finding('coarse', (name,), f'values in steps of {coarse:.3g}, noise in the file {noise:.3g}',
                         f'state it in the file (sensors.{channel.sensor.name}.resolution: {coarse:.3g})')]
+    found = [*_spikes(name, series, noise), *_noise(name, values, noise)][:1]
     longest = int(lengths.argmax())
     first, last = int(starts[longest]), int(starts[longest] + lengths[longest] - 1)
     seconds = float(series.t[last] - series.t[first])
     at, elsewhere = values[starts] == values[first], values[starts] != values[first]
     repeated = lengths[elsewhere & (lengths > 1)].sum()
     if channel.sensor.resolution > 0 or repeated > REPEATED * lengths[elsewhere].sum():
-        return []
+        return found
     share = float(lengths[at].sum() / values.size)
-    if np.sum(at & (lengths > 1)) > 1 and share > SATURATED and lengths[longest] >= STUCK // 2:
+    extreme = values[first] in (values.min(), values.max()) and np.unique(values).size > LEVELS
+    if extreme and np.sum(at & (lengths > 1)) > 1 and share > SATURATED and lengths[longest] >= STUCK // 2:
         return [Finding('saturated', (name,), f'{100 * share:.0f} % of the samples are exactly {values[first]:.6g}, '
                         'again and again', 'a sensor or converter with a larger range: its own ends there')]
     if lengths[longest] >= STUCK and seconds >= STUCK_S:
         return [Finding('stuck', (name,), f'exactly {values[first]:.6g} for {seconds:.1f} s from t = '
                         f'{series.t[first]:.1f} s, without the noise of the sensor',
                         'look at its cable and its driver, or its range ends there: it repeats one value')]
-    return []
+    return found
+
+
+def _noise(name: str, values: np.ndarray, noise: float) -> list[Finding]:
+    """White noise that is far above the file's wherever one looks: by the second differences, of which motion leaves
+    less the smoother it is."""
+    change = np.diff(values, 2)
+    pieces = change[:len(change) // PIECE * PIECE].reshape(-1, PIECE)
+    if not len(pieces):
+        return []
+    calm = float(np.percentile(np.median(np.abs(pieces), axis=1), CALM)) / (0.6745 * sqrt(6.0))
+    power = float(np.mean(change ** 2))
+    if calm < NOISY * noise or float(np.mean(change[1:] * change[:-1])) > WHITE * power:
+        return []
+    return [Finding('noise', (name,), f'noise of {calm:.3g}, in the file {noise:.3g}', 'look at its cable, its shield '
+                    'and its supply; or state the noise in the file')]
+
+
+def _spikes(name: str, series: Series, noise: float) -> list[Finding]:
+    """Single samples far from both neighbours, which agree with each other."""
+    values = series.values
+    steps = np.diff(values)
+    if not 0.0 < float(np.median(np.diff(series.t))) <= SPIKE_S:
+        return []
+    out, back = np.abs(steps[:-1]), np.abs(steps[1:])
+    usual = float(np.percentile(np.abs(steps), 90))
+    least = max(SPIKE * float(np.ptp(np.percentile(values, [2.0, 98.0]))), STANDS_OUT * usual, STANDS_OUT * noise)
+    single = (np.minimum(out, back) > least) & (np.abs(steps[:-1] + steps[1:]) < 0.25 * np.minimum(out, back))
+    count = int(single.sum())
+    if count < SPIKES:
+        return []
+    first = int(np.flatnonzero(single)[0])
+    return [Finding('spikes', (name,), f'{count} of {values.size} samples stand out alone by {least:.3g} and more, the '
+                    f'first at t = {series.t[first + 1]:.1f} s', 'look at its cable, its shield and its driver: an '
+                    'estimate rejects them')]
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the stamps of a log say by themselves: empty, coarse, scaled, repeated, out of order, of another clock; and
-rates with which nothing can be estimated."""
+"""What the stamps of a log say by themselves: empty, coarse, scaled, repeated, out of order, of another clock; sensors
+that are silent; and rates with which nothing can be estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...estimators.interpolation_error import RARE, line_errors
+from ...machine import Machine
 from ...streams.ages import Age, offsets
 from ...streams.interpolation import InterpolationSettings
+from ...streams.rates import needed_rate
 from ..log_samples import LogSamples
+from .channel_series import Series
 from .remedies import Finding
 
 SECOND = 1_000_000_000
@@ -24,11 +28,17 @@ APART_NS = 500_000_000  # between the clocks of two channels that begin and end 
 ALIKE = 0.2             # of that: by how much the two ends may differ
 SCALED = 50.0           # times the span of the others with as many samples, or so much less
 SELDOM = 0.105          # s between samples, to 5 %: at 10 Hz and more a machine that moves slowly is seen
+LONGEST_WHOLE = 0.015   # s between samples, up to which the observer takes a sample at once
 SHORTEST = 2e-5         # s between samples of a sensor
+SILENT_S = 1.0          # s in all for which a sensor alone is silent over more than max_gap
+LEAP, LOOK = 10.0, 8     # s of a pause that may be a leap of the clock; samples on each side of it
+NOISES = 6.0            # deviations of a sensor's noise
+OFTEN = 0.1             # share of the samples beside which lines are too far off
+ADVISED = 0.055         # s from sample to sample: 20 Hz, to 10 %
+MANY = 200              # pauses of a sensor that are looked at
 ZONE, NEAR = 3600.0, 5.0            # s: whole hours are a time zone, to some seconds
 LEAPS = (18.0, 19.0, 37.0)          # s between UTC, GPS and TAI
 EPOCH = 1e7             # s, four months: more is no clock that is set wrong, but one that counts from elsewhere
-MISTIMED = 'clock', 'offset', 'stamp'       # kinds of findings with which values of several instants are taken for one
 RECORD = 'stamp each message with the instant of its sample, by one synchronised clock'
 ARRIVAL = 'let the driver fill in header.stamp; until then read it by its arrival (`stamp: arrival` in a map)'
 
@@ -60,16 +70,20 @@ def time_findings(samples: LogSamples, settings: InterpolationSettings = Interpo
     apart = _apart(sensors)
     found += apart
     strange = {name for finding in apart for name in finding.channels}
-    found += [finding for item in sensors if item.name not in strange for finding in _rate(item, settings)]
-    return joined(found)
+    sensors = [item for item in sensors if item.name not in strange]
+    rates = {item.name: _rate(item, settings) for item in sensors}
+    found += [finding for findings in rates.values() for finding in findings]
+    found += _silences([item for item in sensors if not rates[item.name]], settings.max_gap)
+    return joined(found, samples.names)
 
 
-def joined(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding for channels of which the same is said."""
+def joined(findings: Iterable[Finding], known: Sequence[str] = ()) -> list[Finding]:
+    """One finding for channels of which the same is said, of all that are ``known`` as such."""
     same: dict[tuple[str, str, str], list[str]] = {}
     for finding in findings:
         same.setdefault((finding.kind, finding.seen, finding.remedy), []).extend(finding.channels)
-    return [Finding(kind, tuple(channels), seen, remedy) for (kind, seen, remedy), channels in same.items()]
+    return [Finding(kind, tuple(channels), seen, remedy, len(channels) > 2 and set(channels) >= set(known) != set())
+            for (kind, seen, remedy), channels in same.items()]
 
 
 def age_findings(apart: Mapping[str, Age]) -> list[Finding]:
@@ -208,6 +222,85 @@ def _rate(item: _Stamps, settings: InterpolationSettings) -> list[Finding]:
     higher = '' if usual <= settings.max_gap else f', or estimate with --set interpolation.max_gap={1.5 * usual:.2g}'
     return [Finding('rate', (item.name,), f'comes at {1 / usual:.3g} Hz, each {usual:.3g} s: {used}',
                     f'record it at 20 Hz or more{higher}')]
+
+
+def _silences(sensors: list[_Stamps], longest: float) -> list[Finding]:
+    """Sensors that send nothing for longer than is interpolated while others go on: three times, or for long."""
+    found, sorted_stamps = [], {item.name: np.unique(item.stamps) for item in sensors}
+    end = max((item.ends[1] for item in sensors), default=0)
+    for name, stamps in sorted_stamps.items():
+        begins, ends = stamps, np.append(stamps[1:], max(end, int(stamps[-1])))
+        pauses = np.flatnonzero(ends - begins > longest * SECOND)
+        pauses = pauses[np.argsort(begins[pauses] - ends[pauses], kind='stable')][:MANY]
+        others = [other for key, other in sorted_stamps.items() if key != name]
+        alone = [k for k in pauses.tolist() if others and np.median(
+            [np.searchsorted(other, ends[k]) - np.searchsorted(other, begins[k], 'right') for other in others]) > 1]
+        seconds = float(sum(int(ends[k] - begins[k]) for k in alone)) / SECOND
+        if len(alone) >= FEW or seconds >= SILENT_S:
+            times = f'{len(alone)} times for more than {longest:g} s, ' if len(alone) > 1 else ''
+            at = int(begins[alone[0]] - min(own[0] for own in sorted_stamps.values())) / SECOND
+            seen = f'sends nothing {times}for {seconds:.1f} s in all, the longest from t = {at:.1f} s, others do'
+            found.append(Finding('gap', (name,), seen, 'look at its cable, its driver and its bus: the mass is '
+                                 'held meanwhile'))
+    return found
+
+
+def leaps(series: Mapping[str, Series], noises: Mapping[str, float]) -> list[Finding]:
+    """Stamps that leap ahead while the machine moves on as if nothing was missing, by positions and the ``noises`` of
+    their sensors; a machine that rests may have paused."""
+    names = [name for name in noises if name in series]
+    found: dict[int, list[bool]] = {}
+    for name in names:
+        t, values = series[name]
+        for k in np.flatnonzero(np.diff(t) > LEAP).tolist():
+            if k + 1 >= LOOK and len(t) - k - 1 >= LOOK and (goes := _goes_on(t, values, k, noises[name])) is not None:
+                found.setdefault(round(float(t[k + 1] - t[k])), []).append(goes)
+    sizes = [size for size, goes in found.items() if all(goes)]
+    return [Finding('jump', tuple(names), f'stamps leap by {sizes[0]} s while the machine moves on as if nothing was '
+                    'missing', 'keep the clock from being set while it records, or cut the log there: the estimate '
+                    'starts again')] if sizes else []
+
+
+def _goes_on(t: np.ndarray, values: np.ndarray, k: int, noise: float) -> bool | None:
+    """Whether a position goes on behind the pause after sample k where it was, as fast; None of one that rests."""
+    before, after = slice(k + 1 - LOOK, k + 1), slice(k + 1, k + 1 + LOOK)
+    if max(np.ptp(t[before]), np.ptp(t[after])) > LEAP / 2:
+        return None
+    (v0, x0), (v1, x1) = (np.polyfit(t[part] - t[at], values[part], 1) for part, at in ((before, k), (after, k + 1)))
+    span, room = float(np.ptp(t[before])), NOISES * noise
+    if max(abs(v0), abs(v1)) * span < room:
+        return None
+    step = 0.5 * (v0 + v1) * span / (LOOK - 1)
+    return bool(abs(v1 - v0) < 0.5 * max(abs(v0), abs(v1)) and abs(x1 - x0 - step) < abs(step) + room)
+
+
+def rare_findings(series: Mapping[str, Series], machine: Machine) -> tuple[list[Finding], list[str]]:
+    """Sensors whose samples are too rare for the motion, by the observer's own rule (``line_errors``), and that it is
+    so of those that come as often as is advised, which is no fault of the log: their masses count less."""
+    found: dict[bool, list[tuple[str, float, float]]] = {True: [], False: []}       # by: more rarely than advised
+    shares: list[float] = []
+    for channel in machine.all_channels:
+        own = series.get(channel.name)
+        interval = float(np.median(np.diff(own.t))) if own is not None and own.t.size > FEWEST else 0.0
+        if own is None or interval < LONGEST_WHOLE or not channel.sensor.noise > 0.0:
+            continue
+        even = np.maximum(np.diff(own.t)[1:], np.diff(own.t)[:-1]) < 1.5 * interval
+        off = line_errors(own.values, channel.sensor.noise ** 2)[even]
+        share = float(np.mean(off > RARE)) if off.size else 0.0
+        if share > OFTEN and interval <= SELDOM:
+            shares.append(share)
+            found[interval > ADVISED].append((channel.name, 1.0 / interval, float(np.quantile(off, 1.0 - OFTEN))))
+    lines = {slow: _rare(items, max(shares)) for slow, items in found.items() if items}
+    return ([Finding('rate', tuple(name for name, *_ in found[True]), lines[True], 'record it more often, or move more '
+                     'slowly: masses count less while it moves so')] if True in lines else [],
+            [f'{", ".join(name for name, *_ in found[False])}: {lines[False]}: masses count less while it moves so']
+            if False in lines else [])
+
+
+def _rare(items: list[tuple[str, float, float]], share: float) -> str:
+    name, rate, off = max(items, key=lambda item: item[1] * item[2] ** 0.5)
+    return (f'too rare for this motion for up to {100 * share:.0f} % of the time: {name} comes at {rate:.2g} Hz and '
+            f'needs about {needed_rate(rate, off)} Hz')
 
 
 def _share(count: int, total: int) -> str:

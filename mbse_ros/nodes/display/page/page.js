@@ -111,7 +111,7 @@ function row(cells, kind = '') {
 
 function loads(totals) {
   by('loads').replaceChildren(...totals.last_loads.map(load => row([load.load, new Date(load.end_ns / 1e6).toLocaleTimeString(), load.truck,
-    load.mass.toFixed(1), span(load.interval), load.counts ? '' : load.status.replace('_', ' ')], load.counts ? '' : 'out')));
+    load.mass.toFixed(1), span(load.interval), load.counts ? load.trusted ? '' : 'not trusted' : load.status.replace('_', ' ')], load.counts ? '' : 'out')));
   missed = totals.missed;
   by('tare').textContent = totals.attachment ? `Tare: ${totals.attachment}` : 'Tare';
 }

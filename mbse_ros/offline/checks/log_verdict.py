@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of a log, by whatever command reads it: what was odd, and why its masses are not to be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...bags.recorded_commands import RecordedCommands
+from ...streams.ages import Ages
+from ...streams.pipeline import Pipeline
+from ..log_samples import LogSamples
+from ..track import Track
+from .findings import (
+    command_lines,
+    fit_lines,
+    implausible_lines,
+    mass_lines,
+    sample_lines,
+    state_lines,
+    stroke_lines,
+    unused_lines,
+)
+from .plausibility import judged
+
+COPES = ('rate', 'coarse', 'stuck', 'repeated', 'order', 'jump', 'unstamped', 'gap', 'spikes', 'huge')
+"""Kinds of findings with which an estimate copes: by its interval, or it leaves the samples out and holds the mass."""
+
+
+@dataclass(frozen=True)
+class LogVerdict:
+    """``lines``: what was odd; ``doubts``: those of them with which the masses of the log are not to be trusted,
+    whatever their status."""
+
+    lines: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+
+
+def log_verdict(samples: LogSamples, track: Track, pipeline: Pipeline, ages: Ages | None = None) -> LogVerdict:
+    """Of the samples of a log, or of a part of it, and of what ``pipeline`` made of them."""
+    machine, settings = pipeline.machine, pipeline.interpolator.settings
+    start_ns, gap_ns = int(track.start_ns[0]), round(1e9 * settings.max_gap)
+    verdict = judged(samples, machine, ages, settings)
+    findings = verdict.findings
+    doubted = implausible_lines(track)
+    lines = [*sample_lines(samples, start_ns, gap_ns, track.clock), *stroke_lines(samples, machine),
+             *state_lines(track), *fit_lines(track), *doubted, *mass_lines(track, machine),
+             *(finding.line for finding in findings), *verdict.notes]
+    return LogVerdict(tuple(lines), (*(finding.line for finding in findings if finding.kind not in COPES),
+                                    *fit_lines(track, single=False), *doubted))
+
+
+def stage_lines(pipeline: Pipeline, used: RecordedCommands | None = None) -> list[str]:
+    """What the stages have counted, and say of their tuning, at the end of a log."""
+    interpolator = pipeline.interpolator
+    return [*unused_lines(interpolator.dropped), *command_lines(interpolator.late, used),
+            *filter(None, [pipeline.observer.note, pipeline.payload.note, interpolator.clocks.words])]
