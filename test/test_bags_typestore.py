@@ -66,7 +66,10 @@ def assert_holds(message: object, values: dict) -> None:
     assert (message.header.stamp.sec, message.header.stamp.nanosec, message.header.frame_id) == (12, 345, 'kran')
 
 
-@pytest.mark.parametrize('msgtype', [*(f'mbse_ros/msg/{name}' for name in OWN), *STANDARD[:2]])
+FILLED = [name for name in OWN if name != 'Fault']      # which has constants alone
+
+
+@pytest.mark.parametrize('msgtype', [*(f'mbse_ros/msg/{name}' for name in FILLED), *STANDARD[:2]])
 def test_bytes_survive_the_way_back(msgtype):
     values = example(msgtype)
     store = typestore()
@@ -74,7 +77,7 @@ def test_bytes_survive_the_way_back(msgtype):
 
 
 @pytest.mark.ros
-@pytest.mark.parametrize('name', OWN)
+@pytest.mark.parametrize('name', FILLED)
 def test_rclpy_reads_the_bytes_and_its_bytes_are_read(name):
     module = pytest.importorskip('mbse_ros.msg')
     from rclpy.serialization import deserialize_message, serialize_message

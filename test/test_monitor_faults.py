@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 from dataclasses import fields, replace
 from functools import cache
@@ -11,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from core_support import feed, simulate
+from source_tree import ROOT
 
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor import faults
@@ -114,3 +116,12 @@ def test_the_table_is_whole():
     assert (Fault.RARE | Fault.MISSING).words == ('missing', 'rare') and NONE.words == ()
     assert Fault(1 << 31 | 1).words == ('missing',)        # of a newer version
     assert isinstance(KINDS[Fault.MISSING], Kind) and faults.__doc__
+
+
+def test_the_message_has_the_same_constants():
+    text = (ROOT / 'msg' / 'Fault.msg').read_text()
+    assert {name: (int(value), means) for name, value, means in re.findall(
+        r'^uint32 (\w+)=(\d+) +# (.*)$', text, re.MULTILINE)} == {
+            fault.name: (int(fault), item.means) for fault, item in KINDS.items()}
+    for name in ('HydraulicState', 'LinkageState', 'PayloadEstimate'):
+        assert (ROOT / 'msg' / f'{name}.msg').read_text().splitlines()[-1].startswith('uint32 faults ')

@@ -113,7 +113,9 @@ build() {
   local generator='Unix Makefiles' options=() name=$1 source=$2
   shift 2
   ! command -v ninja >/dev/null || generator=Ninja
-  [[ $env == */sourced-* ]] || options+=(-DCMAKE_TOOLCHAIN_FILE="$root/cmake/ros_wheels.toolchain.cmake")
+  # The wheels come before packages of the same name that the system has, such as std_msgs of a ROS 1 of Debian.
+  [[ $env == */sourced-* ]] || options+=(-DCMAKE_TOOLCHAIN_FILE="$root/cmake/ros_wheels.toolchain.cmake"
+                                         -DCMAKE_PREFIX_PATH="$env")
   {
     cmake -S "$source" -B "$env/build/$name" -G "$generator" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
       -DCMAKE_INSTALL_PREFIX="$env" -DPython3_EXECUTABLE="$env/bin/python" -DPython3_FIND_VIRTUALENV=ONLY \

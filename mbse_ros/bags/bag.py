@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +16,7 @@ from ..errors import BagError, SampleError
 from ..resources import regular
 from .bulk.cdr import TYPES, read
 from .bulk.message_layout import Batch
-from .messages import PACKAGE, is_ours, typestore
+from .messages import PACKAGE, before_faults, is_ours, typestore, with_faults
 from .storage.expand import Budget, blocks, expanded
 from .storage.mcap_file import McapFile
 from .storage.recognized import storage_of, why_none
@@ -59,6 +60,7 @@ class Bag:
         self._warnings: list[str] = []
         self.topics: dict[str, str] = {}
         self.definitions: dict[str, str] = {}
+        self._before_faults: set[str] = set()       # types recorded without their last field
         self._unpacked: list[TemporaryDirectory[str]] = []
         files = [file for file in map(self._open, self._find_files()) if file]
         for file in files:
@@ -94,10 +96,15 @@ class Bag:
     def _message(self, stamp: int, topic: str, data: bytes, budget: Budget) -> RawMessage:
         if data[:4] == _ZSTD_MAGIC:     # no message begins so: the recorder compressed it
             data = _decompressed_message(data, budget)
-        return RawMessage(stamp, topic, self.topics[topic], data)
+        raw = RawMessage(stamp, topic, self.topics[topic], data)
+        if raw.msgtype in self._before_faults:
+            with suppress(SampleError):     # decoding reports it
+                return raw._replace(data=with_faults(decode(raw, before_faults()), raw.msgtype))
+        return raw
 
     def check_type(self, msgtype: str) -> None:
-        """Raise BagError where the bag holds another version of one of this package's messages."""
+        """Raise BagError where the bag holds another version of one of this package's messages, but for that before
+        ``faults``: such messages then come with them."""
         text = self.definitions.get(msgtype) if msgtype.startswith(PACKAGE) else None
         if text is None or is_ours(msgtype, text):
             return
@@ -106,7 +113,10 @@ class Bag:
             recorded = get_types_from_msg(text, msgtype)[msgtype][1]
         except (TypesysError, KeyError) as error:
             raise BagError(str(self.path), f'its definition of {msgtype} cannot be read: {error}') from error
-        if [tuple(field) for field in recorded] != [tuple(field) for field in typestore().fielddefs[msgtype][1]]:
+        found, ours = ([tuple(field) for field in fields] for fields in (recorded, typestore().fielddefs[msgtype][1]))
+        if ours[-1][0] == 'faults' and found == ours[:-1]:
+            self._before_faults.add(msgtype)
+        elif found != ours:
             raise BagError(str(self.path), f'recorded with another version of {msgtype}: fields '
                                            + ', '.join(name for name, _ in recorded))
 

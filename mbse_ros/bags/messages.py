@@ -45,20 +45,19 @@ SHAPES = {'values': ('steps', 'channels'), 'repeats': ('channels',), 'command_va
           'innovation': ('channels',), 'innovation_stddev': ('channels',)}
 _SEPARATOR = '=' * 80 + '\n'
 _OF_ESTIMATE = ('sequence', 'revision', 'restart', 'estimator', 'names', 'mean', 'force_names', 'force', 'force_stddev',
-                'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason')
-# Messages have no field ``faults`` yet: their reasons hold these words.
+                'innovation', 'innovation_stddev', 'nis', 'dropped', 'status', 'reason', 'faults')
+# Of records without ``faults``, which versions to 0.2.0 wrote: their reasons hold these words, as they were then.
 _WORDS = {
     'missing: ': Fault.MISSING, 'constant: ': Fault.STUCK, 'rejected: ': Fault.REJECTED, 'jumped: ': Fault.JUMPED,
     'below vacuum: ': Fault.VACUUM, 'at the end of its range: ': Fault.SATURATED,
     'far outside its range: ': Fault.FAR, 'another unit?': Fault.UNIT, 'samples too rare': Fault.RARE,
     'nothing is measured': Fault.UNMEASURED, 'finite numbers': Fault.NOT_FINITE,
-    ', far outside ': Fault.OUT_OF_RANGE, ' not known to ': Fault.VAGUE, 'settling': Fault.SETTLING,
+    ', far outside its range': Fault.OUT_OF_RANGE, ' not known to ': Fault.VAGUE, 'settling': Fault.SETTLING,
     'outside force: ': Fault.OUTSIDE_FORCE, 'not trusted within': Fault.DOUBTED, 'first mass': Fault.FIRST_MASS,
     'the mass is not within': Fault.LIMITS, 'masses of different poses': Fault.CONTRADICTION,
     'the load changes': Fault.LOAD_CHANGES, 'masses of these poses': Fault.SURPRISE,
     'not trusted yet': Fault.NOT_TRUSTED, 'position problem': Fault.SINGULAR, 'singular position': Fault.SINGULAR,
-    'motion alone': Fault.UNWEIGHED, 'after a pause': Fault.PAUSED, 'all samples jumped': Fault.JUMPED,
-    'jumped or rejected': Fault.JUMPED | Fault.REJECTED | Fault.RESTARTED, 'load may be another:': Fault.UNSEEN}
+    'motion alone': Fault.UNWEIGHED}
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:
@@ -157,7 +156,7 @@ def record_of(kind: type, message: Any) -> Any:
         if item.name in OWN:
             continue
         name, label = item.name, f'{RECORDS[kind][0]}.{item.name}'
-        value: Any = stamp if name == 'stamp_ns' else getattr(message, name, None)
+        value: Any = stamp if name == 'stamp_ns' else getattr(message, name)
         if name in SHAPES:
             sizes = [getattr(message, size) for size in SHAPES[name]]
             value = _shaped(label, stamp, value, *(size if isinstance(size, int) else len(size) for size in sizes))
@@ -166,7 +165,7 @@ def record_of(kind: type, message: Any) -> Any:
         elif name == 'status':
             value = _status(ObserverStatus if kind is StateEstimate else PayloadStatus, label, stamp, value)
         elif name == 'faults':
-            value = joined(fault for words, fault in _WORDS.items() if words in message.reason)
+            value = Fault(value)
         values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 
@@ -285,6 +284,23 @@ def typestore() -> Typestore:
         types.update(get_types_from_msg(path.read_text(encoding='utf-8'), name))
     store.register(types)
     return store
+
+
+@cache
+def before_faults() -> Typestore:
+    """The same, but records without their field ``faults``, as versions to 0.2.0 wrote them."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore  # here: slow to import
+    store, ended = get_typestore(Stores.ROS2_JAZZY), 'uint32 faults'
+    for name, path in _own_files().items():
+        store.register(get_types_from_msg(path.read_text(encoding='utf-8').partition(ended)[0], name))
+    return store
+
+
+def with_faults(message: Any, msgtype: str) -> bytes:
+    """A record without ``faults`` as a serialized one of now: its faults are those that its reason names."""
+    faults = joined(fault for words, fault in _WORDS.items() if words in message.reason)
+    values = {name: getattr(message, name) for name in _kinds(msgtype) if name != 'faults'}
+    return bytes(typestore().serialize_cdr(typestore().types[msgtype](**values, faults=faults), msgtype))
 
 
 @cache

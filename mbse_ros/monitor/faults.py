@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Fault(IntFlag):
-    """Kinds of faults, joined by ``|``."""
+    """Kinds of faults, joined by ``|``; the values are those of Fault.msg."""
 
     # of a sensor
     MISSING = 1

@@ -9,6 +9,7 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
+from ...monitor.faults import KINDS
 from ...resources import share_directory
 from .catalogue import NODES, Entry
 from .linkage_graph import LinkageArguments
@@ -31,6 +32,7 @@ def messages_page() -> str:
     for kind in ('msg', 'srv'):
         for path in sorted((share_directory() / kind).glob(f'*.{kind}')):
             parts.append(f'## mbse_ros/{kind}/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
+            parts += [_faults()] * (path.stem == 'Fault')
     return '\n'.join(parts)
 
 
@@ -59,6 +61,18 @@ missing value. The covariance of the state is that of its last step. The stamp o
 step, that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
 interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
 '''
+
+
+FAULTS = '''\
+A fault that doubts the state also takes back what was learnt of the mass in the half second before.
+'''
+
+
+def _faults() -> str:
+    """Kinds of faults and what they do, as a table."""
+    rows = [f'| `{fault.name}` | {kind.means} | {kind.does} | {"yes" if kind.doubts else ""} |'
+            for fault, kind in KINDS.items()]
+    return '\n'.join([FAULTS, '| fault | meaning | what it does | doubts the state |', '|---|---|---|---|', *rows, ''])
 
 
 def _entry(entry: Entry) -> str:
