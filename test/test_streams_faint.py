@@ -55,3 +55,18 @@ def test_it_is_believed_again_when_it_is_mended(machine):
     assert found(machine, [*wrong, right[0]]) == []
     assert found(machine, [*right, *wrong[:SAMPLES - 1]]) == []
     assert found(machine, [*right, *wrong[:SAMPLES]]) == ['pressure/lift_piston']
+
+
+@pytest.mark.parametrize('level, noise, is_found', [
+    (38e3, 12.0, True), (42e3, 12.0, False),        # 40 kPa: the largest reading that 40 MPa in kPa give
+    (1e4, 48.0, True), (1e4, 150.0, False)])        # 0.005 of 12 kPa are 60 Pa
+def test_both_sides_of_a_limit(machine, level, noise, is_found):
+    samples = level + noise * np.random.default_rng(4).standard_normal(60)
+    assert found(machine, samples) == ['pressure/lift_piston'] * is_found
+
+
+def test_it_takes_twenty_samples_and_a_step_of_600_pa_to_change_it(machine):
+    wrong = pressure() / 1e5
+    assert found(machine, wrong[:19]) == [] and found(machine, wrong[:20]) == ['pressure/lift_piston']
+    assert found(machine, [*wrong, wrong[-1] + 550.0]) == ['pressure/lift_piston']
+    assert found(machine, [*wrong, wrong[-1] + 650.0]) == []
