@@ -74,9 +74,9 @@ def machine_steps(name: str, quick: bool) -> list[Step]:
     if not quick:
         steps += [
             ('simulate_sqlite', ['simulate', name, '-o', 'sqlite', '--storage', 'sqlite3', '--rate', '50']),
-            ('fleet', ['fleet', 'bag', 'sqlite', *of, '-o', 'tables', '--jobs', '1']),
+            ('fleet', ['fleet', 'bag', 'sqlite', *of, '-o', 'tables.csv', '--jobs', '1']),
             ('smooth', ['smooth', 'sqlite', *of, '--json', 'smooth.json', '-o', 'smooth']),
-            ('smooth_lag', ['smooth', 'sqlite', *of, '--lag', '0.2', '--json', 'smooth_lag.json'])]
+            ('smooth_lag', ['smooth', 'sqlite', *of, '--lag', '0.5', '--json', 'smooth_lag.json'])]
     return steps
 
 
