@@ -19,6 +19,7 @@ from mbse_ros.simulation.crane import SensorFrame
 from mbse_ros.streams.jumps import Jumps
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.records import ObserverStatus, PayloadStatus, Segment, StateEstimate
+from mbse_ros.streams.recovery import Recovery
 from mbse_ros.streams.stages import ObserverStage
 
 STROKE, LIFT, TILT = 'position/lift', 'position/lift', 'position/tilt'
@@ -55,7 +56,7 @@ def test_a_sensor_that_was_stuck_is_believed_where_it_goes_on() -> None:
 def test_first_samples_that_were_wrong_are_outlived() -> None:
     """Five of them cost lost_after; a slip after the start stays one."""
     for before, believed in ((5, True), (50, False)):
-        values = [*noisy(0.3, before), *noisy(0.2, 70)]
+        values = [*noisy(0.3, before), *noisy(0.2, 170)]
         refused, back, _ = taken(crane(), [[value, 4e6, 3e6] for value in values])
         assert ([0] in back) is believed and (not refused[-1]) is believed
         assert refused[before] == [0]
@@ -221,3 +222,16 @@ def test_a_cut_within_a_joined_segment_starts_at_its_row() -> None:
     cut = next(o.state for o in outputs if 'log was cut' in o.state.reason)
     true = {frame.stamp_ns: frame.position for frame in kept}[cut.stamp_ns]
     assert cut.restart and np.abs(cut.mean[-1, :4] - true).max() < 0.01
+
+
+def test_a_state_settles_by_its_own_covariance() -> None:
+    """Not after settle_time, 0.2 s, alone: its speed is as well known as at a start (0.05 m/s), or no better again."""
+    observer = HydraulicObserver(crane(), ObserverSettings(), 'vm')
+    recovery, speed = Recovery(crane(), observer), np.zeros(len(observer.names))
+    for at, known, settled in ((0.1, 0.01, False), (0.25, 1.0, False), (0.3, 0.9, False), (0.5, 0.5, False),
+                               (0.75, 0.49, True), (0.8, 2.0, True)):
+        recovery.age, speed[observer.names.index('velocity/lift')] = at, known ** 2
+        assert recovery.settled(speed) is settled, at
+    recovery.reset()
+    recovery.age, speed[observer.names.index('velocity/lift')] = 0.25, 0.04 ** 2
+    assert recovery.settled(speed)
