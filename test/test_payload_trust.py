@@ -184,3 +184,25 @@ def test_swapped_hoses_are_not_believed_for_a_second():
                                      'pressure/lift_rod': 'pressure/lift_piston'})
     assert longest <= 1.0 and total <= 1.5
     assert silently_wrong({})[1] == 0.0
+
+
+def after(*parts):
+    """A trust of 20 s of motion and more parts: seconds and what is so meanwhile."""
+    trust = Trust()
+    pass_time(trust, 20.0)
+    for seconds, given in parts:
+        pass_time(trust, seconds, **given)
+    return trust
+
+
+def test_both_sides_of_each_time():
+    """In seconds, not by the names of the numbers: these are the ones that the page of tuning states."""
+    wrong, calm, alarm = (DT, {'implausible': True}), lambda t: (t, {}), lambda t: (t, {'alarm': True})
+    assert after(wrong, calm(1.9)).lost and not after(wrong, calm(2.1)).lost
+    assert after(wrong, calm(0.4), wrong).wanted == 2.0 and after(wrong, calm(0.6), wrong).wanted == 4.0
+    assert after(*[wrong, calm(20.0)] * 3, wrong).wanted == after(*[wrong, calm(20.0)] * 5, wrong).wanted == 16.0
+    assert after(wrong, calm(29.0), wrong).wanted == 4.0 and after(wrong, calm(31.0), wrong).wanted == 2.0
+    assert not after(alarm(3.9)).lost and after(alarm(4.1)).lost
+    assert not after(alarm(3.0), calm(1.0), alarm(1.4)).lost and after(alarm(3.0), calm(1.0), alarm(1.6)).lost
+    contact = DT, {'contact': True}
+    assert not after(contact, calm(2.9), wrong).lost and after(contact, calm(3.1), wrong).lost
