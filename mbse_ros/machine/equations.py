@@ -69,3 +69,11 @@ def missing_pressures(machine: Machine) -> dict[str, list[str]]:
     needs, names = machine.pressure_needs, cylinders_of(machine)
     return {' and '.join(names[k]): [name for name in machine.volumes if name in needed - set(machine.measured_volumes)]
             for k, needed in enumerate(needs) if k not in machine.weighing}
+
+
+def pressure_pairs(machine: Machine) -> dict[str, tuple[str, str]]:
+    """Pressure channels, piston and rod, of the cylinders that have both."""
+    volumes = machine.hydraulics.volumes
+    chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
+    found = {name: (chambers.get((name, 'piston'), ''), chambers.get((name, 'rod'), '')) for name in machine.cylinders}
+    return {name: pair for name, pair in found.items() if set(pair) <= set(machine.channels)}

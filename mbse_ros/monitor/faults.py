@@ -46,6 +46,7 @@ class Fault(IntFlag):
     NOT_TRUSTED = 1 << 27
     SINGULAR = 1 << 28
     UNWEIGHED = 1 << 29
+    EXCHANGED = 1 << 30
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -119,6 +120,9 @@ KINDS = {
                          'OUTSIDE_STROKE: the mass is held'),
     Fault.UNWEIGHED: Kind('no sensors weigh', 'no cylinder has all sensors that a weighing takes',
                           'NOT_OBSERVABLE: no mass'),
+    Fault.EXCHANGED: Kind('the forces balance only with these exchanged (swapped hoses?)',
+                          'no load explains the two pressures of a cylinder as they are, and one does the other way',
+                          'IMPLAUSIBLE'),
 }
 DOUBTS = Fault(sum(fault for fault, kind in KINDS.items() if kind.doubts))
 

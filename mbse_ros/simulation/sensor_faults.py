@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import SettingError
 from ..machine import Machine
 from ..machine.channels import ATMOSPHERE
+from ..machine.equations import pressure_pairs
 from .crane import SensorFrame
 
 FULL_SCALE = 40e6       # Pa, of a pressure transducer on a machine of this kind
@@ -206,13 +207,7 @@ def chosen_faults(names: Sequence[str]) -> tuple[Fault, ...]:
 
 def pair_of(machine: Machine, sensor: str) -> tuple[str, ...]:
     """Channels of the pressures, piston and rod, of the cylinder to which a pressure sensor belongs; () without."""
-    volumes = machine.hydraulics.volumes
-    chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
-    for cylinder in machine.cylinders:
-        pair = chambers.get((cylinder, 'piston'), ''), chambers.get((cylinder, 'rod'), '')
-        if sensor in pair and set(pair) <= set(machine.channels):
-            return pair
-    return ()
+    return next((pair for pair in pressure_pairs(machine).values() if sensor in pair), ())
 
 
 def place_of(machine: Machine, channel: str) -> Place:

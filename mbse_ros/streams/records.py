@@ -34,6 +34,16 @@ class PayloadStatus(IntEnum):
     CONTACT = 8
 
 
+JUDGED = PayloadStatus.UPDATING, PayloadStatus.IMPLAUSIBLE     # of a mass that a state has just given
+GATES = {
+    'open': (PayloadStatus.UPDATING, ''),
+    'too slow': (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
+    'not observable': (PayloadStatus.NOT_OBSERVABLE, 'the mass does not show in the cylinder force here'),
+    'outside the stroke': (PayloadStatus.OUTSIDE_STROKE, 'piston at or beyond an end of its stroke'),
+    'accelerating': (PayloadStatus.ACCELERATING, 'machine accelerates too much'),
+}
+
+
 @dataclass(frozen=True)
 class Segment:
     """One sensor period of samples on the observer's time grid; step k is at start_ns + (k + 1) step_ns.

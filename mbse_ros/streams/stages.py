@@ -19,6 +19,7 @@ from ..machine import Machine
 from ..machine.equations import missing_pressures
 from ..monitor.faults import DOUBTS, NONE, Fault, joined, reason_of
 from ..payload.estimator import PayloadEstimator
+from ..payload.exchanged import Exchanged
 from ..payload.gates import too_slow
 from ..payload.load_log import Load, LoadLog
 from ..payload.mass import Cause, Mass
@@ -29,20 +30,13 @@ from .faint import Faint
 from .limits import Limits, StateBounds
 from .linkage.watch import Watch
 from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, SHARE, Lately, too_rare
-from .records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
+from .records import GATES, JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .recovery import CUT, Recovery
 
 WINDOW = 200         # innovations from which the health is computed
 Verdict = tuple[PayloadStatus, str, Fault]     # its reason and faults
 FIRST_WEIGHED = 0.5     # s of weighing before a mass counts, at first and after that, where some cylinders do not weigh
 RETURN_NS = 1_000_000_000    # after a doubt, until what the observer has learnt of the mass meanwhile is forgotten
-GATES = {
-    'open': (PayloadStatus.UPDATING, ''),
-    'too slow': (PayloadStatus.TOO_SLOW, 'piston too slow: friction is not known near standstill'),
-    'not observable': (PayloadStatus.NOT_OBSERVABLE, 'the mass does not show in the cylinder force here'),
-    'outside the stroke': (PayloadStatus.OUTSIDE_STROKE, 'piston at or beyond an end of its stroke'),
-    'accelerating': (PayloadStatus.ACCELERATING, 'machine accelerates too much'),
-}
 
 
 class ObserverStage:
@@ -50,8 +44,7 @@ class ObserverStage:
 
     def __init__(self, machine: Machine, settings: ObserverSettings = ObserverSettings(),
                  backend: str = 'auto') -> None:
-        self.machine = machine
-        self._observer = HydraulicObserver(machine, settings, backend)
+        self.machine, self._observer = machine, HydraulicObserver(machine, settings, backend)
         self._stddev = np.sqrt(variances(machine)).tolist()
         self._bounds = StateBounds(machine, self._observer.names)
         self._watch = Watch(machine.channels, [False] * len(machine.channels), lambda place: True)
@@ -252,7 +245,7 @@ class PayloadStage:
 
     def __init__(self, machine: Machine, settings: PayloadSettings = PayloadSettings(), backend: str = 'auto') -> None:
         self._estimator = PayloadEstimator(machine, settings, backend)
-        self._limits = machine.payload_data.limits
+        self._limits, self._exchanged = machine.payload_data.limits, Exchanged(machine)
         self.reset()
 
     @property
@@ -272,6 +265,7 @@ class PayloadStage:
     def reset(self) -> None:
         """Forget the mass: another load."""
         self._estimator.reset()
+        self._exchanged.reset()
         self._doubted_ns, self._rare_ns, self._rare = -RETURN_NS, -REMEMBERED_NS, ('', NONE)
         self._trust, self._drift = Trust(), Drift(self._estimator.difference)
         machine = self._estimator.machine
@@ -307,6 +301,11 @@ class PayloadStage:
         rare = Fault.RARE in state.faults
         if rare:
             self._rare_ns, self._rare = now, (state.reason, state.faults)
+        if state.status is ObserverStatus.OK and not (rare or state.restart or Fault.OUTSIDE_FORCE in state.faults):
+            self._exchanged.take(length * 1e-9, state.mean[-1], state.covariance, (
+                state.measured, state.innovation, state.innovation_stddev), self._mass.mass if self._mass else nan)
+        else:
+            self._exchanged.interrupt()
         if state.status is not ObserverStatus.OK:
             if state.faults & DOUBTS:
                 self._doubted_ns = now
@@ -395,5 +394,7 @@ class PayloadStage:
             verdict = (PayloadStatus.NO_DATA, *self._rare)
         if state.weighing.size:
             verdict = self._trusted(state, mass, verdict)
+        if verdict[0] in JUDGED and (said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
+            verdict = PayloadStatus.IMPLAUSIBLE, *said
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, *verdict)

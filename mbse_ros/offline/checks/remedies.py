@@ -12,6 +12,7 @@ import numpy as np
 
 from ...machine import Machine
 from ...machine.channels import ATMOSPHERE
+from ...machine.equations import pressure_pairs
 
 PRESSURE_UNITS = {'bar': 1e5, 'kPa': 1e3, 'MPa': 1e6, 'psi': 6894.757}
 LENGTH_UNITS = {'mm': 1e-3, 'cm': 1e-2}
@@ -103,17 +104,9 @@ def position_remedies(machine: Machine, channel: str) -> tuple[Remedy, ...]:
     return (*units, *lengths, negated(channel))
 
 
-def pairs_of(machine: Machine) -> dict[str, tuple[str, str]]:
-    """Pressure channels, piston and rod, of the cylinders that have both."""
-    volumes = machine.hydraulics.volumes
-    chambers = {chamber: f'pressure/{name}' for name, volume in volumes.items() for chamber in volume.chambers}
-    found = {name: (chambers.get((name, 'piston'), ''), chambers.get((name, 'rod'), '')) for name in machine.cylinders}
-    return {name: pair for name, pair in found.items() if set(pair) <= set(machine.channels)}
-
-
 def swap_sets(machine: Machine) -> list[tuple[Remedy, ...]]:
     """Sets of cylinders whose chambers may be swapped, the smallest first; of many cylinders one at a time, or all."""
-    swaps = [swapped(*pair) for pair in dict.fromkeys(pairs_of(machine).values())]
+    swaps = [swapped(*pair) for pair in dict.fromkeys(pressure_pairs(machine).values())]
     sizes = range(len(swaps) + 1) if len(swaps) <= MANY else (0, 1, len(swaps))
     return [chosen for size in sizes for chosen in combinations(swaps, size)]
 

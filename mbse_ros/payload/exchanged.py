@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the two pressures of a cylinder are exchanged: hoses, or plugs of sensors, that are swapped.
+
+The masses of one motion agree with each other all the same, as long as the two pressures change little. So the machine
+is weighed both ways, by the same force balance, at rest too, where friction is anything between two bounds. Each way
+leaves the masses that all windows so far, and the payload's limits, allow (set-membership: F. C. Schweppe, Recursive
+state estimation: unknown but bounded errors and system inputs, IEEE Trans. Automatic Control 13, 1968). The wrong way
+leaves none as soon as the pressures have changed together, or at once, where no load within the limits explains them.
+
+A window that contradicts those before is left out. If the next one does, too, the way that explains it is the right
+one. Where none does, the load is another, or something else pushes: what masses are possible begins again, and what has
+been found of the hoses stays.
+"""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+
+from ..compiled.built import built
+from ..errors import PositionProblemError, SingularConfigurationError
+from ..estimators.force_balance import force_balance
+from ..estimators.hydraulic_model import state_names
+from ..estimators.hydraulic_sensors import direct
+from ..estimators.weighing import KNOWN, free_of_stops
+from ..machine import Machine
+from ..machine.equations import pressure_pairs
+from ..monitor.faults import Fault, reason_of
+
+WINDOW = 0.2        # s over which the machine is weighed with one mean acceleration; all known, twice that
+SURE = 3.0          # standard deviations by which a mass may be off
+LIKELY = 6.0        # standard deviations of its innovation, up to which a sample is used
+STOPPED = 1e-6      # m/s: no speed is known better
+
+
+def masses_both_ways(machine: Machine, pairs: list[tuple[int, int]]) -> ca.Function:
+    """``(near, X, P, mass, p) -> (near+, masses, rooms)``, kg, (1 + ways, equations of the force balance): as the
+    pressures are, and with those at each of ``pairs`` of places in the state ``X`` (nx,), SI, exchanged.
+
+    ``near``: dependent coordinates nearby, ``near+``: those of X; ``P`` (nx, nx): covariance of X; ``mass``: kg, at
+    which the balance is linearised; ``rooms``: by how much friction whose sign is not known, and ``SURE`` deviations of
+    X and of the uncertain numbers ``p``, change a mass; infinite where a stop may push.
+    """
+    names, _ = state_names(machine)
+    balance, parameters = force_balance(machine, names, smooth=True), machine.parameters.symbol
+    X, P, mass = balance.X, ca.SX.sym('P', len(names), len(names)), ca.SX.sym('m')
+    signs = ca.fabs(balance.signs)
+    friction = ca.fabs(balance.levers) @ (balance.bounds * ca.if_else(signs ** 2 > KNOWN, 0, 1 + signs))
+    g, G = ca.substitute([balance.g, ca.sum2(ca.jacobian(balance.g, machine.payload))], [machine.payload],
+                         [ca.repmat(mass, machine.payload.numel())])
+    slopes, numbers = ca.jacobian(g, X), ca.jacobian(g, parameters) @ ca.DM(machine.parameters.factor())
+    room = friction + SURE * ca.sqrt(ca.sum2((slopes @ P) * slopes) + ca.sum2(numbers ** 2))
+    room = ca.if_else(free_of_stops(machine, balance), room, np.inf)
+    near = ca.SX.sym('near', balance.near.numel())
+    solved = machine.closed(near, X[:len(machine.coordinates)])[machine.system.dependent]
+    speeds, found = ca.sqrt(ca.fmax(ca.sum2((balance.rates @ P) * balance.rates), STOPPED ** 2)), []
+    for one, other in ((0, 0), *pairs):
+        order = list(range(len(names)))
+        order[one], order[other] = other, one
+        found.append(ca.substitute([mass - g / G, room / ca.fabs(G)], [X], [X[order]]))
+    masses, rooms = ca.substitute([ca.horzcat(*parts).T for parts in zip(*found)], [balance.deviation], [speeds])
+    masses, rooms = ca.substitute([masses, rooms], [balance.near], [solved])
+    return ca.Function('mbse_exchanged', [near, X, P, mass, parameters], [solved, masses, rooms], {'cse': True})
+
+
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray]     # measured (channels,), innovations, their deviations
+
+
+class Exchanged:
+    """Of one machine; ``pairs``: pressure channels, piston and rod, of its cylinders."""
+
+    def __init__(self, machine: Machine) -> None:
+        names, _ = state_names(machine)
+        self.pairs = pressure_pairs(machine)
+        places = [(names.index(piston), names.index(rod)) for piston, rod in self.pairs.values()]
+        made_of = 'exchanged', machine.made_of, str(places)
+        self._machine, self._masses = machine, built(made_of, lambda: masses_both_ways(machine, places))
+        sensors = {names.index(name): item for name, item in direct(machine).items() if name.startswith('pressure/')}
+        self._places = np.array(list(sensors), dtype=int)
+        self._channels = [machine.channels.index(item.name) for item in sensors.values()]
+        self._gain, self._offset, self._zero = np.array([item.nominal for item in sensors.values()]).reshape(-1, 3).T
+        self._variance = np.array([item.sensor.noise ** 2 for item in sensors.values()]) / self._gain ** 2
+        self._count, self._limits = len(names), machine.payload_data.limits
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing is known."""
+        self.interrupt()
+        self._suspected = np.ones(len(self.pairs), dtype=bool)
+        self._begin()
+
+    def interrupt(self) -> None:
+        """What follows does not continue the motion before, or is not known well enough."""
+        self._near: np.ndarray | None = None
+        self._start: tuple[np.ndarray, np.ndarray] | None = None
+        self._rows: list[tuple[np.ndarray, Samples]] = []
+        self._lasted = 0.0
+
+    @property
+    def found(self) -> list[str]:
+        """Cylinders of which the pressures must be exchanged for the forces to balance."""
+        left = self._left
+        return [] if left[0] else [name for name, some in zip(self.pairs, left[1:]) if some]
+
+    @property
+    def open(self) -> list[str]:
+        """Cylinders whose pressures may be exchanged, and the mass would then be one that is not possible as it is."""
+        middle = (self._low + self._high)[1:] / 2
+        another = (middle < self._low[0]) | (middle > self._high[0])
+        return [name for name, some in zip(self.pairs, self._suspected & another) if some]
+
+    def said(self, updating: bool) -> tuple[str, Fault] | None:
+        """Reason and fault of a mass that is wrong, or, of one that is ``updating``, may be; None for none."""
+        if found := self.found:
+            return reason_of(Fault.EXCHANGED, *(' and '.join(self.pairs[name]) for name in found)), Fault.EXCHANGED
+        if found := self.open if updating else []:
+            words = f'the hoses of {" or ".join(found)} may be swapped, until the motion changes'
+            return reason_of(Fault.NOT_TRUSTED, words), Fault.NOT_TRUSTED
+        return None
+
+    @property
+    def _left(self) -> np.ndarray:
+        return self._high >= self._low
+
+    def take(self, dt: float, mean: np.ndarray, covariance: np.ndarray, samples: Samples, mass: float) -> None:
+        """A state (nx,), SI, ``dt``, s, after the one before, its covariance (nx, nx), the ``samples`` there, NaN where
+        there is none, and the mass, kg, NaN where it is not known."""
+        if self._start is not None:
+            self._rows.append((mean, samples))
+            self._lasted += dt
+            known = not (self._unexplained or self._suspected.any())
+            if self._lasted < WINDOW * (1 + known) - dt / 2:
+                return
+            self._weigh(*self._mean(self._start, mean, covariance), mass)
+        self._start, self._rows, self._lasted = (mean, covariance), [], 0.0
+
+    def _mean(self, start: tuple[np.ndarray, np.ndarray], mean: np.ndarray, covariance: np.ndarray
+              ) -> tuple[np.ndarray, np.ndarray]:
+        """State (nx,) of the window between two states, and its covariance (nx, nx): the acceleration by the speeds at
+        both ends, pressures as measured, without the model of the valves."""
+        g, n = len(self._machine.coordinates), self._count
+        X, P = np.mean([row[:n] for row, _ in self._rows], axis=0), covariance[:n, :n].copy()
+        measured, innovation, stddev = np.array([row for _, row in self._rows])[:, :, self._channels].swapaxes(0, 1)
+        used = np.abs(innovation) < LIKELY * stddev
+        count = used.sum(axis=0)
+        some, motion = count > 0, np.arange(2 * g, 3 * g)
+        places, count = self._places[some], count[some]
+        pressures = np.where(used, measured, 0.0).sum(axis=0)[some] / count
+        X[places] = (pressures - self._offset[some]) / self._gain[some] + self._zero[some]
+        X[motion] = (mean - start[0])[g:2 * g] / self._lasted
+        spread = (covariance + start[1])[g:2 * g, g:2 * g] / self._lasted ** 2
+        for own, found in ((places, np.diag(self._variance[some] / count)), (motion, spread)):
+            P[own], P[:, own] = 0.0, 0.0
+            P[np.ix_(own, own)] = found
+        return X, P
+
+    def _weigh(self, X: np.ndarray, P: np.ndarray, mass: float) -> None:
+        try:
+            if self._near is None:
+                self._near = self._machine.position(X[:len(self._machine.coordinates)])[self._machine.system.dependent]
+        except (PositionProblemError, SingularConfigurationError):
+            return
+        at = float(np.clip(np.nan_to_num(mass), *self._limits))
+        near, masses, rooms = (item.full() for item in self._masses(self._near, X, P, at,
+                                                                    self._machine.parameters.mean))
+        self._near = near.ravel() if np.isfinite(near).all() else None
+        self._judge((masses - rooms).max(axis=1), (masses + rooms).min(axis=1))
+
+    def _begin(self) -> None:
+        self._low, self._high = (np.full(1 + len(self.pairs), limit, dtype=float) for limit in self._limits)
+        self._unexplained = False
+
+    def _judge(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Masses from ``low`` to ``high`` (1 + ways,), kg, are possible in a window."""
+        before = self._low, self._high
+        self._low, self._high = np.fmax(self._low, low), np.fmin(self._high, high)
+        left = self._left
+        if left[0]:
+            self._suspected &= left[1:]
+            self._low, self._high = (np.where(left, own, own[0]) for own in (self._low, self._high))    # from now on
+        elif (left[1:] & (self._suspected | self._unexplained)).any():
+            self._suspected |= left[1:]
+        else:
+            again, self._unexplained, (self._low, self._high) = self._unexplained, True, before
+            if again:
+                self._begin()
+                self._judge(low, high)
+            return
+        self._unexplained = False

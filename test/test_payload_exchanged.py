@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the two pressures of a cylinder are exchanged: weighed both ways, by true motions and noisy pressures."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import inf, nan
+
+import numpy as np
+import pytest
+from core_support import crane, plant, work_cycle
+from machine_variants import REMOVED, changed
+
+from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.machine import Machine, load_machine
+from mbse_ros.payload.exchanged import Exchanged, masses_both_ways
+from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name, plant_of
+from mbse_ros.simulation.cycle import Move, WorkCycle
+
+DT = 0.01
+LIFT = ['lift']
+
+
+def verdicts(machine: Machine, frames: list[SensorFrame], cylinder: str = '', begin: float = 0.0
+             ) -> list[tuple[list[str], list[str]]]:
+    """What is found, and what is open, after each frame; the pressures of a cylinder exchanged from ``begin``, s."""
+    names, exchanged, g = state_names(machine)[0], Exchanged(machine), len(machine.coordinates)
+    P, X, found = np.diag(np.full(len(names), 1e-8)), np.zeros(len(names)), []
+    first, last = exchanged.pairs[cylinder] if cylinder else ('', '')
+    for k, frame in enumerate(frames):
+        X[:3 * g] = np.concatenate([frame.position, frame.velocity, frame.acceleration])
+        samples = dict(frame.samples)
+        if cylinder and k * DT >= begin:
+            samples[first], samples[last] = samples[last], samples[first]
+        measured, zero = np.array([samples[name] for name in machine.channels]), np.zeros(len(machine.channels))
+        exchanged.take(DT, X.copy(), P, (measured, zero, zero + 1.0), nan)
+        found.append((exchanged.found, exchanged.open))
+    return found
+
+
+def since(found: list[tuple[list[str], list[str]]], verdict: list[str]) -> float:
+    """From when on, s, the exchanged cylinders were found without a break; infinite where they were not."""
+    others = [k for k, (names, _) in enumerate(found) if names != verdict]
+    return (others[-1] + 1) * DT if others and others[-1] + 1 < len(found) else inf if others else 0.0
+
+
+def test_exchanged_pressures_of_a_crane_are_found_at_rest():
+    """The weight would be less than that of the boom alone."""
+    frames = work_cycle()[:1300]
+    assert since(verdicts(crane(), frames, 'lift'), LIFT) < 0.3
+    assert all(item == ([], []) for item in verdicts(crane(), frames))
+
+
+def test_pressures_that_are_exchanged_later_are_found():
+    found = verdicts(crane(), work_cycle()[:1300], 'lift', 8.0)
+    assert all(item == ([], []) for item in found[:800]) and 8.0 < since(found, LIFT) < 8.8
+
+
+@pytest.mark.parametrize('cylinder', ('', 'lift'))
+def test_a_log_that_begins_in_a_motion_tells_only_when_the_machine_moves_in_another_way(cylinder):
+    """The first motion, with one pair of pressures, weighs 50 or 10 kg; lowering, 50 or 230."""
+    frames = work_cycle()[150:800]
+    found = verdicts(crane(), frames, cylinder)
+    assert all(item == ([], LIFT) for item in found[30:150])
+    assert all(item == (LIFT, LIFT) if cylinder else item == ([], []) for item in found[400:])
+
+
+def test_another_load_is_not_taken_for_exchanged_pressures():
+    moves = Move(0.0, 1.0), Move(5.0, 3.0), Move(0.0, 1.0), Move(-5.0, 3.0)
+    for times in ((2.0, 2.3), (4.2, 4.4), (5.5, 7.5)):          # while it lifts, stands, lowers
+        for load in ((1.0, 4.0), (4.0, 1.0)):
+            cycle = WorkCycle(0.3, moves, load=tuple(zip(times, load)))
+            frames = SimulatedCrane(crane(), 50.0, 1, cycle, plant=plant()).run()
+            assert all(item == ([], []) for item in verdicts(crane(), frames)), (times, load)
+
+
+@cache
+def excavator() -> tuple[Machine, list[SensorFrame]]:
+    machine = load_machine('zx200', 'orifice')
+    cycle = cycle_by_name('random', machine, 1)
+    return machine, list(SimulatedCrane(machine, 400.0, 1, cycle, plant=plant_of(machine)).advance(2 * 10 ** 9))
+
+
+@pytest.mark.parametrize('cylinder', ('boom', 'arm', 'bucket'))
+def test_every_cylinder_of_an_excavator_is_found(cylinder):
+    assert since(verdicts(*excavator(), cylinder), [cylinder]) < 1.0
+
+
+def test_an_excavator_as_it_is_is_trusted():
+    assert all(item == ([], []) for item in verdicts(*excavator())[60:])
+
+
+def test_a_cylinder_whose_pressures_are_not_all_measured_is_not_asked():
+    """Its equation does not weigh: what it would weigh could never be rejected."""
+    machine = changed('zx200', {'sensors/arm_rod': REMOVED})
+    assert list(Exchanged(machine).pairs) == ['boom', 'bucket']
+    assert all(item == ([], []) for item in verdicts(machine, excavator()[1])[60:])
+
+
+def test_both_ways_are_the_same_balance_and_friction_at_rest_has_two_bounds():
+    """Exchanged pressures weigh the other way what the pressures weigh as they are."""
+    machine, frame, find = crane(), work_cycle()[0], Exchanged(crane())
+    names = state_names(machine)[0]
+    weigh, near = masses_both_ways(machine, [(3, 4)]), find._machine.position(frame.position)[machine.system.dependent]
+    X, P = np.zeros(len(names)), np.diag(np.full(len(names), 1e-12))
+    X[0], X[3:5] = frame.position[0], frame.pressure
+    _, masses, rooms = weigh(near, X, P, 0.0, machine.parameters.mean)
+    X[1] = 0.05
+    moving = weigh(near, X, P, 0.0, machine.parameters.mean)[2]
+    X[1], X[3:5] = 0.0, X[4:2:-1].copy()
+    exchanged = weigh(near, X, P, 0.0, machine.parameters.mean)[1]
+    assert np.allclose(masses.full(), exchanged.full()[::-1], atol=1e-9) and abs(float(masses[0]) - 50.0) < 0.5
+    assert 2.0 < float(rooms[0] - moving[0]) < 10.0         # 300 N and more, of 90 N/kg
+
+
+def test_what_is_found_outlasts_another_load():
+    """A load that is taken begins the masses again: nothing has spoken for the pressures as they are."""
+    cycle = WorkCycle(0.3, (Move(0.0, 1.0), Move(5.0, 3.0), Move(0.0, 2.0)), load=((2.2, 1.0), (2.4, 2.0)))
+    frames = SimulatedCrane(crane(), 50.0, 1, cycle, plant=plant()).run()
+    assert all(item[1] == LIFT for item in verdicts(crane(), frames, 'lift')[30:])
+    assert all(item[1] == LIFT for item in verdicts(crane(), frames, 'lift', 1.5)[230:])
+
+
+def test_samples_that_are_missing_decide_nothing():
+    machine = crane()
+    exchanged, n = Exchanged(machine), len(state_names(machine)[0])
+    X = np.zeros(n)
+    X[0] = 0.2
+    missing = np.full(len(machine.channels), nan)
+    for _ in range(200):
+        exchanged.take(DT, X, np.diag(np.full(n, 1e12)), (missing, missing, missing), nan)
+    assert exchanged.found == exchanged.open == []
