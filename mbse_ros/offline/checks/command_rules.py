@@ -15,7 +15,7 @@ MOVING = 0.01       # m/s
 LEAST = 10          # instants
 AGAINST = 0.15      # share of them that go with the command
 CLOSED, AFTER = 0.02, 0.5       # share of the command's limit up to which a valve is closed, and s after it was open
-TRAVEL = 0.03       # of the stroke that a piston moves in that time: less is a load that swings on closed valves
+SLOW, TRAVEL = 0.015, 0.04      # of the stroke that a piston moves in that time, and since closed: less is a swing
 UNSENT = 0.3        # share of the instants of motion in which the valve is closed
 TOO_MUCH, LASTING = 1.5, 0.3    # times that limit, and s, of a command in another unit
 PLAINLY = 1.5       # times the misfit, from which the balance of forces says which of the two it is
@@ -39,8 +39,8 @@ def command_findings(machine: Machine, fit: ForceFit, means: Means, mended: set[
         open_ = np.abs(sent) > OPEN * np.nanmax(np.abs(means.values[command]), initial=1e-9)
         moving = open_ & (np.abs(speed) > MOVING)
         count, along = int(moving.sum()), float(np.mean(sent[moving] * speed[moving] > 0)) if moving.any() else 1.0
-        unsent, moved = _unsent(machine, command, means, column, max(MOVING * AFTER, TRAVEL * float(np.ptp(
-            machine.stroke[machine.cylinders.index(cylinder)]))))
+        unsent, moved = _unsent(machine, command, means, column, float(np.ptp(
+            machine.stroke[machine.cylinders.index(cylinder)])))
         if unsent >= LEAST and unsent > UNSENT * moved:
             findings.append(Finding('command', (command,), f'closes its valve for {unsent * EVERY * STEP:.1f} s '
                                     f'in which the piston of {cylinder} moves', 'look at what sends it, or do without '
@@ -67,15 +67,21 @@ def _too_large(machine: Machine, valve: str, means: Means) -> list[Finding]:
                     'look at its unit: V are expected, not per cent, mA or counts')]
 
 
-def _unsent(machine: Machine, command: str, means: Means, piston: np.ndarray, least: float) -> tuple[int, int]:
-    """Instants before which a piston (k,) has moved by ``least``, m, for some time while its valve had been closed for
-    as long, and all before which it has moved."""
+def _unsent(machine: Machine, command: str, means: Means, piston: np.ndarray, stroke: float) -> tuple[int, int]:
+    """Instants before which a piston (k,) of some ``stroke``, m, has moved for some time while its valve had been
+    closed for as long, away from where it was then; and all before which it has moved."""
     rows, steps = np.flatnonzero(np.isfinite(piston)), round(AFTER / STEP)
     first, last = rows[:-(steps // EVERY)], rows[steps // EVERY:]
+    if not len(last):
+        return 0, 0
     moved = (last - first == steps) & (means.window[first] == means.window[last]) & (
-        np.abs(piston[last] - piston[first]) > least)
+        np.abs(piston[last] - piston[first]) > max(MOVING * AFTER, SLOW * stroke))
     closed = _closed(machine, command, means)
-    return int(np.sum(moved & closed[first] & closed[last])), int(moved.sum())
+    began = np.maximum.accumulate(np.where(closed, 0, np.arange(len(closed))))
+    unsent = moved & closed[first] & closed[last]
+    farthest = np.zeros(len(closed))        # from there, by the instant from which it is closed
+    np.maximum.at(farthest, began[last], np.abs(piston[last] - np.interp(began[last], rows, piston[rows])) * unsent)
+    return int(np.sum(unsent & (farthest[began[last]] > TRAVEL * stroke))), int(moved.sum())
 
 
 def _closed(machine: Machine, command: str, means: Means) -> np.ndarray:
