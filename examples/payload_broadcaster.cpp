@@ -15,6 +15,7 @@
 
 #include "controller_interface/controller_interface.hpp"
 #include "controller_interface/helpers.hpp"
+#include "mbse_ros/msg/fault.hpp"
 #include "mbse_ros/msg/payload_estimate.hpp"
 #include "pluginlib/class_list_macros.hpp"
 #include "rclcpp/rclcpp.hpp"
@@ -28,27 +29,29 @@ using controller_interface::CallbackReturn;
 using controller_interface::InterfaceConfiguration;
 using controller_interface::interface_configuration_type;
 using controller_interface::return_type;
+using mbse_ros::msg::Fault;
 using mbse_ros::msg::PayloadEstimate;
 
 struct Meaning
 {
   uint8_t status;       // of the message
   const char * reason;
+  uint32_t faults;      // what the reason says, as bits
 };
 
 // What the statuses of the C are in the message. Whatever is not known here is no mass.
 Meaning meaning_of(int status)
 {
   switch (status) {
-    case ZX200_UPDATING: return {PayloadEstimate::UPDATING, ""};
-    case ZX200_TOO_SLOW: return {PayloadEstimate::TOO_SLOW, "too slow"};
-    case ZX200_WAITING: return {PayloadEstimate::TOO_SLOW, "moving, but not for long enough"};
-    case ZX200_NOT_OBSERVABLE: return {PayloadEstimate::NOT_OBSERVABLE, "the mass does not show here"};
-    case ZX200_OUTSIDE_STROKE: return {PayloadEstimate::OUTSIDE_STROKE, "at an end of a stroke"};
-    case ZX200_ACCELERATING: return {PayloadEstimate::ACCELERATING, "accelerates too much"};
-    case ZX200_IMPLAUSIBLE: return {PayloadEstimate::IMPLAUSIBLE, "no mass within its limits explains it"};
-    case ZX200_CONTRADICTED: return {PayloadEstimate::CONTACT, "the samples contradict the model"};
-    default: return {PayloadEstimate::NO_DATA, "the observer is starting, coasting or lost"};
+    case ZX200_UPDATING: return {PayloadEstimate::UPDATING, "", 0};
+    case ZX200_TOO_SLOW: return {PayloadEstimate::TOO_SLOW, "too slow", 0};
+    case ZX200_WAITING: return {PayloadEstimate::TOO_SLOW, "moving, but not for long enough", 0};
+    case ZX200_NOT_OBSERVABLE: return {PayloadEstimate::NOT_OBSERVABLE, "the mass does not show here", 0};
+    case ZX200_OUTSIDE_STROKE: return {PayloadEstimate::OUTSIDE_STROKE, "at an end of a stroke", 0};
+    case ZX200_ACCELERATING: return {PayloadEstimate::ACCELERATING, "accelerates too much", 0};
+    case ZX200_IMPLAUSIBLE: return {PayloadEstimate::IMPLAUSIBLE, "no mass explains it", Fault::LIMITS};
+    case ZX200_CONTRADICTED: return {PayloadEstimate::CONTACT, "samples contradict the model", Fault::OUTSIDE_FORCE};
+    default: return {PayloadEstimate::NO_DATA, "the observer is starting, coasting or lost", Fault::DOUBTED};
   }
 }
 
@@ -170,6 +173,7 @@ private:
     message_.samples += static_cast<uint64_t>(std::max(0, output_.taken));
     message_.status = meaning.status;
     message_.reason = meaning.reason;
+    message_.faults = meaning.faults;
     message_.mass = output_.held_mass;  // as payload_node has it: a number to use only where status is UPDATING
     message_.stddev = output_.held_stddev;
     message_.lower = output_.held_lower;

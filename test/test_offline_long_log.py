@@ -42,12 +42,12 @@ def bag(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='module')
 def laps(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five laps of 1.2 s with pauses, after which the estimate starts again."""
+    """Five laps of 1.2 s with pauses, short and long, after which the estimate starts again."""
     path, frames = tmp_path_factory.mktemp('laps') / 'bag', list(SimulatedCrane(machine).advance(1_200_000_000))
     with BagWriter(path) as writer:
-        for lap in range(5):
+        for start in (0, 1_700_000_000, 4_300_000_000, 6_000_000_000, 9_000_000_000):
             for frame in frames:
-                writer.write_samples(frame.stamp_ns + lap * 1_700_000_000, frame.samples, frame.commands)
+                writer.write_samples(frame.stamp_ns + start, frame.samples, frame.commands)
     return path
 
 

@@ -144,7 +144,7 @@ def test_pauses_of_all_sensors_are_no_other_load_and_no_alarm(valve: str, every:
 def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
     """In the payload and in the observer; where the state was wrong nothing does."""
     kept: list[list[float]] = []
-    for hole in (0.2, 1.0, 4.0):
+    for hole in (0.2, 0.5, 4.0):
         pipeline = Pipeline(crane())
         before = feed(pipeline, work_cycle(LOAD)[:600])[-1]
         later = feed(pipeline, [f for f in work_cycle(LOAD)[600:] if f.stamp_ns > (6.0 + hole) * 1e9][:12])
@@ -152,9 +152,9 @@ def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
         deviations = [o.state.covariance[-1, -1] ** 0.5 for o in (before, later[0])]
         assert mass[0] == pytest.approx(before.state.mean[-1, -1], abs=2.0 * deviations[1])
         kept.append([float(pipeline.payload._estimator._restarted), deviations[0] / deviations[1]])
-    expected = np.maximum(np.exp(-np.array([0.2, 1.0, 4.0]) / PAUSES), HARDLY)
+    expected = np.maximum(np.exp(-np.array([0.2, 0.5, 4.0]) / PAUSES), HARDLY)
     assert [share for share, _ in kept] == pytest.approx(expected, rel=0.2)
-    assert 1.0 > kept[0][1] > kept[1][1] >= kept[2][1]
+    assert 1.0 > kept[0][1] > kept[1][1] > kept[2][1]
 
 
 def test_a_bucket_that_fills_within_a_pause_has_no_interval_of_the_old_load() -> None:

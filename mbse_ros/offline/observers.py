@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The observer of a long log in processes of their own: between two restarts a log is a stretch of its own.
+"""The observer of a long log in processes of their own: between two long pauses a log is a stretch of its own.
 
-With a segment that restarts the observer begins afresh, so each stretch is observed by one process, as in one thread,
-and several stretches at once. What a process is given and what it has found wait in its own threads, so that two
-that send never wait for each other.
+After one the observer begins afresh (``Segment.independent``), so each stretch is observed by one process, as in one
+thread, and several stretches at once. What a process is given and what it has found wait in its own threads, so that
+two that send never wait for each other.
 """
 
 from __future__ import annotations
@@ -49,16 +49,18 @@ class Observers:
         except (OSError, AssertionError, PicklingError, TypeError, AttributeError) as error:
             self.close()        # a daemon may have no children, a description of one's own may not be pickled
             raise OSError(f'no process for the observer: {error}') from error
-        self._last = self._workers[0]
+        self._last, self._before_ns = self._workers[0], 0
 
     def give(self, segments: Sequence[Segment]) -> None:
         """Segments that follow those given before. Raises MbseError where the process has ended."""
-        starts = [k for k, segment in enumerate(segments) if segment.restart and k]
+        before = [self._before_ns, *(segment.stamp_ns for segment in segments)]
+        starts = [k for k, segment in enumerate(segments) if segment.independent(before[k])]
+        self._before_ns = before[-1]
         for first, stop in zip([0, *starts], [*starts, len(segments)]):
             part = segments[first:stop]
             if not part:
                 continue
-            if part[0].restart:
+            if first in starts:
                 self._last = min(self._workers, key=lambda worker: worker.waiting)
             self._last.give(part)
             self._given.append((self._last, part))

@@ -25,11 +25,10 @@ class Tally:
         self.count, self.untrusted, self._value, self._variance = 0, 0, 0.0, 0.0
         self._common: dict[str, float] = {}
 
-    def add(self, load: Record, sign: int = 1) -> None:
-        """One load more, or with ``sign`` -1 less."""
-        mass = load.mass
+    def add(self, mass: UncertainMass, trusted: bool = True, sign: int = 1) -> None:
+        """A load more, or with ``sign`` -1 one less."""
         self.count += sign
-        self.untrusted += 0 if load.data['trusted'] else sign
+        self.untrusted += 0 if trusted else sign
         self._value += sign * mass.value
         self._variance += sign * mass.own ** 2
         for cause, kg in mass.common.items():
@@ -135,11 +134,11 @@ class Book:
         if record.counts:
             self.filling.place = place_of(record.data['dropped']) or self.filling.place
             for tally in self._tallies(record, self.filling):
-                tally.add(record)
+                tally.add(record.mass, record.data['trusted'])
 
     def _undo(self, number: int) -> None:
         found = self.loads.pop(number, None)
         self.places.pop(number, None)
         if found is not None and found[0].counts:
             for tally in self._tallies(*found):
-                tally.add(found[0], -1)
+                tally.add(found[0].mass, found[0].data['trusted'], -1)

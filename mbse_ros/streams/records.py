@@ -8,7 +8,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from ..estimators.weighing import PAUSES
 from ..monitor.faults import NONE, Fault
+
+FORGOTTEN = 10 * PAUSES     # s of a pause of all sensors, after which nothing of what was before it counts
 
 
 class ObserverStatus(IntEnum):
@@ -68,6 +71,10 @@ class Segment:
     def begins(self) -> bool:
         """Whether its stream begins with it."""
         return self.sequence <= self.periods
+
+    def independent(self, before_ns: int) -> bool:
+        """Whether nothing counts for it of what was before ``before_ns``, where the segment before it ended."""
+        return self.restart and not 0 <= self.start_ns - before_ns < 1e9 * FORGOTTEN
 
     @property
     def stamp_ns(self) -> int:

@@ -89,6 +89,8 @@ class ObserverStage:
         self._check(segment)
         restart = segment.restart or not self._observer.started
         dt = segment.step_ns * 1e-9
+        if segment.independent(self._last_ns):
+            self.reset()
         if segment.restart:
             self._limits.reset()
             self._faint.reset()
@@ -96,8 +98,6 @@ class ObserverStage:
             self._begin()
             self._recovery.begin()
             self._start = segment.start_ns * 1e-9
-            if segment.start_ns < self._last_ns:
-                self._observer.reset()
         values, back, cut = self._accepted(segment)
         if cut >= 0 and not restart:
             restart = True
