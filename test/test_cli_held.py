@@ -28,6 +28,6 @@ def test_every_way_of_being_held_has_an_answer() -> None:
 
 def test_what_is_weighed_is_not_held() -> None:
     """While it updates there is nothing to say of that."""
-    outputs = estimate('orifice', simulate(50.0, 1, WorkCycle(0.3, (Move(4.0, 3.0),)))).outputs
+    outputs = estimate('orifice', simulate(200.0, 1, WorkCycle(0.3, (Move(4.0, 3.0),)))).outputs
     track = Track.of(o for o in outputs if o.payload.status is PayloadStatus.UPDATING)
     assert held_lines(track) == [] and list(held_seconds(track)) == [PayloadStatus.UPDATING]

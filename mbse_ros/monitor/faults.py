@@ -120,7 +120,7 @@ KINDS = {
                          'OUTSIDE_STROKE: the mass is held'),
     Fault.UNWEIGHED: Kind('no sensors weigh', 'no cylinder has all sensors that a weighing takes',
                           'NOT_OBSERVABLE: no mass'),
-    Fault.EXCHANGED: Kind('the forces balance only with these exchanged (swapped hoses?)',
+    Fault.EXCHANGED: Kind('the forces balance only with these exchanged (swapped hoses, or one of them is wrong)',
                           'no load explains the two pressures of a cylinder as they are, and one does the other way',
                           'IMPLAUSIBLE'),
 }

@@ -114,7 +114,7 @@ class Exchanged:
         if found := self.found:
             return reason_of(Fault.EXCHANGED, *(' and '.join(self.pairs[name]) for name in found)), Fault.EXCHANGED
         if found := self.open if updating else []:
-            words = f'the hoses of {" or ".join(found)} may be swapped, until the motion changes'
+            words = f'the hoses of {" or ".join(found)} may be swapped, which the next change of motion shows'
             return reason_of(Fault.NOT_TRUSTED, words), Fault.NOT_TRUSTED
         return None
 

@@ -66,9 +66,15 @@ class StateBounds:
         self._low, self._high = np.array([ends for _, *ends in self._ends]).T
         self._room = ROOM * (self._high - self._low)
         self._known = self._places < len(machine.coordinates)       # positions
+        widest = np.where(self._known, self._room ** 2, inf)
+        self._usual = list(zip(self._places.tolist(), (self._low - self._room).tolist(),
+                               (self._high + self._room).tolist(), widest.tolist()))
 
     def broken(self, mean: np.ndarray, variance: np.ndarray) -> tuple[str, Fault] | None:
         """What of a state (nx,), SI, is where it cannot be, or which position is not known; None for nothing."""
+        numbers, variances = mean.tolist(), variance.tolist()
+        if all(low <= numbers[i] <= high and variances[i] <= widest for i, low, high, widest in self._usual):
+            return None     # nearly always, and ten times as fast as by arrays
         x, spread = mean[self._places], variance[self._places]
         more = np.where(self._known, 0.0, DEEPEST ** 2 * spread)        # a position's room is for its error, too
         out = np.maximum(self._low - x, x - self._high) - self._room

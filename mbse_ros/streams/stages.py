@@ -395,6 +395,6 @@ class PayloadStage:
         if state.weighing.size:
             verdict = self._trusted(state, mass, verdict)
         if verdict[0] in JUDGED and (said := self._exchanged.said(verdict[0] is PayloadStatus.UPDATING)):
-            verdict = PayloadStatus.IMPLAUSIBLE, *said
+            verdict = (PayloadStatus.IMPLAUSIBLE if Fault.EXCHANGED in said[1] else PayloadStatus.NO_DATA), *said
         return PayloadEstimate(state.sequence, state.stamp_ns, mass.mass, mass.stddev, mass.mass - mass.half_width,
                                mass.mass + mass.half_width, mass.raw, mass.low_passed, mass.samples, *verdict)

@@ -62,13 +62,19 @@ class Watch(Channels):
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
+        longest = settings.lost_after
         for i, value in enumerate(o):
             if value == value:
                 square = innovation[i] ** 2 / spread[i] if spread[i] > 0 else inf
                 refused = not used[i] and square > 0.0      # 0 of those that drive the prediction
                 self.predicted[i] = spread[i]
-                self._remember(t, i, square, refused, settings.lost_after)
-                self._follow(t, i, value, refused or square > OUTSIDE, stddev[i])
+                self._remember(t, i, square, refused, longest)
+                series = self._series[i]
+                series.append((t, value))
+                self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
+                # a jump is looked for once as many samples came after it as before, where any of these was outside
+                if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
+                    self._leapt(i, list(series), stddev[i])
         super().take(t, o, innovation, spread, used, stddev, settings)
 
     def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
@@ -87,14 +93,6 @@ class Watch(Channels):
             self._large[i] += 1
         while squares[0][0] <= t - TWICE * longest and len(squares) > FITTED:
             self._large[i] -= squares.popleft()[1] > MISFIT
-
-    def _follow(self, t: float, i: int, value: float, outside: bool, stddev: float) -> None:
-        """Look for a jump once as many samples came after it as before, where any of these was outside."""
-        series = self._series[i]
-        series.append((t, value))
-        self._since_outside[i] = 0 if outside else self._since_outside[i] + 1
-        if len(series) == 2 * NEAR + 2 and (self._since_outside[i] <= NEAR or self.jumped[i]):
-            self._leapt(i, list(series), stddev)
 
     def _leapt(self, i: int, series: list[tuple[float, float]], stddev: float) -> None:
         """Count a step that departs from those before and after by far more than these change: no motion."""
