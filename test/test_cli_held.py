@@ -31,3 +31,11 @@ def test_what_is_weighed_is_not_held() -> None:
     outputs = estimate('orifice', simulate(200.0, 1, WorkCycle(0.3, (Move(4.0, 3.0),)))).outputs
     track = Track.of(o for o in outputs if o.payload.status is PayloadStatus.UPDATING)
     assert held_lines(track) == [] and list(held_seconds(track)) == [PayloadStatus.UPDATING]
+
+
+def test_hoses_that_may_be_swapped_hold_a_light_load_and_are_no_alarm() -> None:
+    """The first motion of a sound crane with 50 kg agrees with both ways: held with the reason, not implausible."""
+    outputs = estimate('orifice', simulate(50.0, 1, WorkCycle(0.3, (Move(4.0, 3.0),)))).outputs
+    held = [o.payload for o in outputs if 'hoses of lift' in o.payload.reason]
+    assert len(held) > 50 and {p.status for p in held} == {PayloadStatus.NO_DATA}
+    assert PayloadStatus.IMPLAUSIBLE not in {o.payload.status for o in outputs}

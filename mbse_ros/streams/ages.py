@@ -91,6 +91,8 @@ class Ages:
     def set_ahead(self) -> float:
         """By how much, s, the clock of all stamps was set ahead at once against that of the arrivals; 0: not."""
         steps = -np.diff(np.array(self._common))
+        if not steps.size:
+            return 0.0
         largest = float(steps.max(initial=0.0))
         return largest if largest > max(SET, STEADY * float(np.median(np.abs(steps)))) else 0.0
 

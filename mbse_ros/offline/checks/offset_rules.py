@@ -32,6 +32,7 @@ ALIKE = {True: 0.12, False: 0.26}       # s between channels of one kind, or of 
 LOOKED = 1000           # parts among which they are chosen, of a log of days
 DEEPEST = 3             # channels that may be wrong
 MOSTLY = 0.6            # share of its partners that a channel with other stamps comes closer to
+FEWEST = 2              # pressures without which nothing is said of a position: a swing has one by chance
 EQUAL = 0.9             # of the gain: another channel explains it as well
 
 
@@ -73,6 +74,8 @@ def _gain(name: str, lags: Mapping[str, float]) -> tuple[float, float]:
     """How much closer to its partners a channel comes by a shift, s in all, and the shift; 0 where it has no need."""
     offset = float(np.median(list(lags.values()))) if lags else 0.0
     same = any(_kind(name) == _kind(other) for other in lags)
+    if not same and len(lags) < FEWEST:
+        return 0.0, 0.0
     gain = sum(abs(lag) - abs(lag - offset) for lag in lags.values())
     return (gain, offset) if abs(offset) > ALIKE[same] and gain > MOSTLY * abs(offset) * len(lags) else (0.0, 0.0)
 
