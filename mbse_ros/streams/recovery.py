@@ -11,7 +11,8 @@ import numpy as np
 from ..estimators.hydraulic_observer import HydraulicObserver
 from ..machine import Machine
 from ..monitor.faults import Fault, reason_of
-from .linkage.watch import LASTING, PATIENCE, Watch
+from .linkage.channels import Channels
+from .linkage.watch import LASTING, PATIENCE
 
 FALLS = 0.9          # of a speed's deviation ``settle_time`` before: it still falls
 CUT = 'all samples jumped at once, as where a log was cut: settling after a start', Fault.JUMPED | Fault.SETTLING
@@ -37,7 +38,7 @@ class Recovery:
         self._settled, self._looked = False, (0.0, inf)
         self.due: list[int] = []        # places of channels by which coordinates are to start again
 
-    def judge(self, t: float, start: float, watch: Watch) -> None:
+    def judge(self, t: float, start: float, watch: Channels) -> None:
         """Look for sensors of positions, each alone with its coordinate, all of whose samples have been refused for so
         long, since ``start``, s, that the estimate is what is wrong; not again and again: then it is the sensor."""
         longest = self._observer.settings.lost_after

@@ -28,7 +28,7 @@ from ..payload.trust import Drift, Trust
 from .elapsed import Elapsed
 from .faint import Faint
 from .limits import Limits, StateBounds
-from .linkage.watch import Watch
+from .linkage.watch import NoiseWatch
 from .rates import LASTS_NS, LOOK_BACK, REMEMBERED_NS, SHARE, Lately, too_rare
 from .records import GATES, JUDGED, ObserverStatus, PayloadEstimate, PayloadStatus, Segment, StateEstimate
 from .recovery import CUT, Recovery
@@ -47,7 +47,7 @@ class ObserverStage:
         self.machine, self._observer = machine, HydraulicObserver(machine, settings, backend)
         self._stddev = np.sqrt(variances(machine)).tolist()
         self._bounds = StateBounds(machine, self._observer.names)
-        self._watch = Watch(machine.channels, [False] * len(machine.channels), lambda place: True)
+        self._watch = NoiseWatch(machine.channels)
         self._recovery = Recovery(machine, self._observer)
         self._limits, self._faint = Limits(machine), Faint(machine)
         self.reset()

@@ -30,8 +30,52 @@ NOISE = 8.0             # standard deviations of a sample, which no jump is
 GRAIN = 0.05            # of a standard deviation: samples with less noise may repeat each other
 
 
-class Watch(Channels):
-    """``Channels`` with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
+class NoiseWatch(Channels):
+    """``Channels`` that knows which sensors have noise: one of these that repeats itself is constant."""
+
+    def reset(self) -> None:
+        """As before the first sample."""
+        super().reset()
+        s = len(self.names)
+        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
+        self._noisy: list[bool | None] = [None] * s
+
+    def begin(self) -> None:
+        """Forget what the filter made of the samples: its state starts again."""
+        s = len(self.names)
+        self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
+
+    def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
+             used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
+        """What the filter made of the samples of an instant."""
+        self._keep(t, o)
+        super().take(t, o, innovation, spread, used, stddev, settings)
+
+    def _keep(self, t: float, o: Sequence[float]) -> None:
+        for series, value in zip(self._series, o):
+            if value == value:
+                series.append((t, value))
+
+    def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
+        if value != self._value[i]:
+            self._noisy[i] = None
+        elif self._noisy[i] is None:        # repeated for the first time
+            self._noisy[i] = self.step[i] == 0.0 and self._grain(i) > GRAIN * stddev
+        super()._watch(t, i, value, predicted, stddev, longest)
+
+    def _grain(self, i: int) -> float:
+        """Median of the second differences of the samples before the last one."""
+        values = [value for _, value in self._series[i]][:-1]
+        bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
+        return median(bends) if bends else 0.0
+
+    def _is_stuck(self, i: int, stddev: float) -> bool:
+        """A sensor with noise does not repeat itself."""
+        return bool(self._noisy[i]) or super()._is_stuck(i, stddev)
+
+
+class Watch(NoiseWatch):
+    """The same with the recent samples of each; ``angular`` (s,): differences wrap at +-pi. ``seen_by_others
     (place)``: whether other sensors in good order see what a channel sees."""
 
     def __init__(self, names: tuple[str, ...], angular: Sequence[bool],
@@ -45,24 +89,23 @@ class Watch(Channels):
         s = len(self.names)
         self.jumped = [0.0] * s         # how far, in all; 0 where it has come back
         self.predicted = [0.0] * s      # variance of the last sample, before it was there
-        self._series: list[deque[tuple[float, float]]] = [deque(maxlen=2 * NEAR + 2) for _ in range(s)]
-        self._noisy: list[bool | None] = [None] * s
         self._since_outside = [2 * NEAR] * s
         self.begin()
 
     def begin(self) -> None:
         """Forget what the filter made of the samples: its state starts again."""
+        super().begin()
         s = len(self.names)
         self._recent: list[deque[tuple[float, bool]]] = [deque() for _ in range(s)]
         self.refusals = [0] * s         # among the recent samples
         self._squares: list[deque[tuple[float, float]]] = [deque() for _ in range(s)]
         self._large, self._fits_since = [0] * s, [nan] * s
-        self._low, self._high = [inf] * s, [-inf] * s       # what was predicted before shows no sensor constant
 
     def take(self, t: float, o: Sequence[float], innovation: Sequence[float], spread: Sequence[float],
              used: Sequence[bool], stddev: Sequence[float], settings: LinkageSettings | ObserverSettings) -> None:
         """What the filter made of the samples of an instant."""
         longest = settings.lost_after
+        self._keep(t, o)
         for i, value in enumerate(o):
             if value == value:
                 square = innovation[i] ** 2 / spread[i] if spread[i] > 0 else inf
@@ -70,12 +113,11 @@ class Watch(Channels):
                 self.predicted[i] = spread[i]
                 self._remember(t, i, square, refused, longest)
                 series = self._series[i]
-                series.append((t, value))
                 self._since_outside[i] = 0 if refused or square > OUTSIDE else self._since_outside[i] + 1
                 # a jump is looked for once as many samples came after it as before, where any of these was outside
                 if (self._since_outside[i] <= NEAR or self.jumped[i]) and len(series) == 2 * NEAR + 2:
                     self._leapt(i, list(series), stddev[i])
-        super().take(t, o, innovation, spread, used, stddev, settings)
+        super(NoiseWatch, self).take(t, o, innovation, spread, used, stddev, settings)
 
     def _remember(self, t: float, i: int, square: float, refused: bool, longest: float) -> None:
         """Keep of a sample whether it was refused, for ``longest``, s, and whether its square was large."""
@@ -107,21 +149,8 @@ class Watch(Channels):
             back = abs(self.jumped[i] + far) <= max(least, SAME * abs(far))
             self.jumped[i] = 0.0 if back else self.jumped[i] + far
 
-    def _watch(self, t: float, i: int, value: float, predicted: float, stddev: float, longest: float) -> None:
-        if value != self._value[i]:
-            self._noisy[i] = None
-        elif self._noisy[i] is None:        # repeated for the first time
-            self._noisy[i] = self.step[i] == 0.0 and self._grain(i) > GRAIN * stddev
-        super()._watch(t, i, value, predicted, stddev, longest)
-
-    def _grain(self, i: int) -> float:
-        """Median of the second differences of the samples before the last one."""
-        values = [value for _, value in self._series[i]][:-1]
-        bends = [abs(a - 2.0 * b + c) for a, b, c in zip(values, values[1:], values[2:])]
-        return median(bends) if bends else 0.0
-
     def _is_stuck(self, i: int, stddev: float) -> bool:
-        """A sensor with noise does not repeat itself; a quantised one does, at rest: then others must see it move."""
+        """A quantised sensor repeats itself at rest: others must see it move."""
         return bool(self._noisy[i]) or super()._is_stuck(i, stddev) and self._seen_by_others(i)
 
     def calm(self, t: float, longest: float) -> bool:
