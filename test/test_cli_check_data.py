@@ -7,6 +7,7 @@ from cli_support import COMMAND, PISTON, POSITION, ROD, START_NS, TRUTH, lift, m
 
 from mbse_ros.bags.bag import decode
 from mbse_ros.bags.writer import BagWriter
+from mbse_ros.offline.bag import recorded_machine
 
 
 def in_bar(topic, t, message):
@@ -60,6 +61,10 @@ def test_the_machine_that_a_bag_names(tmp_path):
             else:
                 assert found in mbse(command, tmp_path / f'{frame}.bag').out
     assert 'bags of several machines' in refused('loads', tmp_path / '.bag', tmp_path / 'patu655.bag')
+    damaged = tmp_path / 'damaged.mcap'
+    damaged.write_bytes(b'nothing that is a bag')
+    assert recorded_machine([damaged, tmp_path / 'patu655.bag']) == 'patu655'      # it stops no other bag of a fleet
+    assert 'damaged.mcap' in refused('check-data', damaged)
 
 
 def test_no_commands(tmp_path):

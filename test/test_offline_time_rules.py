@@ -165,6 +165,15 @@ def test_stamps_against_what_moves_together(name: str, channel: str, by: float) 
     assert float(found.remedy.partition('delay: ')[2].partition(' s')[0]) == pytest.approx(by, abs=0.06)
 
 
+def test_one_pressure_says_nothing_of_the_stamps_of_a_position() -> None:
+    """As of a swing, which moves with one by chance."""
+    series = {c: Series(t + 0.45 * (c == 'position/lift'), values) for c, (t, values) in moved('patu655_lift').items()}
+    (found,), _ = offset_findings(series)
+    assert found.channels == ('position/lift',)
+    for other in ('pressure/lift_piston', 'pressure/lift_rod'):
+        assert offset_findings({c: series[c] for c in ('position/lift', other)})[0] == []
+
+
 @pytest.mark.parametrize('name', ['patu655_lift', 'patu655'])
 @pytest.mark.parametrize('every', [1, 5, 10])
 def test_what_moves_together_at_any_rate(name: str, every: int) -> None:

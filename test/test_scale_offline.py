@@ -125,6 +125,17 @@ def test_sound_samples_are_trusted(frames, tmp_path) -> None:
     assert all(load.record.data['trusted'] and 'why' not in load.record.data for load in found.loads)
 
 
+def test_a_doubtful_bag_says_nothing_of_another_one_with_the_same_stamps(frames, tmp_path) -> None:
+    name = 'pressure/lift_piston'
+    end = sorted(frame.samples[name] for frame in frames)[len(frames) * 8 // 10]
+    clipped = [replace(frame, samples=frame.samples | {name: min(frame.samples[name], end)}) for frame in frames]
+    bags = [write(clipped, tmp_path / 'clipped'), write(frames[:900], tmp_path / 'sound')]
+    found = weigh_bags(bags, crane(), {})
+    trusted = {place: {load.record.data['trusted'] for load in found.loads if load.bag == str(bag)}
+               for place, bag in zip(('clipped', 'sound'), bags)}
+    assert trusted == {'clipped': {False}, 'sound': {True}}
+
+
 def test_a_long_log_is_judged_in_parts(frames, tmp_path, monkeypatch) -> None:
     """What is wrong with one part speaks against the loads of that part alone."""
     file = tmp_path / 'map.yaml'        # what a map reads comes sample by sample

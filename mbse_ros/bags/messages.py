@@ -57,7 +57,7 @@ _WORDS = {
     'the mass is not within': Fault.LIMITS, 'masses of different poses': Fault.CONTRADICTION,
     'the load changes': Fault.LOAD_CHANGES, 'masses of these poses': Fault.SURPRISE,
     'not trusted yet': Fault.NOT_TRUSTED, 'position problem': Fault.SINGULAR, 'singular position': Fault.SINGULAR,
-    'motion alone': Fault.UNWEIGHED, 'only with these exchanged': Fault.EXCHANGED}
+    'motion alone': Fault.UNWEIGHED}
 
 
 def make_message(msgtype: str, values: Mapping[str, Any]) -> Any:

@@ -169,7 +169,7 @@ class HydraulicObserver:
         if moving:
             self._open_motion()
         if before.size and pause > 0.0:
-            self._carry_load(before, exp(-min(pause / PAUSES, 300.0)))
+            self._carry_load(before, exp(-pause / PAUSES))
         self._plans.reset()
         self._lines.reset()
         self._outside.reset()

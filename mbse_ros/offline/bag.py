@@ -210,14 +210,19 @@ def frame_of(source: Bag, namespace: str, topics: TopicMap) -> str:
 
 
 def recorded_machine(bags: Sequence[Bag | str | Path], namespace: str | None = None) -> str:
-    """Name of the machine that bags of this package were recorded on; ``DEFAULT`` where no sample names one.
+    """Name of the machine that bags of this package were recorded on; ``DEFAULT`` where no sample names one. A bag that
+    cannot be read names none: who reads it says so.
 
     Raises BagError for one that is not in ``config/machines``, whose file only the caller knows, and for several.
     """
     names: dict[str, str] = {}
     for bag in bags:
-        source, topics = open_bag(bag), TopicMap(namespace=namespace)
-        frame = frame_of(source, topics.find_namespace(source.topics, str(source.path)), topics)
+        topics = TopicMap(namespace=namespace)
+        try:
+            source = open_bag(bag)
+            frame = frame_of(source, topics.find_namespace(source.topics, str(source.path)), topics)
+        except BagError:
+            continue
         if frame and frame not in known_machines():
             raise BagError(str(source.path), f'recorded on {frame!r} (frame_id of its samples), which is not in '
                            f'config/machines: name its file with --machine; {DEFAULT} is the default only where no '

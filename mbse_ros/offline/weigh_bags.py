@@ -120,7 +120,9 @@ class _Run:
         self._bag, self._elapsed, self._begin_ns = '', Elapsed(), 0
         self._last_ns: int | None = None
         self._over = False
-        self._doubts: list[tuple[int, int, tuple[str, ...]]] = []       # first and last stamp, and why
+        self._recording = 0         # number of the recording, of bags that continue each other
+        self._recordings: dict[int, int] = {}       # of loads, by the number of their record
+        self._doubts: list[tuple[int, int, int, tuple[str, ...]]] = []      # recording, first and last stamp, and why
 
     def read(self, bag: str | Path, tuning: Mapping[str, Any], backend: str, truck: str, namespace: str | None,
              sources: SourceMap | None) -> None:
@@ -136,7 +138,7 @@ class _Run:
         def judge() -> None:
             verdict = log_verdict(samples, track := tracker.track(), log.pipeline, reader.ages)
             odd.extend(f'from {since - begun:.0f} s on: {line}' if since > begun else line for line in verdict.lines)
-            self._doubts.append((int(track.start_ns.min()), int(track.stamp_ns.max()), verdict.doubts))
+            self._doubts.append((self._recording, int(track.start_ns.min()), int(track.stamp_ns.max()), verdict.doubts))
         for output in log:
             begins, segment = first is None, output.segment
             if begins:
@@ -178,6 +180,7 @@ class _Run:
             if record.kind == LOAD:
                 start, end = (self._seconds(record.data[name]) for name in ('start_ns', 'end_ns'))
                 self.loads.append(WeighedLoad(record, self._bag, start, end))
+                self._recordings[record.number] = self._recording
 
     def _seconds(self, stamp_ns: int) -> float:
         """Time of the bag at a stamp since its clock was set back last: no load goes on over that."""
@@ -194,6 +197,7 @@ class _Run:
         if self._last_ns is not None and not 0 <= first_ns - self._last_ns <= FOLLOWS_NS:
             self.close()
             self._elapsed = Elapsed()
+            self._recording += 1
         self._bag = bag
         if truck:
             self.note(self.stage.new_truck(truck))
@@ -214,9 +218,9 @@ class _Run:
 
     def _why(self, load: Record) -> list[str]:
         """What was wrong with the samples while a load was carried."""
-        start, end = load.data['start_ns'], load.data['end_ns']
-        return list(dict.fromkeys(why for first, last, doubts in self._doubts if first <= end and start <= last
-                                  for why in doubts))
+        start, end, own = load.data['start_ns'], load.data['end_ns'], self._recordings[load.number]
+        return list(dict.fromkeys(why for recording, first, last, doubts in self._doubts
+                                  if recording == own and first <= end and start <= last for why in doubts))
 
     def _look_at_chart(self) -> None:
         """Say where a load begins to be too much for the chart."""

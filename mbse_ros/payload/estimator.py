@@ -252,7 +252,7 @@ class PayloadEstimator:
                 self._window, self._scatter = TriangularWindow(self._window.window, self._width), None
                 self._kept = 1.0
 
-    def hold(self, reported: np.ndarray | None = None, share: float = 1.0) -> Mass:
+    def hold(self, reported: np.ndarray | None = None) -> Mass:
         """The mass so far, when there is no state to use; of ``reported`` only a change of the load is used."""
         self._quarantine.clear()
         if reported is not None and reported.size:

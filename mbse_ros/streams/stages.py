@@ -337,8 +337,8 @@ class PayloadStage:
             return PayloadStatus.CHANGING, reason_of(Fault.FIRST_MASS), Fault.FIRST_MASS
         if self._loads.unseen and self._loads.changing:
             return PayloadStatus.CHANGING, (
-                f'{reason_of(Fault.UNSEEN)}: {self._unseen} moved while nothing weighed, and that has not lasted for '
-                'long enough since'), Fault.UNSEEN
+                f'{reason_of(Fault.UNSEEN)}: {self._unseen} moved while nothing weighed; it counts again after '
+                f'{FIRST_WEIGHED:g} s of weighing'), Fault.UNSEEN
         if mass.beyond(self._limits):
             return PayloadStatus.IMPLAUSIBLE, (
                 f'{reason_of(Fault.LIMITS)} {low:g} to {high:g} kg (payload.limits): overload, contact with something, '
