@@ -9,8 +9,9 @@ import pytest
 from plausibility_logs import HIGH, MACHINES, changed, log_of, machine_of, named, verdict, wrong_log
 from test_payload_accuracy import measured_samples
 
-from mbse_ros.offline.checks.channel_series import means_of, series_of
-from mbse_ros.offline.checks.force_fit import ForceFit
+from mbse_ros.offline.checks.channel_series import STEP, Means, means_of, series_of
+from mbse_ros.offline.checks.command_rules import _unsent
+from mbse_ros.offline.checks.force_fit import EVERY, ForceFit
 from mbse_ros.offline.checks.value_rules import outside_range
 from mbse_ros.offline.log_samples import LogSamples
 from mbse_ros.simulation.sensor_faults import pair_of
@@ -173,6 +174,27 @@ def test_commands_that_no_valve_has_got(name, command, since):
     assert only(name, command, lambda k, v: v if k < since else 0.0) == {'command': [command]}
     assert only(name, command, lambda k, v: 10.0 * v) == {'range': [command]}
     assert only(name, command, lambda k, v: 1e300) == {'huge': [command]}
+
+
+@pytest.mark.parametrize('way, share', [(0.036, 0.0), (0.044, 1.0)])
+def test_a_load_that_swings_on_a_closed_valve_is_no_command(way, share):
+    """It goes back and forth within 4 % of the stroke; farther from where the valve was closed a piston is driven."""
+    t = np.arange(0.0, 20.0, STEP)
+    piston = np.where(np.arange(t.size) % EVERY == 0, 0.1 + 0.5 * way * np.sin(np.pi * (t - 0.95)), np.nan)
+    means = Means(t, np.zeros(t.size, int), {'command/lift_valve': np.zeros(t.size)})
+    unsent, moved = _unsent(machine_of(LIFT), 'command/lift_valve', means, piston, 1.0)
+    assert moved > 50 and unsent >= 0.8 * share * moved and (unsent == 0) == (share == 0.0)
+
+
+@pytest.mark.parametrize('every, kinds, notes', [(8, ['rate'], 0), (4, [], 1), (1, [], 0)])
+def test_samples_that_are_too_rare_for_the_motion(every, kinds, notes):
+    """12.5 Hz is a finding, 25 Hz worth a word: masses count less; 100 Hz neither."""
+    count = Counter[str]()
+    log = [sample for sample in log_of('zx200') if not (count.update([sample[0]]) or (count[sample[0]] - 1) % every)]
+    found = verdict(log, machine_of('zx200'))
+    assert list(named(found)) == kinds and len(found.notes) == notes
+    assert all('too rare for this motion' in line and ' Hz and needs about ' in line
+               for line in (*found.notes, *(finding.line for finding in found.findings)))
 
 
 def test_strokes_of_two_cylinders_exchanged():

@@ -275,3 +275,12 @@ def test_a_mass_is_steadier_than_a_sensor() -> None:
             weigh(item, 800.0, np.array([-8.0, 0.0]), 0.1)
         settle(item)
     assert own.covariance[0, 0] < 0.2 * alike.covariance[0, 0]
+
+
+def test_numbers_that_explain_the_masses_about_equally_well_are_suspected_together():
+    """Within a likelihood ratio of 20, sensors first; farther apart the best one alone."""
+    for gap, found in ((5.8, ('sensors.boom_piston.offset', 'bodies.boom.mass')), (6.2, ('bodies.boom.mass',))):
+        errors = CommonErrors(['bodies.boom.mass', 'sensors.boom_piston.offset'], UNKNOWN)
+        errors._incredible, errors._P = 'bodies.boom.mass', np.diag([1.0, 0.5, 0.5])
+        errors._x = np.array([0.0, *np.sqrt(0.5 * np.array([30.0, 30.0 - gap]))])
+        assert errors.suspects == found

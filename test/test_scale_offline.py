@@ -118,6 +118,17 @@ def test_loads_of_wrong_samples_are_not_trusted(frames, tmp_path) -> None:
     assert any(f'clipped: {name}: ' in line and 'again and again' in line for line in done.warnings)
 
 
+def test_what_the_estimate_finds_speaks_against_the_loads(frames, tmp_path) -> None:
+    """Masses that cannot be, and samples that are often far from their prediction."""
+    name = 'pressure/lift_piston'
+    wrong = [replace(frame, samples=frame.samples | {name: frame.samples[name] + 3e6 * (k % 12 == 0)})
+             for k, frame in enumerate(frames[:900])]
+    found = weigh_bags([write(wrong, tmp_path / 'wrong')], crane(), {})
+    assert found.book.all.untrusted == found.book.all.count > 0
+    assert all('the mass was implausible for ' in load.record.data['why']
+               and 'samples lie more than 6 sigma' in load.record.data['why'] for load in found.loads)
+
+
 def test_sound_samples_are_trusted(frames, tmp_path) -> None:
     """As a whole, and where a log is judged in parts, which says what of which part."""
     found = weigh_bags([write(frames[:900], tmp_path / 'sound')], crane(), {})
