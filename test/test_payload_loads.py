@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
 
 import numpy as np
@@ -186,3 +187,16 @@ def test_a_mass_that_no_machine_carries_is_said_to_be_so() -> None:
     assert len(known) > 300 and not any(p.status is PayloadStatus.UPDATING for p in known)
     assert known[-1].status is PayloadStatus.IMPLAUSIBLE and 'payload.limits' in known[-1].reason
     assert fed(outputs).loads[-1].status == 'implausible'
+
+
+def test_a_mass_settles_for_a_second_of_weighing_after_a_pause() -> None:
+    """Until then it may wander without an alarm; time in which nothing is weighed does not count."""
+    loads, mass = LoadLog((0.0, 1000.0)), Mass(100.0, 5.0, 10.0, 100.0, 100.0, 10, 'open', 5.0, taken=10)
+    loads.take(0.0, mass, 0.0)
+    assert not loads.just_paused
+    loads.pause()
+    found = []
+    for k in range(1, 30):
+        loads.take(0.1 * k, mass if k > 10 else replace(mass, taken=0), 0.0)
+        found.append(loads.just_paused)
+    assert sum(found) == pytest.approx(20, abs=1) and found == sorted(found, reverse=True)
