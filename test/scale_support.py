@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from mbse_ros.estimators.hydraulic_model import state_names
+from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine, load_machine
 from mbse_ros.scale import stage as stage_module
 from mbse_ros.scale.reading import Reading

@@ -15,7 +15,8 @@ from machine_variants import changed, exact_sensors
 from test_estimators_weighing import evaluated_of
 
 from mbse_ros.cli.machines.estimate_machine import summary
-from mbse_ros.estimators.hydraulic_model import center_numbers, hydraulic_model, state_names
+from mbse_ros.estimators.hydraulic_model import hydraulic_model
+from mbse_ros.estimators.hydraulic_state import center_numbers, state_names
 from mbse_ros.estimators.weighing import LASTING, UNKNOWN, relaxed
 from mbse_ros.machine import Machine, load_machine, with_valves
 from mbse_ros.payload.center import center_of

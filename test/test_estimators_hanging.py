@@ -16,8 +16,9 @@ from machine_variants import changed
 from mbse_ros.description.load import known_machines, parse_mechanism
 from mbse_ros.dynamics.forces.inertial_forces import inertial_forces
 from mbse_ros.errors import DescriptionError
-from mbse_ros.estimators.hydraulic_model import hydraulic_model, state_names
+from mbse_ros.estimators.hydraulic_model import hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.estimators.swing import LASTING, SPREAD, pull, spread_of_rate, swing_noise
 from mbse_ros.machine import Machine, with_valves
 from mbse_ros.simulation.crane import SimulatedCrane, cycle_by_name, plant_of

@@ -13,8 +13,9 @@ from core_support import kinematic
 from machine_variants import REMOVED, changed
 from payload_states import Carrier
 
-from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model, state_names
+from mbse_ros.estimators.hydraulic_model import HydraulicModel, hydraulic_model
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
+from mbse_ros.estimators.hydraulic_state import state_names
 from mbse_ros.machine import Machine
 from mbse_ros.machine.channels import ATMOSPHERE
 from mbse_ros.payload.inverse_dynamics import sample_step

@@ -16,7 +16,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import FluidPressure
 
 from mbse_ros.errors import LONGEST, SampleError, shown
-from mbse_ros.estimators.hydraulic_model import MASS, state_names
+from mbse_ros.estimators.hydraulic_state import MASS, state_names
 from mbse_ros.machine import load_machine
 from mbse_ros.nodes.base.warnings import Strangers
 from mbse_ros.nodes.interpolation_node import InterpolationNode

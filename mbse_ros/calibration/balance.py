@@ -12,7 +12,7 @@ import numpy as np
 from ..description.sections.load_payload import MASS
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..estimators.force_balance import ForceBalance, force_balance
-from ..estimators.hydraulic_model import state_names
+from ..estimators.hydraulic_state import state_names
 from ..machine import Machine
 from .windows import Windows
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DescriptionError
-from ..estimators.hydraulic_model import state_names
 from ..estimators.hydraulic_sensors import direct
+from ..estimators.hydraulic_state import state_names
 from ..machine import Machine
 
 WINDOW = 0.5        # s

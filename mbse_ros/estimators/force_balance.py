@@ -16,8 +16,8 @@ import numpy as np
 from ..dynamics.forces.inertial_forces import inertial_forces
 from ..machine import Machine
 from ..machine.equations import by_cylinder
-from .hydraulic_model import state_parts
 from .hydraulic_sensors import direct, errors_of
+from .hydraulic_state import state_parts
 from .swing import pull
 
 

@@ -18,17 +18,14 @@ import numpy as np
 from ..machine import Machine
 from .coordinate_scale import coordinate_scale
 from .hydraulic_sensors import Measurement, measurements
+from .hydraulic_state import LITRE, MASS, MPA, state_names, state_parts
 from .swing import swing_noise, swing_rates
 
-MPA = 1e6
-LITRE = 1e-3
 NOISES = ('acceleration_psd', 'pressure_psd', 'spool_psd', 'flow_psd', 'free_psd', 'supply_psd', 'inclination_psd',
           'payload_psd')
-UNITS = {'pressure': MPA, 'flow': LITRE, 'supply': MPA}
 CAVITATES = 1e3     # MPa^2/s: density of a pressure's noise below its tank's, where oil cavitates or is drawn in
 BRIEFLY = 0.3       # s for which that counts: a sensor that continues to read nothing is wrong
 ATMOSPHERE = 1e5     # Pa, where no tank is stated
-MASS = 'payload/mass'
 PAYLOAD = 'moment', 'payload'       # kinds of the state's last entries
 
 
@@ -98,36 +95,6 @@ def hydraulic_model(machine: Machine, weighs: bool = False) -> HydraulicModel:
     measured = tuple(item.at(machine.system.q, q) for item in measured)
     psd = ca.SX.sym('psd', len(NOISES))
     return HydraulicModel(names, X, U, dependent, psd, f, A, _noise(machine, names, psd), scale, measured)
-
-
-def center_numbers(machine: Machine) -> dict[str, int]:
-    """Coordinates of the payload's centre that are uncertain, by their axes, and their places among the parameters."""
-    names, stddev = machine.parameters.names, machine.parameters.stddev
-    keys = {axis: f'payload.center[{k}]' for k, axis in enumerate('xyz')}
-    return {axis: names.index(key) for axis, key in keys.items() if key in names and stddev[names.index(key)] > 0}
-
-
-def state_parts(names: tuple[str, ...], X: ca.SX) -> dict[str, ca.SX]:
-    """Entries of the state by kind."""
-    kinds = ('position', 'velocity', 'acceleration', 'pressure', 'spool', 'flow', 'supply', 'inclination', 'swing',
-             'swing_rate')
-    return {kind: X[[i for i, name in enumerate(names) if name.startswith(kind + '/')]] for kind in kinds}
-
-
-def state_names(machine: Machine, weighs: bool = False) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names of the state's entries and the factors that take them to SI; ``weighs``: with those of the payload, moments
-    about its centre in the file, at the largest mass one deviation away from it, and the mass, the last."""
-    names = [f'{kind}/{c}' for kind in ('position', 'velocity', 'acceleration') for c in machine.coordinates]
-    names += [f'pressure/{v}' for v in machine.volumes] + [f'spool/{v}' for v in machine.modelled_valves]
-    names += [f'flow/{v}.{port}' for v in machine.unknown_valves for port in 'ab']
-    names += [f'supply/{s}' for s in machine.measured_supplies] + [f'inclination/{a}' for a in machine.inclinations]
-    names += [f'{kind}/{axis}' for kind in ('swing', 'swing_rate') for axis in machine.swings if weighs]
-    scale = [UNITS.get(name.partition('/')[0], 1.0) for name in names]
-    if weighs:
-        center, (low, high) = center_numbers(machine), machine.payload_data.limits
-        names += [*(f'moment/{axis}' for axis in center), MASS]
-        scale += [*(machine.parameters.stddev[place] * (high - low) for place in center.values()), high - low]
-    return tuple(names), np.array(scale)
 
 
 def _swing_rates(machine: Machine, part: dict[str, ca.SX]) -> ca.SX:

@@ -22,8 +22,9 @@ from ..machine.channels import Channel
 from ..transition.exponential import halvings_for
 from . import observer_step as steps
 from .chi_squared import exceeded
-from .hydraulic_model import MPA, NOISES, fastest_rate, hydraulic_model
+from .hydraulic_model import NOISES, fastest_rate, hydraulic_model
 from .hydraulic_sensors import variances
+from .hydraulic_state import MPA
 from .interpolation_error import InterpolationError, pushes
 from .observer_settings import ObserverSettings
 from .observer_start import initial, spreads

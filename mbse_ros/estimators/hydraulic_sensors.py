@@ -11,6 +11,7 @@ import numpy as np
 from ..dynamics.sensor_equations import sensor_partials
 from ..machine import Machine
 from ..machine.channels import Channel
+from .hydraulic_state import state_names
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,6 @@ def errors_of(machine: Machine, channel: Channel) -> tuple[ca.SX | float, ca.SX 
 
 def direct(machine: Machine) -> dict[str, Channel]:
     """Channels by the entry of the state that they measure."""
-    from .hydraulic_model import state_names
     names, _ = state_names(machine)
     found = {}
     for channel in machine.all_channels:

@@ -27,7 +27,8 @@ from ..machine import Machine
 from ..transition.noise import symmetric
 from .activity import STEP_TIME
 from .force_balance import ForceBalance, force_balance
-from .hydraulic_model import MPA, HydraulicModel, center_numbers
+from .hydraulic_model import HydraulicModel
+from .hydraulic_state import MPA, center_numbers
 
 HELD = 0.1          # s for which the friction near standstill stays the same
 KNOWN = 0.99        # square of the friction's mean sign from which the mass uses it

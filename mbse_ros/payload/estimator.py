@@ -11,7 +11,7 @@ import numpy as np
 
 from ..description.assumptions import is_assumed
 from ..description.basics import uncertain
-from ..estimators.hydraulic_model import center_numbers
+from ..estimators.hydraulic_state import center_numbers
 from ..estimators.unweighed_motion import UnweighedMotion
 from ..estimators.weighing import PAUSES
 from ..machine import Machine

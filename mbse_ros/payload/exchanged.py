@@ -20,8 +20,8 @@ import numpy as np
 from ..compiled.built import built
 from ..errors import PositionProblemError, SingularConfigurationError
 from ..estimators.force_balance import force_balance
-from ..estimators.hydraulic_model import state_names
 from ..estimators.hydraulic_sensors import direct
+from ..estimators.hydraulic_state import state_names
 from ..estimators.weighing import KNOWN, free_of_stops
 from ..machine import Machine
 from ..machine.equations import pressure_pairs

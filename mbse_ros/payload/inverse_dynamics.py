@@ -24,7 +24,7 @@ from ..compiled import Scan
 from ..compiled.built import built
 from ..errors import PositionProblemError
 from ..estimators.force_balance import force_balance
-from ..estimators.hydraulic_model import state_names, state_parts
+from ..estimators.hydraulic_state import state_names, state_parts
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, closed_gate, gate_numbers, passed_gates

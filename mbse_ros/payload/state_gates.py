@@ -17,7 +17,7 @@ from ..compiled import Scan
 from ..compiled.built import built
 from ..errors import PositionProblemError
 from ..estimators.coordinate_scale import coordinate_scale
-from ..estimators.hydraulic_model import state_names
+from ..estimators.hydraulic_state import state_names
 from ..machine import Machine
 from ..machine.machine import NEWTON
 from .gates import GATE_NUMBERS, GATES, closed_gate, gate_numbers, passed_gates

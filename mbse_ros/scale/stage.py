@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..errors import RecordsError, ScaleError
-from ..estimators.hydraulic_model import center_numbers
+from ..estimators.hydraulic_state import center_numbers
 from ..estimators.sight.mass_accuracy import check_counts
 from ..machine import Machine
 from ..streams.records import PayloadEstimate, StateEstimate

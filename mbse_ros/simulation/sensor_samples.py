@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 
 from ..compiled import Kernel
-from ..estimators.hydraulic_model import state_names
 from ..estimators.hydraulic_sensors import measurements, sample_of
+from ..estimators.hydraulic_state import state_names
 from ..machine import Machine
 from ..machine.channels import Channel
 

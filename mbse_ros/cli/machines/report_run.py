@@ -10,7 +10,7 @@ from scipy.special import chdtri
 
 from ...bags.series import TruthSeries
 from ...compiled.compiler import remarks
-from ...estimators.hydraulic_model import MASS
+from ...estimators.hydraulic_state import MASS
 from ...machine import Machine
 from ...offline.bag import Estimate, truth_at
 from ...payload.load_log import Load

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...machine import Machine
 from ..filters.analysis.sight import ACCELERATION, POSITION, VELOCITY, Sight, least_information
-from ..hydraulic_model import state_names
 from ..hydraulic_sensors import measurements
+from ..hydraulic_state import state_names
 from .information import Window, observability
 from .machine_poses import Poses
 

@@ -16,7 +16,7 @@ from ...errors import DescriptionError
 from ...machine import Machine
 from ...machine.equations import check_weighs, cylinders_of, missing_words
 from ..force_balance import force_balance
-from ..hydraulic_model import state_names
+from ..hydraulic_state import state_names
 from .machine_poses import Poses, all_poses, in_motion
 
 NORMAL = 1.959964       # 95 % quantile, two sides

@@ -15,7 +15,7 @@ import numpy as np
 from ...compiled import Scan
 from ...estimators.coordinate_scale import coordinate_scale
 from ...estimators.force_balance import without_sensor_errors
-from ...estimators.hydraulic_model import state_names
+from ...estimators.hydraulic_state import state_names
 from ...machine import Machine
 from ...machine.equations import check_weighs
 from ...payload.inverse_dynamics import Residual, residual

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...estimators.hydraulic_model import state_names
+from ...estimators.hydraulic_state import state_names
 from ...machine import Machine
 from ...simulation.sensor_samples import TrueSamples
 from ...streams.records import ObserverStatus, Segment, StateEstimate

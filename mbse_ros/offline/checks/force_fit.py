@@ -16,8 +16,8 @@ import numpy as np
 from ...description.sections.load_payload import MASS
 from ...errors import PositionProblemError, SingularConfigurationError
 from ...estimators.force_balance import force_balance
-from ...estimators.hydraulic_model import state_names
 from ...estimators.hydraulic_sensors import direct
+from ...estimators.hydraulic_state import state_names
 from ...machine import Machine
 from ...payload.gates import transitions
 from .channel_series import STEP, Means
