@@ -7,7 +7,8 @@ import pytest
 from source_tree import ROOT
 
 from mbse_ros.machine import load_machine
-from mbse_ros.nodes.graphs.documents import PAGES, main
+from mbse_ros.monitor.faults import KINDS, Fault
+from mbse_ros.nodes.graphs.documents import FAULTS, PAGES, main, with_faults
 from mbse_ros.nodes.graphs.linkage_graph import SMOOTHED, linkage_topics
 from mbse_ros.nodes.graphs.machine_graph import OUTPUTS, SCALE, machine_topics
 
@@ -17,6 +18,20 @@ TOPICS_PAGE = (ROOT / 'docs' / 'topics.md').read_text()
 @pytest.mark.parametrize('name', PAGES)
 def test_generated_pages_are_up_to_date(name):
     assert (ROOT / 'docs' / name).read_text() == PAGES[name](), 'run python -m mbse_ros.nodes.graphs.documents docs'
+
+
+def test_the_table_of_faults_has_the_numbers_of_the_code():
+    page = (ROOT / 'docs' / 'safety.md').read_text()
+    assert page == with_faults(page), 'run python -m mbse_ros.nodes.graphs.documents docs'
+    table = page.split(FAULTS[0])[1].split(FAULTS[1])[0]
+    assert re.findall(r'^\| `(\w+)` ', table, re.MULTILINE) == [fault.name for fault in Fault]
+    assert 'faster than 1.5 m/s' in table and 'for 1 s after a fault' in table and '{' not in table
+
+
+def test_a_fault_is_read_in_the_records_of_the_rooms_that_find_it():
+    of_linkages = ''.join(path.read_text() for path in (ROOT / 'mbse_ros/streams/linkage').glob('*.py'))
+    for fault, kind in KINDS.items():
+        assert ('linkage_state' in kind.records) is (f'Fault.{fault.name}' in of_linkages), fault
 
 
 def test_pages_are_written(tmp_path):

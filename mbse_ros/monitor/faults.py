@@ -58,71 +58,159 @@ NONE = Fault(0)
 
 
 class Kind(NamedTuple):
-    """How the ``reason`` of a fault begins, what it ``means``, what it ``does``, and whether it ``doubts`` the state:
-    then what was learnt of the mass a moment ago is left out, too."""
+    """How the ``reason`` of a fault begins, what it ``means``, what it ``does``, how it is ``found``, in which records,
+    and whether it ``doubts`` the state: then what was learnt of the mass a moment ago is left out, too.
+
+    Numbers in ``found`` are named, in braces, by their module or group of settings: docs/safety.md has their values.
+    """
 
     reason: str
     means: str
     does: str
+    found: str
+    records: tuple[str, ...]
     doubts: bool = False
 
 
+_STATE, _LINKAGE, _MASS = 'state', 'linkage_state', 'payload'
+_REFUSED = 'rejects the samples; COASTING'
+_WRONG = 'IMPLAUSIBLE: updated, not to be used'
 KINDS = {
-    Fault.MISSING: Kind('missing', 'a sensor sends nothing', 'COASTING: the other sensors carry the state'),
-    Fault.STUCK: Kind('constant', 'a sensor sends one value while the state moves on',
-                      'COASTING: left out until its value changes', True),
-    Fault.REJECTED: Kind('rejected', 'samples farther from the prediction than the gate allows',
-                         'left out; COASTING after `doubt_after`, LOST after `lost_after` for half of the sensors',
-                         True),
-    Fault.JUMPED: Kind('jumped', 'a position faster than any machine from one sample to the next',
-                       'COASTING: left out until as much is jumped back', True),
-    Fault.VACUUM: Kind('below vacuum', 'a pressure that no fluid has', 'COASTING: left out', True),
-    Fault.SATURATED: Kind('at the end of its range', 'a sample at an end of the range that the file states',
-                          'COASTING: left out', True),
-    Fault.FAR: Kind('far outside its range', 'a position far beyond the stroke, or beyond the limits of a joint',
-                    'COASTING: left out', True),
-    Fault.UNIT: Kind('hardly any noise near zero (another unit?)',
-                     'a pressure near zero whose noise is far too small: in another unit, or without supply',
-                     'COASTING: left out', True),
-    Fault.RARE: Kind('samples too rare for this motion', 'what moves between two samples shows in none of them',
-                     'the mass counts less; it is held instead of blaming the load or the file'),
-    Fault.UNMEASURED: Kind('nothing is measured', 'no sensor gives a sample that can be used',
-                           'LOST, or COASTING for a mechanism'),
-    Fault.NOT_FINITE: Kind('the state left the finite numbers', 'infinite numbers, or a negative variance',
-                           'LOST: starts again', True),
-    Fault.OUT_OF_RANGE: Kind('where it cannot be', 'a coordinate is estimated where the machine cannot be',
-                             'LOST: starts again', True),
-    Fault.VAGUE: Kind('not known', 'a coordinate is known no better than a share of its range', 'LOST'),
-    Fault.SETTLING: Kind('settling after a start', 'the state has started a moment ago', 'STARTING'),
-    Fault.RESTARTED: Kind('starts again', 'a coordinate starts at what the sensor says that alone sees it', 'LOST'),
-    Fault.UNCHECKED: Kind('nothing checks', 'samples are predicted so badly that any value would fit', 'COASTING'),
-    Fault.MISFIT: Kind('the model or the stated noise does not fit',
-                       'innovations far larger than stated, for long', 'COASTING; the noise of the motion is raised'),
-    Fault.OUTSIDE_FORCE: Kind('outside force: the forces do not balance: contact with something, or a sensor is wrong',
-                              'the force balance has a force that no load explains', 'CONTACT: the mass is held', True),
-    Fault.UNSOLVED: Kind('not solved', 'the smoother found no solution, or is too far behind', 'LOST'),
-    Fault.DOUBTED: Kind('observer not trusted', 'the state was in doubt a moment ago', 'NO_DATA: the mass is held'),
-    Fault.FIRST_MASS: Kind('the first mass does not agree yet with the one half a second before',
-                           'no load is known yet', 'CHANGING'),
-    Fault.PAUSED: Kind('after a pause of all sensors the load may be another one, and is not known yet',
-                       'no sensor has sent for long, and no mass is known since', 'NO_DATA: the mass is held'),
-    Fault.UNSEEN: Kind('the load may be another', 'cylinders moved that nothing weighs', 'CHANGING'),
-    Fault.LIMITS: Kind('the mass is not within', 'beyond `payload.limits` by 3 standard deviations', 'IMPLAUSIBLE'),
-    Fault.CONTRADICTION: Kind('masses of different poses contradict each other',
-                              "no error that the file states explains them: a sensor or the machine's file is wrong",
-                              'IMPLAUSIBLE'),
-    Fault.LOAD_CHANGES: Kind('the load changes', 'the force balance shows another mass', 'CHANGING'),
-    Fault.SURPRISE: Kind('masses of these poses contradict those before',
-                         'the machine has moved, or a sensor has become wrong', 'CHANGING'),
-    Fault.NOT_TRUSTED: Kind('not trusted yet', 'the masses looked well for too short a time after alarms',
-                            'IMPLAUSIBLE until they agree for a while of motion'),
-    Fault.SINGULAR: Kind('the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
-                         'OUTSIDE_STROKE: the mass is held'),
-    Fault.UNWEIGHED: Kind('no sensors weigh', 'no cylinder has all sensors that a weighing takes',
-                          'NOT_OBSERVABLE: no mass'),
-    Fault.EXCHANGED: Kind('the forces balance only with these exchanged (swapped hoses, or one of them is wrong)',
-                          'no load explains the two pressures of a cylinder as they are, and one does the other way',
-                          'IMPLAUSIBLE'),
+    Fault.MISSING: Kind(
+        'missing', 'a sensor sends nothing', 'COASTING: the other sensors carry the state',
+        'no sample, nor two at most `interpolation.max_gap`, {interpolation.max_gap} s, apart around an instant (a '
+        'third of it for faster sensors); of a mechanism: none for `coast_after`, {linkage.coast_after} s, and '
+        '{streams.linkage.channels.PERIODS} of its periods', (_STATE, _LINKAGE)),
+    Fault.STUCK: Kind(
+        'constant', 'a sensor sends one value while the state moves on', f'{_REFUSED} until its value changes',
+        'one value for `constant_after`, {observer.constant_after} s, of a sensor with noise, or while the estimate '
+        'moves by {streams.linkage.channels.MOVED} standard deviations and steps', (_STATE, _LINKAGE), True),
+    Fault.REJECTED: Kind(
+        'rejected', 'samples farther from the prediction than the gate allows',
+        'rejects the samples; COASTING after `doubt_after`, {observer.doubt_after} s, of a channel; loses the state '
+        'after `lost_after`, {observer.lost_after} s, of half of the sensors',
+        'an innovation beyond `gate`, a probability of {observer.gate} for a machine, {linkage.gate} for a mechanism',
+        (_STATE, _LINKAGE), True),
+    Fault.JUMPED: Kind(
+        'jumped', 'a position faster than any machine from one sample to the next',
+        f'{_REFUSED} until as much is jumped back',
+        'a piston faster than {streams.jumps.FASTEST} m/s, another coordinate faster than {streams.jumps.TURNS} rad/s, '
+        'by {streams.jumps.NOISE} standard deviations; of a mechanism: a step of {streams.linkage.watch.FARTHER} times '
+        'the changes around it, and {streams.linkage.watch.NOISE} standard deviations', (_STATE, _LINKAGE), True),
+    Fault.VACUUM: Kind(
+        'below vacuum', 'a pressure that no fluid has', _REFUSED,
+        'a sample {streams.linkage.bounds.DEEPEST} standard deviations below 0 Pa (absolute)', (_STATE,), True),
+    Fault.SATURATED: Kind(
+        'at the end of its range', 'a sample at an end of the range that the file states', _REFUSED,
+        'at the upper end of `range` or above, or {streams.linkage.bounds.DEEPEST} standard deviations below the lower',
+        (_STATE,), True),
+    Fault.FAR: Kind(
+        'far outside its range', 'a position far beyond the stroke, or beyond the limits of a joint', _REFUSED,
+        'a position beyond its range by {streams.linkage.bounds.ROOM} of it; a pressure, by as much and '
+        '{streams.linkage.bounds.DEEPEST} standard deviations, above {streams.limits.STOPS} times the largest supply '
+        "times the ratio of a cylinder's areas", (_STATE, _LINKAGE), True),
+    Fault.UNIT: Kind(
+        'hardly any noise near zero (another unit?)',
+        'a pressure near zero whose noise is far too small: in another unit, or without supply', _REFUSED,
+        '{streams.faint.SAMPLES} samples up to {streams.faint.LARGEST} Pa whose noise, by second differences, is below '
+        '{streams.faint.FAINT} of the stated one', (_STATE,), True),
+    Fault.RARE: Kind(
+        'samples too rare for this motion', 'what moves between two samples shows in none of them',
+        'the mass counts less; it is held instead of blaming the load or the file',
+        'lines between samples that are off by {estimators.interpolation_error.RARE} standard deviations',
+        (_STATE, _MASS)),
+    Fault.UNMEASURED: Kind(
+        'nothing is measured', 'no sensor gives a sample that can be used',
+        'loses the state, LOST; COASTING for a mechanism',
+        'no sample of any sensor; of a mechanism: none used for `coast_after`, {linkage.coast_after} s',
+        (_STATE, _LINKAGE)),
+    Fault.NOT_FINITE: Kind(
+        'the state left the finite numbers', 'infinite numbers, or a negative variance',
+        'loses the state, LOST: starts again', 'a number that is not finite, or a variance below 0', (_STATE, _LINKAGE),
+        True),
+    Fault.OUT_OF_RANGE: Kind(
+        'where it cannot be', 'a coordinate is estimated where the machine cannot be',
+        'loses the state, LOST: starts again',
+        'a position, a speed (up to {streams.jumps.FASTEST} m/s, {streams.jumps.TURNS} rad/s) or a pressure beyond its '
+        'range by {streams.linkage.bounds.ROOM} of it; of speeds and pressures also by '
+        '{streams.linkage.bounds.DEEPEST} of their standard deviations', (_STATE, _LINKAGE), True),
+    Fault.VAGUE: Kind(
+        'not known', 'a coordinate is known no better than a share of its range', 'loses the state, LOST',
+        'standard deviation of a position above {streams.linkage.bounds.ROOM} of its range; of a mechanism: above '
+        '`lost_stddev`, {linkage.lost_stddev} rad or m', (_STATE, _LINKAGE)),
+    Fault.SETTLING: Kind(
+        'settling after a start', 'the state has started a moment ago', 'STARTING: the mass is held',
+        'for `settle_time`, {observer.settle_time} s, and until speeds are known to `start_velocity`, '
+        '{observer.start_velocity} m/s, or no better any more; of a mechanism: {linkage.settle_time} s',
+        (_STATE, _LINKAGE)),
+    Fault.RESTARTED: Kind(
+        'starts again', 'a coordinate starts at what the sensor says that alone sees it',
+        'loses this coordinate; STARTING for a machine, LOST for a mechanism',
+        'samples rejected for `lost_after`, {observer.lost_after} s, of a position that no other sensor sees; or a '
+        'sensor that had jumped is believed again', (_STATE, _LINKAGE)),
+    Fault.UNCHECKED: Kind(
+        'nothing checks', 'samples are predicted so badly that any value would fit', 'COASTING',
+        'a predicted sample known no better than `lost_stddev`, {linkage.lost_stddev} rad or m', (_LINKAGE,)),
+    Fault.MISFIT: Kind(
+        'the model or the stated noise does not fit', 'innovations far larger than stated, for long',
+        'COASTING; the noise of the motion is raised',
+        'of at least {streams.linkage.watch.FITTED} samples more than half with a square of the innovation above '
+        '{streams.linkage.watch.MISFIT} times its variance, for {streams.linkage.watch.TWICE} times `lost_after`',
+        (_LINKAGE,)),
+    Fault.OUTSIDE_FORCE: Kind(
+        'outside force: the forces do not balance: contact with something, or a sensor is wrong',
+        'the force balance has a force that no load explains', 'CONTACT: the mass is held',
+        '{estimators.outside_force.STREAK} samples of a position rejected one after the other, or '
+        '{estimators.outside_force.JOLTS} jolts within {estimators.outside_force.LATE} s', (_STATE, _MASS), True),
+    Fault.UNSOLVED: Kind(
+        'not solved', 'the smoother found no solution, or is too far behind', 'loses the state, LOST',
+        'the solver ends without a solution, or {streams.linkage.lagged.BEHIND} instants wait for it', (_LINKAGE,)),
+    Fault.DOUBTED: Kind(
+        'observer not trusted', 'the state was in doubt a moment ago', 'NO_DATA: the mass is held',
+        'for {streams.stages.RETURN_NS} s after a fault that doubts the state', (_MASS,)),
+    Fault.FIRST_MASS: Kind(
+        'the first mass does not agree yet with the one half a second before', 'no load is known yet',
+        'CHANGING: no mass yet', 'masses half a second apart, by the deviations of their noise', (_MASS,)),
+    Fault.PAUSED: Kind(
+        'after a pause of all sensors the load may be another one, and is not known yet',
+        'no sensor has sent for long, and no mass is known since', 'NO_DATA: the mass is held',
+        'a pause, of which each {estimators.weighing.PAUSES} s leave 1/e of what is known of the load', (_MASS,)),
+    Fault.UNSEEN: Kind(
+        'the load may be another', 'cylinders moved that nothing weighs', 'CHANGING: forgets the mass',
+        'less than {streams.stages.FIRST_WEIGHED} s of weighing since the motion of a cylinder whose pressures are not '
+        'measured', (_MASS,)),
+    Fault.LIMITS: Kind(
+        'the mass is not within', 'beyond `payload.limits` by 3 standard deviations', _WRONG,
+        'a mass beyond them by {payload.mass.BEYOND} half-widths of its interval', (_MASS,)),
+    Fault.CONTRADICTION: Kind(
+        'masses of different poses contradict each other',
+        "no error that the file states explains them: a sensor or the machine's file is wrong", _WRONG,
+        'a chance below {payload.common_errors.CREDIBLE} of errors as large as those that explain the masses',
+        (_MASS,)),
+    Fault.LOAD_CHANGES: Kind(
+        'the load changes', 'the force balance shows another mass', 'CHANGING: forgets the mass',
+        'information on the mass is dropped, and the mass is less known, or another', (_MASS,)),
+    Fault.SURPRISE: Kind(
+        'masses of these poses contradict those before', 'the machine has moved, or a sensor has become wrong',
+        'CHANGING: forgets what was found of the errors',
+        'a mean square of surprises above {payload.common_errors.SURPRISED} of their variance', (_MASS,)),
+    Fault.NOT_TRUSTED: Kind(
+        'not trusted yet', 'the masses looked well for too short a time after alarms',
+        f'{_WRONG} until they agree for a while of motion',
+        'less than {payload.trust.FIRST} s of motion, each time twice as long up to {payload.trust.LONGEST} s, after '
+        'an implausible mass, {payload.trust.LASTING} s of loads that change, or more than {payload.trust.ALARMS} '
+        'alarms', (_MASS,)),
+    Fault.SINGULAR: Kind(
+        'the position cannot be solved', 'the estimated pose is singular, or cannot be reached',
+        'OUTSIDE_STROKE: the mass is held', 'the position problem has no solution', (_MASS,)),
+    Fault.UNWEIGHED: Kind(
+        'no sensors weigh', 'no cylinder has all sensors that a weighing takes', 'NOT_OBSERVABLE: no mass',
+        "the machine's file", (_MASS,)),
+    Fault.EXCHANGED: Kind(
+        'the forces balance only with these exchanged (swapped hoses, or one of them is wrong)',
+        'no load explains the two pressures of a cylinder as they are, and one does the other way', _WRONG,
+        'windows of {payload.exchanged.WINDOW} s: no mass within `payload.limits` agrees to {payload.exchanged.SURE} '
+        'standard deviations and friction', (_MASS,)),
 }
 DOUBTS = Fault(sum(fault for fault, kind in KINDS.items() if kind.doubts))
 

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import Field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ...estimators.observer_settings import ObserverSettings
 from ...monitor.faults import KINDS
 from ...resources import share_directory
+from ...streams.interpolation import InterpolationSettings
+from ...streams.linkage.linkage_settings import LinkageSettings
 from .catalogue import NODES, Entry
 from .linkage_graph import LinkageArguments
 from .machine_graph import MachineArguments, word
@@ -32,7 +37,7 @@ def messages_page() -> str:
     for kind in ('msg', 'srv'):
         for path in sorted((share_directory() / kind).glob(f'*.{kind}')):
             parts.append(f'## mbse_ros/{kind}/{path.stem}\n\n```\n{path.read_text().strip()}\n```\n')
-            parts += [_faults()] * (path.stem == 'Fault')
+            parts += [FAULT] * (path.stem == 'Fault')
     return '\n'.join(parts)
 
 
@@ -61,18 +66,37 @@ missing value. The covariance of the state is that of its last step. The stamp o
 step, that of the last sensor sample in it: the age of a message on arrival is the delay of the estimation. Linear
 interpolation needs the sample after each step, so an estimate of an instant comes one sensor period after it at most.
 '''
+FAULT = 'How each kind is found, and what it does: [kinds of faults](safety.md#kinds-of-faults).\n'
+FAULTS = '<!-- kinds of faults: written by python -m mbse_ros.nodes.graphs.documents docs -->', '<!-- end of faults -->'
+RECORDS = """\
+- `state`, `payload` and `linkage_state` are the [topics](topics.md) whose `faults` have the bit.
+- The mass is held while `state` is COASTING, STARTING or LOST. `payload` then has the faults of `state`.
+- "Doubts": what the last {payload.estimator.REMEMBERED} s, or up to twice that, said of the mass is forgotten, too.
+"""
+SETTINGS = {'interpolation': InterpolationSettings, 'observer': ObserverSettings, 'linkage': LinkageSettings}
 
 
-FAULTS = '''\
-A fault that doubts the state also takes back what was learnt of the mass in the half second before.
-'''
+def faults_table() -> str:
+    """Kinds of faults: how they are found, with the numbers that decide, what they do and where one reads them."""
+    rows = [f'| `{fault.name}` | {kind.means} | {kind.found} | {kind.does}{"; doubts" if kind.doubts else ""} | '
+            f'{", ".join(f"`{record}`" for record in kind.records)} |' for fault, kind in KINDS.items()]
+    return _filled('\n'.join([RECORDS, '| fault | meaning | found by | what it does | read in |',
+                              '|---|---|---|---|---|', *rows]))
 
 
-def _faults() -> str:
-    """Kinds of faults and what they do, as a table."""
-    rows = [f'| `{fault.name}` | {kind.means} | {kind.does} | {"yes" if kind.doubts else ""} |'
-            for fault, kind in KINDS.items()]
-    return '\n'.join([FAULTS, '| fault | meaning | what it does | doubts the state |', '|---|---|---|---|', *rows, ''])
+def _filled(text: str) -> str:
+    """A text with the value of each ``{module.NAME}`` or ``{settings.name}``; what ends in _NS in s."""
+    def value(found: re.Match[str]) -> str:
+        owner, name = found[1].rpartition('.')[::2]
+        number = getattr(SETTINGS.get(owner) or import_module(f'mbse_ros.{owner}'), name)
+        return f'{number * 1e-9 if name.endswith("_NS") else number:.10g}'
+    return re.sub(r'\{([\w.]+)\}', value, text)
+
+
+def with_faults(page: str) -> str:
+    """A page with the table between its two marks."""
+    begin, end = FAULTS
+    return re.sub(f'{begin}.*?{end}', lambda _: f'{begin}\n{faults_table()}\n{end}', page, flags=re.DOTALL)
 
 
 def _entry(entry: Entry) -> str:
@@ -100,9 +124,12 @@ def _range(item: Field[Any]) -> str:
 
 
 def main(folder: str) -> None:
-    """Write all pages into a folder."""
+    """Write all pages into a folder, and the table of faults into its page."""
     for name, page in PAGES.items():
         (Path(folder) / name).write_text(page())
+    safety = Path(folder) / 'safety.md'
+    if safety.exists():
+        safety.write_text(with_faults(safety.read_text()))
 
 
 if __name__ == '__main__':
