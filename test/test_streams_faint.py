@@ -70,3 +70,10 @@ def test_it_takes_twenty_samples_and_a_step_of_600_pa_to_change_it(machine):
     assert found(machine, wrong[:19]) == [] and found(machine, wrong[:20]) == ['pressure/lift_piston']
     assert found(machine, [*wrong, wrong[-1] + 550.0]) == ['pressure/lift_piston']
     assert found(machine, [*wrong, wrong[-1] + 650.0]) == []
+
+
+@pytest.mark.parametrize('amplitude, is_found', [(24.5, True), (25.1, False)])
+def test_noise_is_measured_by_second_differences(machine, amplitude, is_found):
+    """To and fro by a they are 4 a, and 1.652 deviations of white noise: 99.1 Pa at the limit of 60 Pa."""
+    samples = 1e4 + amplitude * (-1.0) ** np.arange(40)
+    assert found(machine, samples) == ['pressure/lift_piston'] * is_found

@@ -56,3 +56,26 @@ def test_another_rate_is_learnt():
     for k in range(1, 200):
         gaps.take('position/lift', int(slower[-1]) + 3 * k * PERIOD)
     assert gaps.recent() == {}
+
+
+def missing(*intervals: float) -> int:
+    """Samples that are counted as missing of a stream with these intervals, ms."""
+    return taken(1e6 * np.cumsum([0, *intervals])).recent().get('position/lift', (0, 0))[0]
+
+
+@pytest.mark.parametrize('inside, outside', [
+    ([10] * 32 + [30], [10] * 31 + [30]),                       # 32 intervals, until it is known how often samples come
+    ([10] * 24 + [13] * 8 + [30], [10] * 23 + [13] * 9 + [30]),         # of these 24 must be the same ...
+    ([10] * 17 + [11.9] * 15 + [30], [10] * 17 + [12.1] * 15 + [30])])      # ... to 20 %
+def test_both_sides_of_a_regular_stream(inside, outside):
+    assert missing(*inside) == 2 and missing(*outside) == 0
+
+
+def test_both_sides_of_a_loss():
+    """More than half an interval too long, up to a second."""
+    assert [missing(*[10] * 32, hole) for hole in (14.9, 15.1, 990, 1010)] == [0, 1, 98, 0]
+
+
+def test_how_often_samples_come_is_known_after_four_intervals():
+    assert [taken(1e6 * 400 * np.arange(count + 1)).slower_than(300_000_000) for count in (3, 4)] == [
+        {}, {'position/lift': 400_000_000}]

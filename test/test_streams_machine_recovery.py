@@ -28,11 +28,12 @@ BEGIN, END = 2.0, 3.0       # s
 OK, COASTING = ObserverStatus.OK, ObserverStatus.COASTING
 
 
-def taken(machine: Machine, rows: list[list[float]], dt: float = 0.01) -> tuple[list[list[int]], list[list[int]], bool]:
+def taken(machine: Machine, rows: list[list[float]], dt: float = 0.01, settings: ObserverSettings = ObserverSettings()
+          ) -> tuple[list[list[int]], list[list[int]], bool]:
     """Places refused and believed again, row by row, and whether a cut was found."""
     jumps, refused, back, cut = Jumps(machine), [], [], False
     for k, row in enumerate(rows):
-        refused.append(jumps.take(k * dt, row))
+        refused.append(jumps.take(k * dt, row, settings))
         back.append(jumps.back)
         cut |= jumps.cut
     return refused, back, cut
@@ -61,6 +62,17 @@ def test_first_samples_that_were_wrong_are_outlived() -> None:
         assert ([0] in back) is believed and (not refused[-1]) is believed
         assert refused[before] == [0]
     assert back.count([0]) == 0
+
+
+@pytest.mark.parametrize('before, settings, after', [
+    (19, {}, 51), (21, {}, None),                       # settle_time is 0.2 s, lost_after 0.5 s
+    (19, {'lost_after': 0.3}, 31), (150, {'settle_time': 2.0}, 151)])
+def test_when_first_samples_are_outlived(before: int, settings: dict[str, float], after: int | None) -> None:
+    """They are so within settle_time, by samples that last longer than they did, and than lost_after."""
+    values = [*noisy(0.3, before), *noisy(0.2, 250)]
+    _, back, _ = taken(crane(), [[value, 4e6, 3e6] for value in values], settings=ObserverSettings(**settings))
+    found = [k - before for k, places in enumerate(back) if places]
+    assert found == ([] if after is None else [pytest.approx(after, abs=1)])
 
 
 def test_exchanged_sensors_are_refused_until_they_change_back() -> None:

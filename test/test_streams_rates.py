@@ -17,20 +17,21 @@ from streams_samples import feed as segments_of
 from mbse_ros.estimators.hydraulic_observer import HydraulicObserver
 from mbse_ros.estimators.interpolation_error import InterpolationError
 from mbse_ros.estimators.observer_settings import ObserverSettings
-from mbse_ros.estimators.weighing import PAUSES, mass_information
+from mbse_ros.estimators.weighing import mass_information
 from mbse_ros.machine import load_machine
 from mbse_ros.monitor.faults import Fault, reason_of
 from mbse_ros.offline.checks.no_segment import no_segment
 from mbse_ros.offline.log_samples import LogSamples
-from mbse_ros.payload.estimator import HARDLY
 from mbse_ros.payload.filter import gain_of, window_of
 from mbse_ros.payload.mass import Mass
 from mbse_ros.simulation.crane import SensorFrame, SimulatedCrane, cycle_by_name
+from mbse_ros.simulation.cycle import Move, WorkCycle
 from mbse_ros.streams.gaps import Gaps
 from mbse_ros.streams.interpolation import InterpolationSettings, Interpolator
 from mbse_ros.streams.pipeline import Output, Pipeline
 from mbse_ros.streams.rates import Lately, too_slow
-from mbse_ros.streams.records import ObserverStatus, PayloadStatus
+from mbse_ros.streams.records import ObserverStatus, PayloadEstimate, PayloadStatus, Segment
+from mbse_ros.streams.stages import PayloadStage
 
 LOAD = 200.0
 INPUTS_OF = (*CHANNELS, *COMMANDS)
@@ -152,7 +153,7 @@ def test_the_longer_a_pause_the_less_a_mass_counts() -> None:
         deviations = [o.state.covariance[-1, -1] ** 0.5 for o in (before, later[0])]
         assert mass[0] == pytest.approx(before.state.mean[-1, -1], abs=2.0 * deviations[1])
         kept.append([float(pipeline.payload._estimator._restarted), deviations[0] / deviations[1]])
-    expected = np.maximum(np.exp(-np.array([0.2, 0.5, 4.0]) / PAUSES), HARDLY)
+    expected = np.maximum(np.exp(-np.array([0.2, 0.5, 4.0]) / 0.1), 1e-8)
     assert [share for share, _ in kept] == pytest.approx(expected, rel=0.2)
     assert 1.0 > kept[0][1] > kept[1][1] > kept[2][1]
 
@@ -182,15 +183,66 @@ def test_a_load_that_is_dropped_while_samples_show_little_holds_the_mass() -> No
 
 
 def test_what_was_weighed_lately_shows_the_load_or_not() -> None:
-    def lately(*segments: tuple[float, float]) -> bool:
-        found = Lately(1000.0)
-        for k, (stddev, mass) in enumerate(segments):
-            found.take(k * 100 * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, 30.0))
-        return found.shows(mass_of(200.0, 30.0))
-    assert lately((55.0, 220.0), (55.0, 190.0), (55.0, 195.0), (55.0, 210.0))
-    assert not lately((60.0, 200.0))                                    # known no better than this
-    assert not lately(*[(55.0, 300.0)] * 4)                             # another load
-    assert not lately(*[(55.0, 200.0)] * 4, *[(1e4, 200.0)] * 10)       # that was more than a second ago
+    def shown(*samples: tuple[float, float]) -> bool:
+        return lately(30.0, *((100 * k, *sample) for k, sample in enumerate(samples)))
+    assert shown((55.0, 220.0), (55.0, 190.0), (55.0, 195.0), (55.0, 210.0))
+    assert not shown((60.0, 200.0))                                     # known no better than this
+    assert not shown(*[(55.0, 300.0)] * 4)                              # another load
+    assert not shown(*[(55.0, 200.0)] * 4, *[(1e4, 200.0)] * 10)        # that was more than a second ago
+
+
+def lately(half_width: float, *samples: tuple[int, float, float]) -> bool:
+    """What was weighed, at times, ms, with deviations and masses, kg: whether it shows 200 kg, of limits 1 t apart."""
+    found = Lately(1000.0)
+    for at, stddev, mass in samples:
+        found.take(at * MS, np.array([[1.0, mass, 0.0]]) / stddev ** 2, mass_of(200.0, half_width))
+    return found.shows(mass_of(200.0, half_width))
+
+
+def test_both_sides_of_what_the_last_second_shows() -> None:
+    """A mass to its half-width or 20 kg, within that and 1.96 deviations of what was weighed."""
+    assert lately(1.0, (0, 19.0, 200.0)) and not lately(1.0, (0, 21.0, 200.0))
+    assert lately(30.0, (0, 29.0, 200.0)) and not lately(30.0, (0, 31.0, 200.0))
+    room = np.hypot(30.0, 1.96 * 29.0)
+    assert lately(30.0, (0, 29.0, 199.0 + room)) and not lately(30.0, (0, 29.0, 201.0 + room))
+    assert lately(30.0, (0, 29.0, 200.0), (990, 1e4, 200.0)) and not lately(30.0, (0, 29.0, 200.0), (1010, 1e4, 200.0))
+
+
+def told(outputs: list[Output], rare_at: float, stage: PayloadStage) -> list[PayloadEstimate]:
+    """Masses of states of which one, at a time, s, has samples that are too rare."""
+    return [stage.process(replace(o.state, reason='too rare', faults=Fault.RARE)
+                          if abs(o.state.stamp_ns * 1e-9 - rare_at) < 0.005 else o.state) for o in outputs]
+
+
+def test_for_two_seconds_samples_too_rare_are_blamed_for_a_load_that_changes() -> None:
+    moves = Move(0.0, 1.0), Move(5.0, 3.0), Move(0.0, 1.0), Move(-5.0, 3.0)
+    cycle = WorkCycle(0.3, moves, load=((5.5, 1.0), (7.5, 4.0)))
+    outputs = feed(Pipeline(crane()), SimulatedCrane(crane(), 50.0, 1, cycle).run())
+    later = [p for p in told(outputs, 4.3, PayloadStage(crane())) if p.stamp_ns > 5_900 * MS]
+    held = [p.stamp_ns * 1e-9 - 4.3 for p in later if p.status is PayloadStatus.NO_DATA and Fault.RARE in p.faults]
+    rest = [p.stamp_ns * 1e-9 - 4.3 for p in later if p.status is PayloadStatus.CHANGING]
+    assert held and rest and max(held) < 2.0 - 1e-6 and min(rest) < 2.02 and rest == sorted(rest)
+
+
+def test_for_ten_seconds_after_samples_too_rare_the_last_second_must_show_the_mass() -> None:
+    """A ninth of the information counts of such a sample where masses are compared: it is off by 3 deviations."""
+    stage, shares = PayloadStage(crane()), set()
+    stage._lately.shows = lambda mass: False        # type: ignore
+    process = stage._estimator.process
+    stage._estimator.process = lambda *a: (shares.add(a[-1]), process(*a))[1]       # type: ignore
+    found = told(run('orifice', 1), 2.0, stage)
+    held = [p.stamp_ns * 1e-9 - 2.0 for p in found if Fault.RARE in p.faults]
+    free = [p.stamp_ns * 1e-9 - 2.0 for p in found if p.status is PayloadStatus.UPDATING and p.stamp_ns > 2_000 * MS]
+    assert 9.9 < max(held) < 10.0 - 1e-6 < min(free) < 10.1
+    assert sorted(shares) == [pytest.approx(1.0 / 9.0), 1.0]
+
+
+def test_a_second_without_samples_makes_what_follows_independent() -> None:
+    rest = np.array([0.2, 3.5e6, 2e6])
+    segment = Segment(0, 0, 10 * MS, True, crane().channels, rest[None], np.ones(3), crane().commands, np.zeros((1, 1)))
+    assert [replace(segment, start_ns=start).independent(5_000 * MS) for start in (5_990 * MS, 6_010 * MS, 4_990 * MS)
+            ] == [False, True, True]
+    assert not replace(segment, start_ns=9_000 * MS, restart=False).independent(5_000 * MS)
 
 
 def mass_of(mass: float, half_width: float) -> Mass:

@@ -21,7 +21,6 @@ from .linkage.watch import FEWEST
 FASTEST = 1.5           # m/s of a piston
 TURNS = 4.0             # rad/s, or m/s, of any other coordinate
 NOISE = 8.0             # standard deviations of a sample
-TWICE = 2.0             # times as long as the first few samples: then those after them are right
 
 
 class Jumps:
@@ -122,10 +121,10 @@ class Jumps:
         return found
 
     def _began_wrong(self, place: int, t: float, settings: ObserverSettings) -> bool:
-        """Whether a sensor jumped while its first samples were being used to start, and not for longer since."""
+        """Whether a sensor jumped while its first samples were being used to start, and has not for longer since."""
         first, last = self._leapt[place]
         began = last - self._first[place]
-        return first == last and began < settings.settle_time and t - last > max(TWICE * began, settings.lost_after)
+        return first == last and began < settings.settle_time and t - last > max(began, settings.lost_after)
 
     def _believe(self, place: int) -> None:
         self._jumped[place] = 0.0
